@@ -21,8 +21,8 @@ from server.pages.cases import keep, outcome, turn
 from vivavoce.records.run import Outcome
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app
+from vivavoce.server.listening import listening
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.server.serving import listening
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 

@@ -18,8 +18,9 @@ from fastapi import FastAPI
 
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app
+from vivavoce.server.listening import listening
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.server.serving import Server, listening
+from vivavoce.server.serving import Server
 from vivavoce.store.store import Store
 
 

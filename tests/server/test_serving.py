@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.server.serving import is_loopback_name, listening, public_address, serve
+from vivavoce.server.listening import is_loopback_name, listening, public_address
+from vivavoce.server.serving import serve
 from vivavoce.store.store import Store
 
 from .live import get, serving

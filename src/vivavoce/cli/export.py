@@ -26,7 +26,9 @@ def command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="The file, or the folder for letta, langfuse, phoenix; default: standard output."
+            "--output",
+            "-o",
+            help="The file; the folder for letta, langfuse, phoenix, otel; default: standard output.",
         ),
     ] = None,
     grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
@@ -37,7 +39,7 @@ def command(
     json and jsonl contain everything; csv and parquet have one row per score; junit is for CI servers; html is one page
     to share; markdown is for a pull request; github annotates a workflow; recordings answer the same calls of tools in
     another run; conversations are rows of a dataset with the verdicts as labels; letta is a folder in the layout of
-    letta-evals; langfuse and phoenix are folders of what viva publish would send there.
+    letta-evals; langfuse, phoenix and otel are folders of what viva publish would send there.
     """
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)

@@ -21,10 +21,12 @@ COMMANDS = {
     "run": "Run a suite: hold its conversations and grade them.",
     "test": "Test one goal: a tester model talks to your target.",
     "judge": "Measure recorded conversations with metrics.",
+    "watch-traces": "Judge the conversations of production as their traces come in.",
     "scenarios": "Write test scenarios from a description or from recordings.",
     "grade": "Grade the stored conversations of a run again.",
     "show": "Show a run, or one of its conversations.",
     "serve": "Start a server with the API and the pages.",
+    "mcp": "Offer the store to an assistant, over the Model Context Protocol.",
     "view": "Open the pages in a browser, on this machine only.",
     "runs": "List the stored runs, newest first.",
     "compare": "Compare two runs, sample by sample.",
@@ -32,7 +34,7 @@ COMMANDS = {
     "dataset": "Keep versions of a dataset, and show what changed.",
     "convert": "Write conversations of one format in another.",
     "export": "Write a run to a file for another program.",
-    "publish": "Send a run to Langfuse, Phoenix, MLflow or W&B.",
+    "publish": "Send a run to Langfuse, Phoenix, OpenTelemetry, MLflow or W&B.",
     "labels": "Export human labels, or show how well a judge agrees with them.",
     "cache": "Show, export or import cached replies of models.",
     "store": "Maintain the store: info, migrate, gc, copy, audit.",
@@ -43,7 +45,7 @@ COMMANDS = {
     "schema": "Print the JSON Schema of a suite or of its rows, for your editor.",
     "doctor": "Check what is installed on this machine and what is missing.",
 }
-_FILES = {"list": "names"}
+_FILES = {"list": "names", "watch-traces": "watch_traces"}
 
 
 class LazyGroup(TyperGroup):

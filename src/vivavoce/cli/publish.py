@@ -23,7 +23,8 @@ def command(
 
     Address and keys are those of the tool's own packages: LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY, LANGFUSE_BASE_URL;
     PHOENIX_COLLECTOR_ENDPOINT, PHOENIX_API_KEY, PHOENIX_PROJECT_NAME; MLFLOW_TRACKING_URI; WANDB_API_KEY,
-    WANDB_PROJECT, WANDB_MODE. `viva export --format langfuse` or `phoenix` writes what would be sent. Exit codes: 0
+    WANDB_PROJECT, WANDB_MODE; OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS for otel, which is any receiver
+    of OpenTelemetry. `viva export --format langfuse`, `phoenix` or `otel` writes what would be sent. Exit codes: 0
     sent, 2 wrong usage, or the tool cannot be reached or refuses something.
     """
     with Store.open(store_of(store), create=False) as opened:

@@ -60,7 +60,7 @@ def _span(identity: str, row: Row, loss: Loss) -> Row:
     trace, span = blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(), ""
     if _is_hex(step.get("trace"), 32) and _is_hex(step.get("id"), 16):
         trace, span = str(step["trace"]), str(step["id"])
-    start, end = map(_nanoseconds, told_times)
+    start, end = map(nanoseconds, told_times)
     return {
         "traceId": trace,
         "spanId": span or trace[:16],
@@ -68,7 +68,7 @@ def _span(identity: str, row: Row, loss: Loss) -> Row:
         "kind": 3,
         "startTimeUnixNano": start,
         "endTimeUnixNano": end,
-        "attributes": [{"key": key, "value": _value(value)} for key, value in attributes.items() if value is not None],
+        "attributes": otlp_attributes(attributes),
         "events": [_score(name, label, row, end) for name, label in cast("Row", row.get("labels") or {}).items()],
         "status": {},
     }
@@ -99,8 +99,12 @@ def _score(name: str, label: Any, row: Row, time: str) -> Row:
         known |= {"gen_ai.evaluation.score.value": label, "gen_ai.evaluation.score.label": notes.get("label")}
     else:
         known["gen_ai.evaluation.score.label"] = label if isinstance(label, str) else _json(label)
-    attributes = [{"key": key, "value": _value(value)} for key, value in known.items() if value is not None]
-    return {"name": SCORED, "timeUnixNano": time, "attributes": attributes}
+    return {"name": SCORED, "timeUnixNano": time, "attributes": otlp_attributes(known)}
+
+
+def otlp_attributes(known: Row) -> list[Row]:
+    """Return attributes as OTLP has them; those without a value are left out."""
+    return [{"key": key, "value": _value(value)} for key, value in known.items() if value is not None]
 
 
 def _value(value: Any) -> Row:
@@ -115,7 +119,8 @@ def _value(value: Any) -> Row:
             return {"stringValue": str(value)}
 
 
-def _nanoseconds(time: float) -> str:
+def nanoseconds(time: float) -> str:
+    """Return seconds since 1970 as OTLP has them."""
     return str(round(time * 1e6) * 1000)
 
 

@@ -26,7 +26,12 @@ _USERS = ("user.id", "enduser.id", "langfuse.user.id", "traceloop.association.pr
 
 def read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
     """Yield a row for each conversation that spans and log records tell of."""
-    return conversations(members(records, loss), _steps, _beside, loss)
+    return read_members(members(records, loss), loss)
+
+
+def read_members(spans: Iterable[Member], loss: Loss) -> Iterator[tuple[Place, Row]]:
+    """Yield a row for each conversation that spans and log records in our shape tell of."""
+    return conversations(spans, _steps, _beside, loss)
 
 
 def _steps(of_group: list[Member], loss: Loss) -> list[Step]:

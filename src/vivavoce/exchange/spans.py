@@ -18,6 +18,7 @@ from typing import Any, cast
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.grouping import Member
 from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.own_traffic import is_own
 from vivavoce.exchange.records import Place, Record
 from vivavoce.exchange.shapes import fields_in, objects_in, words_in
 from vivavoce.exchange.times import seconds
@@ -131,11 +132,19 @@ _SCOPES = ("scopeSpans", "scopeLogs", "scope_spans", "scope_logs", "instrumentat
 
 
 def _of_resource(resource: Row) -> Iterator[Row]:
+    about = _attributes(fields_in(resource.get("resource")).get("attributes"))
     for scope in objects_in(_first(resource, *_SCOPES)):
-        for span in objects_in(scope.get("spans")):
-            yield _otlp_span(span)
-        for log in objects_in(_first(scope, "logRecords", "log_records")):
-            yield _otlp_log(log)
+        for span in map(_otlp_span, objects_in(scope.get("spans"))):
+            yield _with_mark(span, about)
+        for log in map(_otlp_log, objects_in(_first(scope, "logRecords", "log_records"))):
+            yield _with_mark(log, about)
+
+
+def _with_mark(span: Row, resource: Row) -> Row:
+    """Return a span that says whether it is of a test and not of a user."""
+    if is_own(span["trace"], span["attributes"], resource):
+        span["is_own"] = True
+    return span
 
 
 def _otlp_span(span: Row) -> Row:

@@ -11,6 +11,9 @@ from vivavoce.records.run import Run
 GIVEN_IN_PYTHON = "given in Python"
 """The dataset of a run over conversations that are not in a file, or in a file that only the caller can find."""
 
+WATCHED = "traces as they came"
+"""The dataset of a run over conversations that `viva watch-traces` received."""
+
 REQUEST = ("url", "headers", "body")
 """The parts of a target that form a request, where a user may have written a key."""
 
@@ -18,6 +21,11 @@ REQUEST = ("url", "headers", "body")
 def is_from_python(run: Run) -> bool:
     """Return whether only the caller has the conversations of a run."""
     return run.options.get("dataset") == GIVEN_IN_PYTHON
+
+
+def is_watched(run: Run) -> bool:
+    """Return whether the conversations of a run came in as traces, and are nowhere else."""
+    return run.options.get("dataset") == WATCHED
 
 
 def lacks_key(run: Run) -> bool:

@@ -26,7 +26,7 @@ TEXT_FORMATS: Mapping[str, str] = {
     "baseline": "vivavoce.report.baseline:write_baseline",
 }
 """The module that writes each format; only the requested one is loaded."""
-FOLDERS = ("letta", "langfuse", "phoenix")
+FOLDERS = ("letta", "langfuse", "phoenix", "otel")
 """Formats of several files."""
 FORMATS = (*TEXT_FORMATS, "parquet", *FOLDERS)
 SUFFIXES: Mapping[str, str] = {

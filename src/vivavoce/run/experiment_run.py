@@ -12,6 +12,7 @@ from functools import partial
 from importlib.metadata import version
 
 from vivavoce.errors import UsageError
+from vivavoce.exchange.own_traffic import of_run
 from vivavoce.records.events import AttemptEnded, AttemptStarted, RunEnded, RunStarted, TurnEnded
 from vivavoce.records.failure import CANCELLED
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Run, Status
@@ -27,6 +28,10 @@ from vivavoce.run.workers import INTERRUPTED, WorkerPool
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.targets.channel import TargetChannel, open_channel
 from vivavoce.targets.target import Target
+
+
+class Changed(UsageError):
+    """A run cannot be resumed, for something that decides its results is not what it was."""
 
 
 @dataclass
@@ -118,7 +123,8 @@ class ExperimentRun(Execution):
                 return None
             kept_calls.enter_context(self.budget.set_aside(task.driver.calls(task.sample) + verdicts))
             await self.tell(AttemptStarted(task.key))
-            return await hold(task, on_turn)
+            with of_run("" if self.begun is None else self.begun.id):
+                return await hold(task, on_turn)
         finally:
             conversations.release()
 
@@ -190,14 +196,14 @@ class ExperimentRun(Execution):
         """Return the records of a resumed run.
 
         Raises:
-            UsageError: something that decides its results has changed since it started.
+            Changed: something that decides its results has changed since it started.
         """
         grading = next(iter(self.store.gradings(run.id)), None)
         if grading is None:
-            raise UsageError(f"cannot resume {run.id}: it was stopped before it started; start a new run")
+            raise Changed(f"cannot resume {run.id}: it was stopped before it started; start a new run")
         changed = _change(run, grading, experiment)
         if changed is not None:
-            raise UsageError(f"cannot resume {run.id}: {changed} has changed since; start a new run")
+            raise Changed(f"cannot resume {run.id}: {changed} has changed since; start a new run")
         run = run.model_copy(update={"status": "running", "finished_at": None})
         self.store.update_run(run)
         return run, grading

@@ -48,7 +48,7 @@ class RunResult(Tabular):
             yield from store.outcomes(self.grading.id)
 
     def publish(self, to: str) -> list[str]:
-        """Send the run with its scores to `langfuse`, `phoenix`, `mlflow` or `wandb`; return what was done, in words.
+        """Send the run with its scores to `langfuse`, `phoenix`, `otel`, `mlflow` or `wandb`; return what was done.
 
         Addresses and keys are read from the environment, as the packages of these tools do. The same run may be sent
         again; nothing becomes double.

@@ -86,15 +86,9 @@ class Access:
 
     def refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the answer to a forbidden request, None for an allowed one."""
-        host = headers.get("host", "")
-        numeric = self.everywhere and _is_numeric(host)
-        if host not in self.hosts and not numeric:
-            return refusal(scope, 421, "this server does not accept that host name; add it with --public")
-        if scope["method"] not in READING:
-            origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-            ours = origin is None or origin in self.origins or (numeric and origin == f"http://{host}")
-            if not ours or (site is not None and site not in _FROM_OURS):
-                return refusal(scope, 403, "a request that changes something must come from a page of this server")
+        refused = self.refused_host(headers, writes=scope["method"] not in READING)
+        if refused is not None:
+            return refusal(scope, *refused)
         if "transfer-encoding" in headers:
             return refusal(scope, 411, "the Content-Length header is missing")
         length = headers.get("content-length", "0")
@@ -102,6 +96,20 @@ class Access:
             return refusal(scope, 413, f"a request can have at most {MAX_BODY:,} bytes")
         if scope["method"] not in READING and for_program(scope) and not _is_json(headers, length):
             return refusal(scope, 415, "send JSON, with content-type: application/json")
+        return None
+
+    def refused_host(self, headers: Headers, *, writes: bool = True) -> tuple[int, str] | None:
+        """Return the status and the reason where a request names another host, or writes from a page of another."""
+        host = headers.get("host", "")
+        numeric = self.everywhere and _is_numeric(host)
+        if host not in self.hosts and not numeric:
+            return 421, "this server does not accept that host name; add it with --public"
+        if not writes:
+            return None
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        ours = origin is None or origin in self.origins or (numeric and origin == f"http://{host}")
+        if not ours or (site is not None and site not in _FROM_OURS):
+            return 403, "a request that changes something must come from a page of this server"
         return None
 
 

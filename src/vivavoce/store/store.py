@@ -40,6 +40,9 @@ from vivavoce.store.runs.replacing import Replaced, replaced_attempts
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.search.search import Hit, Searcher
 
+KEYS_AT_ONCE = 500
+"""Samples that one query asks for."""
+
 
 class Store:
     """One store; any thread may read from it while a writer writes.
@@ -237,6 +240,16 @@ class Store:
         targets: dict[str, str] = {}
         keys = self._reader(run_id).keys()
         return {AttemptKey(key.sample_id, targets.setdefault(key.target, key.target), key.trial) for key in keys}
+
+    def stored(self, run_id: str, samples: Sequence[str]) -> set[str]:
+        """Return which of some samples have an attempt in a run."""
+        found: set[str] = set()
+        a = attempts.c
+        for at in range(0, len(samples), KEYS_AT_ONCE):
+            some = list(samples[at : at + KEYS_AT_ONCE])
+            rows = self._rows(select(a.sample_id).where(a.run_id == run_id, a.sample_id.in_(some)))
+            found.update(row.sample_id for row in rows)
+        return found
 
     def cancelled(self, run_id: str) -> set[AttemptKey]:
         """Return which attempts of a run were cancelled, so that resuming it holds them again."""

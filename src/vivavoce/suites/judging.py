@@ -42,16 +42,23 @@ def judging_suite(
     Raises:
         UsageError: a metric is unknown or named twice, or needs a judge and none is named.
     """
+    dataset = {"path": str(path.absolute()), "fields": dict(fields or {}), "format": format}
+    data = {"name": name or f"judge {path.stem}", "dataset": dataset, "max_concurrent": max_concurrent}
+    return metrics_suite(data, metrics, model, scope)
+
+
+def metrics_suite(
+    described: Mapping[str, Any], metrics: Sequence[Named], model: str | None = None, scope: Scope | None = None
+) -> Suite:
+    """Return the suite that measures recorded conversations; `described` is the rest of it as data.
+
+    Raises:
+        UsageError: a metric is unknown or named twice, or needs a judge and none is named.
+    """
     if not metrics:
         raise UsageError("--metrics needs at least one metric")
     graders = metric_graders(metrics, **({"scope": scope} if scope else {}))
-    data: dict[str, Any] = {
-        "name": name or f"judge {path.stem}",
-        "driver": "replay",
-        "dataset": {"path": str(path.absolute()), "fields": dict(fields or {}), "format": format},
-        "graders": graders,
-        "max_concurrent": max_concurrent,
-    }
+    data: dict[str, Any] = {**described, "driver": "replay", "graders": graders}
     base = Path.cwd()
     for metric, judge in _judges(described_suite(data, base, SOURCE).spec, model, base).items():
         graders[metric].setdefault("model", judge)

@@ -8,6 +8,7 @@ from typing import Any, TypeGuard, cast
 from urllib.parse import urlsplit
 
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
+from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import shorten
 from vivavoce.targets.environment import as_variables, environment_of, from_environment
@@ -85,7 +86,7 @@ class HttpTarget:
         values = {**values, "environment": self.environment}
         data = _encoded(self.body.fill(values), self.body.place) if self.has_body else None
         filled = self.headers.fill(values)
-        headers = _header_lines(filled, self.headers.place)
+        headers = marked(_header_lines(filled, self.headers.place))
         if cookies:
             headers["Cookie"] = _cookie_header(cookies)
         return await self._client.request(self.method, url, data, headers, repeatable=self.stateless)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vivavoce.errors import Fault, TargetFault
+from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage, total
@@ -154,7 +155,7 @@ class OpenAISession:
         target, offered = self.target, self.tools.offered
         messages = wire_messages([*target.opening, *turn.asked, *turn.done])
         tools = {"tools": offered} if offered else {}
-        completion = await target.endpoint.complete({**target.body, **tools, "messages": messages})
+        completion = await target.endpoint.complete({**target.body, **tools, "messages": messages}, marked())
         turn.usage = total([turn.usage, completion.usage])
         message = completion.message
         if completion.finish_reason not in _ENDED:

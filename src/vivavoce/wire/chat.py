@@ -17,7 +17,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from vivavoce.errors import Fault, TargetFault, UsageError
 from vivavoce.messages import AIMessage, Message, read_message
 from vivavoce.records.usage import Usage, charge, reported_usage
-from vivavoce.wire.http import Answer, Client, Limits, checked_url
+from vivavoce.wire.http import NO_HEADERS, Answer, Client, Limits, checked_url
 
 _OURS = ("model", "messages", "stream", "n", "tools", "response_format")
 
@@ -51,14 +51,16 @@ class ChatEndpoint:
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
 
-    async def complete(self, body: Mapping[str, Any]) -> Completion:
-        """Send the body of a request and return the first choice.
+    async def complete(self, body: Mapping[str, Any], headers: Mapping[str, str] = NO_HEADERS) -> Completion:
+        """Send the body of a request, with some headers besides, and return the first choice.
 
         Raises:
             Fault: no answer, or one without `choices[0].message`.
         """
         return read_completion(
-            await self._client.request("POST", self.url, body_bytes(body), self._headers, repeatable=True)
+            await self._client.request(
+                "POST", self.url, body_bytes(body), {**headers, **self._headers}, repeatable=True
+            )
         )
 
     async def close(self) -> None:

@@ -17,7 +17,7 @@ from vivavoce.report.publish.sending import Address, in_words, send
 from vivavoce.run.result import RunResult
 from vivavoce.store.store import Store
 
-SERVERS: Mapping[str, str] = {"langfuse": "Langfuse", "phoenix": "Phoenix"}
+SERVERS: Mapping[str, str] = {"langfuse": "Langfuse", "phoenix": "Phoenix", "otel": "OpenTelemetry"}
 """Tools that take JSON over HTTP, by name."""
 TRACKERS: Mapping[str, str] = {"mlflow": "MLflow", "wandb": "Weights & Biases"}
 """Tools whose own package writes, by name."""

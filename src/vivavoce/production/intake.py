@@ -1,0 +1,153 @@
+"""What a sender of telemetry sends, checked and read: one request of OTLP, or the lines of a file."""
+
+from __future__ import annotations
+
+import marshal
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from vivavoce.exchange.grouping import Member
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.otlp_protobuf import BrokenProtobuf, decode
+from vivavoce.exchange.records import Place, Record
+from vivavoce.exchange.spans import members
+from vivavoce.files.strict_json import BrokenJson, parse
+
+Signal = Literal["traces", "logs"]
+SIGNALS: tuple[Signal, ...] = ("traces", "logs")
+
+JSON, PROTOBUF = "application/json", "application/x-protobuf"
+LARGEST = 64 * 2**20
+"""Bytes of the largest request, after it is unpacked."""
+LARGEST_SPAN = 8 * 2**20
+"""Bytes of the largest span."""
+ENCODINGS = ("", "identity", "gzip", "deflate")
+
+_MEGABYTE = 2**20
+_PLACE = Place(Path("traces"), 1)
+
+
+class Refused(Exception):
+    """A request that cannot be taken, with the status of HTTP that says so."""
+
+    def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.retry_after = status, message, retry_after
+
+
+class Position(NamedTuple):
+    """How far a file is read: which file it is, and the bytes of it that are done."""
+
+    file: str
+    offset: int
+
+
+class Arrival(NamedTuple):
+    """A span or log record as it is kept: `member.value` is packed into `value`."""
+
+    member: Member
+    value: bytes
+    is_own: bool
+
+
+@dataclass(slots=True)
+class Taken:
+    """What a request or a piece of a file holds; `refused` says in words what of it cannot be kept.
+
+    `rejected` counts the spans that are left out. `position` is how far the file is read by it.
+    """
+
+    arrivals: list[Arrival] = field(default_factory=list[Arrival])
+    refused: list[str] = field(default_factory=list[str])
+    rejected: int = 0
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The body of a request of OTLP over HTTP, as it was sent."""
+
+    signal: Signal
+    body: bytes
+    content_type: str
+    encoding: str = ""
+
+    def read(self) -> Taken:
+        """Return the spans that the request holds.
+
+        Raises:
+            Refused: the request is not one of OTLP, or too large.
+        """
+        body = unpacked(self.body, self.encoding)
+        try:
+            value: Any = decode(body, self.signal) if self.content_type == PROTOBUF else _parsed(body)
+            return taken(value) if value else Taken()
+        except (BrokenProtobuf, BrokenJson, UnicodeDecodeError) as error:
+            kind = "protocol buffers" if self.content_type == PROTOBUF else "JSON"
+            raise Refused(400, f"the body is not {self.signal} of OTLP in {kind}: {error}") from error
+        except RecursionError as error:
+            raise Refused(400, "the body is nested too deeply") from error
+
+
+def taken(value: Any) -> Taken:
+    """Return what a document of OTLP holds.
+
+    Raises:
+        Refused: it is no such document.
+    """
+    found, loss = Taken(), Loss()
+    loss.on_broken = found.refused.append
+    for member in members([Record(_PLACE, value)], loss):
+        if member.value.get("is_log") and member.value.get("is_own"):  # the scores that we published ourselves
+            continue
+        packed = marshal.dumps(member.value)
+        if len(packed) > LARGEST_SPAN:
+            size = f"{len(packed) / _MEGABYTE:.1f}"
+            found.refused.append(f"a span of {size} MB is larger than {LARGEST_SPAN // _MEGABYTE} MB")
+        else:
+            found.arrivals.append(Arrival(member, packed, bool(member.value.get("is_own"))))
+    found.rejected = len(found.refused)
+    if found.refused and not found.arrivals and not _is_export(value):
+        raise Refused(400, "the body has no resourceSpans and no resourceLogs")
+    return found
+
+
+def unpacked(body: bytes, encoding: str) -> bytes:
+    """Return a body as it was before it was compressed.
+
+    Raises:
+        Refused: the encoding is unknown, the data is broken, or larger than a request may be.
+    """
+    if encoding not in ENCODINGS:
+        raise Refused(415, f"the content encoding '{encoding[:40]}' is not known; send gzip or none")
+    if encoding in ("", "identity"):
+        return body
+    unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS if encoding == "gzip" else zlib.MAX_WBITS)
+    try:
+        data = unpacker.decompress(body, LARGEST + 1)
+    except zlib.error as error:
+        raise Refused(400, f"the body is not {encoding}: {error}") from error
+    if len(data) > LARGEST:
+        raise Refused(413, f"unpacked, the body is larger than {LARGEST // _MEGABYTE} MB; send smaller batches")
+    if not unpacker.eof:
+        raise Refused(400, f"the body is not {encoding}: it is cut off")
+    return data
+
+
+def _parsed(body: bytes) -> Any:
+    return parse(body.decode("utf-8-sig"))
+
+
+def _is_export(value: Any) -> bool:
+    """Return whether a document has the shape of an export, whatever its spans are."""
+    return isinstance(value, dict) and any(key in value for key in ("resourceSpans", "resourceLogs"))
+
+
+def said(refused: Sequence[str], most: int = 3) -> str:
+    """Return reasons in one text: the first of them, and how many more there are."""
+    different = list(dict.fromkeys(refused))
+    more = f"; and {len(different) - most} more" if len(different) > most else ""
+    return "; ".join(different[:most]) + more

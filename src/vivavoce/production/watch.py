@@ -1,0 +1,300 @@
+"""`Watch`: judges what a spool holds, as runs of a store, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from vivavoce.errors import UsageError
+from vivavoce.production import handing
+from vivavoce.production.handing import Period, Talk
+from vivavoce.production.schedule import Per, in_words, period_at
+from vivavoce.production.settling import KEPT, Rules, prune, settle
+from vivavoce.production.spool import Spool
+from vivavoce.records.events import AttemptEnded, Event, RunStarted
+from vivavoce.records.failure import CANCELLED
+from vivavoce.records.run import Run
+from vivavoce.records.usage import Usage, total
+from vivavoce.report.text import count, one_line
+from vivavoce.run.experiment_run import Changed, ExperimentRun
+from vivavoce.run.options import RunOptions
+from vivavoce.samples.given import given_sample
+from vivavoce.samples.sample import Sample
+from vivavoce.store.store import Store
+from vivavoce.suites.load import Suite
+from vivavoce.suites.watching import watching_run
+
+TICK = 1.0
+"""Seconds between two looks at what has become complete."""
+FORGETS_EVERY = 60.0
+"""Seconds between two times that old spans are forgotten."""
+SPEAKS_EVERY = 10.0
+"""Seconds between two lines that say how far it is."""
+
+_TOLD = (
+    *("judged", "passed", "of tests", "not sampled", "went on", "without a conversation", "repeated"),
+    *("refused", "refused: no room"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """How production is watched: which conversations are complete, and what one run may be and may use.
+
+    `once` ends when everything that is there is judged, and waits for nothing to become silent. `quiet` says nothing of
+    how far it is.
+    """
+
+    rules: Rules
+    options: RunOptions
+    per: Per = "day"
+    once: bool = False
+    quiet: bool = False
+
+
+@dataclass
+class Watch:
+    """Judges what a spool holds with the graders of a suite; `say` is told in words what happens."""
+
+    suite: Suite
+    store: Store
+    spool: Spool
+    how: Watching
+    say: Callable[[str], None]
+    execution: ExperimentRun | None = field(default=None, init=False)
+    _ended: list[str] = field(default_factory=list[str], init=False)
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    def stop(self) -> None:
+        """Give nothing more to a judge and finish what is judged; a second time, drop that too."""
+        self._stopping.set()
+        if self.execution is not None and self.execution.workers is not None:
+            self.execution.stop()
+
+    async def run(self) -> None:
+        """Judge until it is stopped, or with `once` until nothing is left.
+
+        Raises:
+            UsageError: the suite cannot be used. StoreError: the disk failed; nothing that was taken is lost.
+        """
+        await self._run_of(Period("", 0.0)).check()  # a wrong judge is found now and not with the first conversation
+        settling = asyncio.create_task(self._settle_always())
+        judging = asyncio.create_task(self._judge_always())
+        try:
+            done, _ = await asyncio.wait((settling, judging), return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            await judging
+        finally:
+            self._stopping.set()
+            settling.cancel()
+            judging.cancel()
+            await asyncio.gather(settling, judging, return_exceptions=True)
+
+    async def on(self, event: Event) -> None:
+        """Hear of a run: which conversations are judged is known once the store has them."""
+        if isinstance(event, AttemptEnded):
+            attempt = event.outcome.attempt
+            if attempt.failure is None or attempt.failure.kind != CANCELLED:
+                self._ended.append(attempt.key.sample_id)
+        elif isinstance(event, RunStarted) and not self.how.quiet:
+            self.say(f"run {event.run.id} goes on" if event.done else f"run {event.run.id} begins")
+
+    def status(self) -> str:
+        """Return in words what came in since the start, and what became of it."""
+        counts = self.spool.counts
+        words = [count(counts["spans"], "span"), count(counts["conversations"], "conversation")]
+        return " · ".join([*words, *(f"{counts[what]:,} {what}" for what in _TOLD if counts[what])])
+
+    async def _settle_always(self) -> None:
+        forgot = 0.0
+        told: Counter[str] = Counter()
+        spoke = time.monotonic()
+        while not self._stopping.is_set():
+            await self._settle()
+            if self.spool.counts != told and time.monotonic() - spoke > SPEAKS_EVERY and not self.how.quiet:
+                spoke, told = time.monotonic(), self.spool.counts.copy()
+                self.say(self.status())
+            if time.monotonic() - forgot > FORGETS_EVERY:
+                forgot = time.monotonic()
+                await self.spool.work(lambda database, _: prune(database, time.time(), self._kept))
+            await self._pause()
+
+    @property
+    def _kept(self) -> float:
+        """For how many seconds the spans of conversations are kept that are judged: none where room is short."""
+        return KEPT if self.spool.used < self.spool.most / 2 else 0.0
+
+    async def _settle(self) -> None:
+        """Make conversations of what is complete, a few at a time so that what comes in is kept meanwhile."""
+        rules = self.how.rules
+        if self.how.once:
+            rules = Rules(idle=-TICK, longest=rules.longest, share=rules.share, tests=rules.tests)
+        while not self._stopping.is_set():
+            found = await self.spool.work(lambda database, counts: settle(database, counts, rules, time.time()))
+            await self._confirm()
+            if not found:
+                return
+
+    async def _judge_always(self) -> None:
+        while not self._stopping.is_set():
+            period = await self._period()
+            if period is None:
+                return
+            if period.spent:
+                await self._pass_over(period)
+            else:
+                await self._judge(period)
+
+    async def _period(self) -> Period | None:
+        """Return the period whose run is to go on, a new one when there is something for it; None at the end."""
+        opened = await self.spool.work(lambda database, _: handing.period(database))
+        while opened is None:
+            if await self.spool.work(lambda database, _: handing.waiting(database)):
+                opened = period_at(time.time(), self.how.per, self.suite.spec.name, self.store)
+                await self.spool.work(lambda database, _, new=opened: handing.open_period(database, new))
+                return opened
+            if self._stopping.is_set() or await self._is_empty():
+                return None
+            await self._pause()
+        return opened
+
+    async def _judge(self, period: Period) -> None:
+        """Give conversations to the run of a period until it ends, or its budget is spent."""
+        graded = next(iter(self.store.series.graded_runs([period.run])), None)
+        run = None if graded is None else graded.run
+        if run is not None:
+            await self._check(period)
+        try:
+            stopped_by = await self._execute(period, run)
+        except Changed as error:
+            self.say(f"{error}: what is left goes to a new one")
+            await self.spool.work(lambda database, _: handing.give_back(database, period.run))
+            await self._close(period)
+            self._mark_interrupted(run)
+            return
+        if self._stopping.is_set():
+            return
+        if stopped_by is None:
+            await self._close(period)
+            return
+        until = in_words(period.ends)
+        self.say(f"run {period.run} stopped: {stopped_by}; what is complete until {until} is not judged")
+        await self.spool.work(lambda database, _: handing.open_period(database, period._replace(spent=True)))
+
+    async def _execute(self, period: Period, run: Run | None) -> str | None:
+        """Hold the run of a period; return why it stopped early, None if it came to its end."""
+        self.execution = self._run_of(period, run)
+        try:
+            result = await self.execution.execute()
+        finally:
+            self.execution = None
+        await self._check(period)
+        self.say(one_line(str(result), 300))
+        return result.stopped_by
+
+    def _run_of(self, period: Period, run: Run | None = None) -> ExperimentRun:
+        """Return the run of a period, ready to execute; `run` is its record where it goes on."""
+        return watching_run(
+            self.suite,
+            partial(self._feed, period),
+            self._options(run),
+            store=self.store,
+            run_id=period.run,
+            listeners=[self],
+            resumed=run,
+        )
+
+    async def _feed(self, period: Period) -> AsyncIterator[Sample]:
+        """Yield what was given to the run before it was interrupted, and then what becomes complete in its time."""
+        for talk in await self.spool.work(lambda database, _: handing.given(database, period.run)):
+            async for sample in self._sample(period, talk):
+                yield sample
+        while not self._stopping.is_set() and time.time() < period.ends:
+            talks = await self.spool.work(lambda database, _: handing.hand_out(database, period.run))
+            for talk in talks:
+                async for sample in self._sample(period, talk):
+                    yield sample
+            if not talks:
+                if await self._is_empty():
+                    return
+                await self._pause()
+
+    async def _sample(self, period: Period, talk: Talk) -> AsyncIterator[Sample]:
+        """Yield the sample of a conversation, if it can be read as one."""
+        try:
+            sample = given_sample(talk.row)
+        except UsageError as error:
+            self.say(one_line(f"conversation '{talk.sample}' cannot be judged: {error}", 300))
+            passed = partial(handing.pass_over, run=period.run, sample=talk.sample)
+            await self.spool.work(lambda database, counts: passed(database, counts))
+            return
+        yield sample
+
+    async def _pass_over(self, period: Period) -> None:
+        """Judge nothing until a period is over whose budget is spent."""
+        passed = 0
+        while not self._stopping.is_set() and time.time() < period.ends:
+            passed += await self.spool.work(lambda database, counts: handing.pass_over(database, counts, period.run))
+            if await self._is_empty():
+                break
+            await self._pause()
+        if passed:
+            self.say(f"{count(passed, 'conversation')} of run {period.run} not judged: its budget was spent")
+        if not self._stopping.is_set():
+            await self._close(period)
+
+    async def _check(self, period: Period) -> None:
+        """Find out which of the conversations that were given to a run the store has."""
+        talks = await self.spool.work(lambda database, _: handing.given(database, period.run))
+        cancelled = {key.sample_id for key in self.store.cancelled(period.run)}
+        self._ended = [talk.sample for talk in talks if talk.sample not in cancelled]
+        await self._confirm(period)
+
+    async def _confirm(self, period: Period | None = None) -> None:
+        """Strike off the conversations whose scores the store has; only then is it certain that they are judged."""
+        ended, self._ended = self._ended, []
+        period = period or await self.spool.work(lambda database, _: handing.period(database))
+        if not ended or period is None:
+            return
+        stored = await asyncio.to_thread(self.store.stored, period.run, ended)
+        if period.run and self.execution is not None:
+            self._ended += [sample for sample in ended if sample not in stored]
+        await self.spool.work(lambda database, counts: handing.judged(database, counts, period.run, stored))
+
+    async def _close(self, period: Period) -> None:
+        await self.spool.work(lambda database, _: handing.close_period(database, period.run))
+
+    async def _is_empty(self) -> bool:
+        """Return whether everything that was there is judged, and nothing is waited for."""
+        if not self.how.once:
+            return False
+        return not await self.spool.work(lambda database, _: handing.is_open(database) or handing.waiting(database))
+
+    async def _pause(self) -> None:
+        pause = min(TICK, max(0.05, self.how.rules.idle / 4)) if not self.how.once else 0.05
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), pause)
+
+    def _options(self, run: Run | None) -> RunOptions:
+        """Return what a run may use: of one that goes on, what is left of it."""
+        options = self.how.options
+        if run is None or (options.max_calls is None and options.max_cost is None):
+            return options
+        used = total(self.store.details.usage(self.store.grading(run.id)).values()) or Usage()
+        left = {
+            "max_calls": None if options.max_calls is None else max(0, options.max_calls - used.calls),
+            "max_cost": None if options.max_cost is None else max(0.0, options.max_cost - (used.cost or 0.0)),
+        }
+        return options.model_copy(update=left)
+
+    def _mark_interrupted(self, run: Run | None) -> None:
+        """Say of a run that cannot go on that it has ended."""
+        if run is not None and run.status == "running":
+            ended = {"status": "interrupted", "finished_at": time.time()}
+            self.store.update_run(run.model_copy(update=ended))

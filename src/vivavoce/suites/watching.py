@@ -1,0 +1,83 @@
+"""The experiment of `viva watch-traces`: conversations as they come in, and the graders that judge them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+from vivavoce.metrics.config import Scope
+from vivavoce.models.cache import Replies
+from vivavoce.pacing.budget import Budget
+from vivavoce.records.events import Listener
+from vivavoce.records.origin import WATCHED
+from vivavoce.records.run import Run
+from vivavoce.run.experiment import Description, Experiment, Limits, Samples
+from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
+from vivavoce.samples.sample import Sample
+from vivavoce.store.store import Store
+from vivavoce.suites.build import Builder
+from vivavoce.suites.judges import JudgeOpener
+from vivavoce.suites.judging import metrics_suite
+from vivavoce.suites.load import Suite, described_suite
+from vivavoce.suites.named_metrics import Named
+from vivavoce.suites.stored import dump_spec
+
+SOURCE = "watch-traces"
+"""The command that describes the suite."""
+
+Feed = Callable[[], AsyncIterable[Sample]]
+_GRADING = ("graders", "reward", "agreement", "gate")
+
+
+def watching_metrics(
+    name: str, metrics: Sequence[Named], model: str | None, scope: Scope | None, max_concurrent: int
+) -> Suite:
+    """Return the suite that measures what comes in with metrics.
+
+    Raises:
+        UsageError: a metric is unknown or named twice, or needs a judge and none is named.
+    """
+    return metrics_suite(_described(name, max_concurrent), metrics, model, scope)
+
+
+def watching_suite(name: str, suite: Suite, max_concurrent: int) -> Suite:
+    """Return the suite that judges what comes in with the graders, the reward and the gate of another suite.
+
+    Raises:
+        UsageError: something in it cannot be used.
+    """
+    written = dump_spec(suite)
+    grading = {key: written[key] for key in _GRADING if key in written}
+    return described_suite({**_described(name, max_concurrent), "driver": "replay", **grading}, suite.base, SOURCE)
+
+
+def watching_run(
+    suite: Suite,
+    feed: Feed,
+    options: RunOptions,
+    *,
+    store: Store,
+    run_id: str,
+    listeners: Sequence[Listener] = (),
+    resumed: Run | None = None,
+) -> ExperimentRun:
+    """Return a run over what `feed` yields until it ends, ready to execute."""
+    build = partial(_build, suite, feed, options)
+    return ExperimentRun(build, store, options, listeners, resumed=resumed, run_id=run_id)
+
+
+def _described(name: str, max_concurrent: int) -> dict[str, Any]:
+    return {"name": name, "dataset": {"path": f"({WATCHED})"}, "max_concurrent": max_concurrent}
+
+
+def _build(suite: Suite, feed: Feed, options: RunOptions, budget: Budget, answers: Replies | None) -> Experiment:
+    judges = JudgeOpener(budget, answers, options.replay, suite.spec.max_concurrent, base=suite.base)
+    return Experiment(
+        name=suite.spec.name,
+        samples=Samples(feed, None, WATCHED, "what comes in"),
+        scoring=Builder(suite, judges.open).scoring(),
+        limits=Limits(suite.spec.max_concurrent),
+        description=Description(dump_spec(suite), suite.base, suite.source),
+    )

@@ -1,0 +1,85 @@
+"""`viva watch-traces` on the command line: what it asks for, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from production.traffic import export, in_protobuf, turn
+from vivavoce import Store
+
+from .conftest import Viva
+
+WRONG = (
+    ((), "name what judges: --metrics NAMES, or --suite FILE"),
+    (("--metrics", "refusal", "--suite", "s.yaml"), "name what judges"),
+    (("--metrics", "none"), "no metric 'none'"),
+    (("--metrics", "safety"), "needs a judge"),
+    (("--suite", "none.yaml"), "there is no such file"),
+    (("--metrics", "refusal", "--idle", "soon"), "--idle is a time such as 60s, 5m or 1h, got 'soon'"),
+    (("--metrics", "refusal", "--sample", "150%"), "more than everything"),
+    (("--metrics", "refusal", "--sample", "a lot"), "--sample is a share such as 10% or 0.1"),
+    (("--metrics", "refusal", "--max-disk", "1 big"), "--max-disk is a size such as 500MB or 2GB"),
+    (("--metrics", "refusal", "--folder", "none"), "none: there is no such folder"),
+    (("--metrics", "refusal", "--host", "0.0.0.0"), "can be reached from other machines"),
+)
+
+
+@pytest.mark.parametrize(("options", "words"), WRONG, ids=lambda value: " ".join(value)[:40])
+def test_mistakes_are_one_line_and_exit_code_2(viva: Viva, options: tuple[str, ...], words: str) -> None:
+    done = viva("watch-traces", *options)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_is_judged_once_and_the_run_is_a_point_of_a_trend(viva: Viva) -> None:
+    Path("traces").mkdir()
+    lines = [export(turn("a", 0)), export(turn("b", 0, "I'm sorry, I can't help with that."))]
+    Path("traces/t.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    once = ("watch-traces", "--folder", "traces", "--once", "--metrics", "refusal", "--name", "Live shop")
+    done = viva(*once)
+    assert done.returncode == 0
+    assert "2 conversations; refusal 0.500" in done.stderr
+    assert viva(*once).stderr == ""
+    with Store.open(".vivavoce/vivavoce.db") as store:
+        (run,) = store.runs()
+    assert (run.suite, run.id[:10]) == ("Live shop", "live-shop-")
+    assert "viva grade" in viva("run", "--failed", run.id).stderr
+    graded = viva("grade", run.id, "--quiet")
+    assert graded.returncode == 0, graded.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_a_port_takes_requests_until_a_signal_ends_it_in_good_order(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [str(Path(sys.executable).with_name("viva")), "watch-traces", "--port", str(port)]
+    with subprocess.Popen(
+        [*command, "--metrics", "refusal", "--idle", "0.2s"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert f"taking traces at http://127.0.0.1:{port}/" in process.stderr.readline()
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        kind = {"content-type": "application/x-protobuf"}
+        connection.request("POST", "/v1/traces", in_protobuf(export(turn("a", 0))), kind)
+        assert connection.getresponse().read() == b""
+        connection.close()
+        assert "begins" in process.stderr.readline()
+        deadline = time.monotonic() + 60
+        with Store.open(tmp_path / ".vivavoce/vivavoce.db") as store:
+            while store.counts(store.runs()[0].id)[0] < 1:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        assert "1 conversation" in process.stderr.read()

@@ -1,0 +1,162 @@
+"""What a sender is answered, by the rules of OTLP, and that what is acknowledged is on disk."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from vivavoce.production import receiver as receiving
+from vivavoce.production.intake import LARGEST, PROTOBUF
+from vivavoce.production.receiver import Receiver
+from vivavoce.production.spool import Spool
+from vivavoce.server.access import Access
+from vivavoce.server.authenticator import Authenticator
+from vivavoce.store.store import Store
+
+from .traffic import Json, attribute, export, in_protobuf, post, turn
+
+
+async def kept(spool: Spool) -> int:
+    return await spool.work(lambda database, _: database.execute("SELECT count(*) FROM span").fetchone()[0])
+
+
+async def test_json_and_protocol_buffers_compressed_or_not_are_kept_before_the_answer(
+    receiver: Receiver, spool: Spool
+) -> None:
+    asked = export(turn("a", 0))
+    assert (await post(receiver, asked)).json() == {}
+    packed = gzip.compress(json.dumps(export(turn("a", 1))).encode())
+    assert (await post(receiver, packed, content_encoding="gzip")).status == 200
+    answer = await post(receiver, in_protobuf(export(turn("b", 0))), content_type=PROTOBUF)
+    assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"", PROTOBUF)
+    deflated = zlib.compress(in_protobuf(export(turn("b", 1))))
+    assert (await post(receiver, deflated, content_type=PROTOBUF, content_encoding="deflate")).status == 200
+    assert await kept(spool) == 4
+
+
+async def test_a_span_that_arrives_twice_is_kept_once(receiver: Receiver, spool: Spool) -> None:
+    for _ in range(2):
+        await post(receiver, export(turn("a", 0)))
+        await post(receiver, in_protobuf(export(turn("a", 0))), content_type=PROTOBUF)
+    assert await kept(spool) == 1
+    assert spool.counts["repeated"] == 3
+
+
+async def test_logs_are_kept_and_the_same_log_once(receiver: Receiver, spool: Spool) -> None:
+    log = {"timeUnixNano": "1800000000000000000", "traceId": "a" * 32, "eventName": "gen_ai.user.message"}
+    body = {"resourceLogs": [{"scopeLogs": [{"logRecords": [log]}]}]}
+    for _ in range(2):
+        assert (await post(receiver, body, path="/v1/logs")).status == 200
+    assert await kept(spool) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "words"),
+    [
+        (b"\x0a\xff\xff", {"content_type": PROTOBUF}, 400, "not traces of OTLP in protocol buffers"),
+        (b"\x0a\x05ab", {"content_type": PROTOBUF}, 400, "cut off"),
+        (b"{", {}, 400, "not traces of OTLP in JSON"),
+        (b"\xff\xfe", {}, 400, "not traces of OTLP in JSON"),
+        (b"[" * 100_000, {}, 400, "not traces of OTLP in JSON"),
+        (b'{"spans": 3}', {}, 400, "no resourceSpans"),
+        (b'"resourceSpans"', {}, 400, "no resourceSpans"),
+        (b"{}", {"content_type": "text/plain"}, 415, "send application/x-protobuf"),
+        (b"{}", {"content_encoding": "br"}, 415, "send gzip or none"),
+        (b"{}", {"content_encoding": "gzip"}, 400, "not gzip"),
+        (gzip.compress(b"{}")[:-9], {"content_encoding": "gzip"}, 400, "cut off"),
+        (b"{}", {"path": "/v1/metrics"}, 404, "OTEL_METRICS_EXPORTER=none"),
+        (b"", {"method": "GET"}, 405, "with POST"),
+        (b"{}", {"host": "evil.example"}, 421, "not called so"),
+        (b"{}", {"origin": "https://evil.example"}, 403, "must come from a page"),
+    ],
+)
+async def test_what_cannot_be_taken_is_refused_in_plain_words(
+    receiver: Receiver, body: bytes, headers: dict[str, Any], status: int, words: str
+) -> None:
+    answer = await post(receiver, body, **headers)
+    assert answer.status == status
+    said = answer.body.decode("utf-8", "replace")
+    assert words in said
+    if headers.get("content_type") != PROTOBUF:
+        assert set(answer.json()) == {"code", "message"}
+
+
+async def test_a_small_body_that_unpacks_to_a_huge_one_is_refused(receiver: Receiver) -> None:
+    bomb = gzip.compress(b" " * (LARGEST + 2))
+    assert len(bomb) < 100_000
+    answer = await post(receiver, bomb, content_encoding="gzip")
+    assert answer.status == 413
+    assert "smaller batches" in answer.json()["message"]
+
+
+async def test_a_body_that_is_too_large_is_refused_without_being_kept_in_memory(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receiving, "LARGEST", 100_000)
+    answer = await post(receiver, b" " * 200_000)
+    assert (answer.status, answer.headers["connection"]) == (413, "close")
+    monkeypatch.setattr(receiving, "MOST_AT_ONCE", 50_000)
+    answer = await post(receiver, b" " * 90_000)
+    assert (answer.status, answer.headers["retry-after"]) == (429, "1")
+    assert (await post(receiver, b"{}")).status == 200
+
+
+async def test_what_of_a_request_cannot_be_kept_is_told_and_the_rest_is_kept(receiver: Receiver, spool: Spool) -> None:
+    huge = turn("b", 0)
+    huge["attributes"].append(attribute("input", "x" * 10_000_000))
+    body = export(turn("a", 0), huge, {**turn("c", 0), "traceId": ""})
+    answer = (await post(receiver, body)).json()["partialSuccess"]
+    assert answer["rejectedSpans"] == "2"
+    assert "a span of 9.5 MB is larger than 8 MB" in answer["errorMessage"]
+    assert "without the id of its trace" in answer["errorMessage"]
+    assert await kept(spool) == 1
+    in_bytes = ExportTraceServiceResponse()
+    answered = await post(receiver, in_protobuf(export(turn("d", 0), huge)), content_type=PROTOBUF)
+    in_bytes.ParseFromString(answered.body)
+    assert in_bytes.partial_success.rejected_spans == 1
+
+
+async def test_no_spans_at_all_are_taken_as_what_they_are(receiver: Receiver) -> None:
+    nothing: list[Json] = [{}, {"resourceSpans": []}, export()]
+    for body in nothing:
+        assert ((answer := await post(receiver, body)).status, answer.json()) == (200, {})
+    assert (await post(receiver, b"", content_type=PROTOBUF)).status == 200
+
+
+async def test_where_there_is_no_room_senders_are_told_to_come_again(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "small.traces", 1)
+    answer = await post(Receiver(spool, Access.of(["127.0.0.1:4318"])), export(turn("a", 0)))
+    assert (answer.status, answer.headers["retry-after"]) == (503, "30")
+    assert "wait to be judged" in answer.json()["message"]
+    spool.close()
+
+
+async def test_a_disk_that_fails_is_an_answer_too(receiver: Receiver, spool: Spool) -> None:
+    def fail(database: sqlite3.Connection, _: object) -> None:
+        database.execute("DROP TABLE span")
+
+    await spool.work(fail)
+    answer = await post(receiver, export(turn("a", 0)))
+    assert (answer.status, answer.headers["retry-after"]) == (503, "30")
+
+
+async def test_a_token_is_asked_where_one_is_demanded(spool: Spool, store: Store) -> None:
+    access = Access.of(["127.0.0.1:4318"], "secret", demanded=True)
+    receiver = Receiver(spool, access, Authenticator(store, access.digest))
+    answer = await post(receiver, export(turn("a", 0)))
+    assert answer.status == 401
+    assert "OTEL_EXPORTER_OTLP_HEADERS" in answer.json()["message"]
+    assert (await post(receiver, export(turn("a", 0)), authorization="Bearer wrong")).status == 401
+    assert (await post(receiver, export(turn("a", 0)), authorization="Bearer secret")).status == 200
+    named = {"authorization": "Bearer secret", "host": "viva:4318"}  # as another container calls it
+    assert (await post(receiver, export(turn("b", 0)), **named)).status == 200
+    reader, secret = store.tokens.create("reader", "read")
+    assert reader.role == "read"
+    assert (await post(receiver, export(turn("a", 0)), authorization=f"Bearer {secret}")).status == 403

@@ -1,0 +1,359 @@
+"""Traces become conversations, and each of them is judged once, in a run of its day."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import StoreError, UsageError
+from vivavoce.production import handing, schedule, watch
+from vivavoce.production.handing import Period
+from vivavoce.production.receiver import Receiver
+from vivavoce.production.settling import Rules, is_sampled
+from vivavoce.production.spool import Spool
+from vivavoce.production.watch import Watch, Watching
+from vivavoce.records.run import Run
+from vivavoce.report.trends import trend
+from vivavoce.run.options import RunOptions
+from vivavoce.server.access import Access
+from vivavoce.store.store import Store
+from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.watching import watching_metrics, watching_suite
+from vivavoce.testing import LoopbackServer
+
+from .traffic import Json, attribute, export, post, turn
+
+ONCE = Watching(Rules(), RunOptions(), once=True)
+
+
+def refusal(name: str = "production") -> Suite:
+    return watching_metrics(name, ["refusal"], None, None, 4)
+
+
+def watch_of(spool: Spool, store: Store, how: Watching = ONCE, suite: Suite | None = None) -> Watch:
+    return Watch(suite or refusal(), store, spool, how, said.append)
+
+
+said: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    said.clear()
+    monkeypatch.setattr(watch, "TICK", 0.05)
+
+
+async def until(store: Store, *samples: str) -> None:
+    """Wait until the store has these conversations."""
+    async with asyncio.timeout(20):
+        while not set(samples) <= set(judged(store)):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+def judged(store: Store, run: Run | None = None) -> dict[str, list[str]]:
+    """Return the texts of every judged conversation by the id of its sample."""
+    runs = [run] if run is not None else store.runs()
+    return {
+        outcome.attempt.key.sample_id: [message.text for message in outcome.attempt.trajectory.messages]
+        for one in runs
+        for outcome in store.outcomes(store.grading(one.id).id)
+    }
+
+
+async def take(receiver: Receiver, *spans: Json, **resource: str) -> None:
+    assert (await post(receiver, export(*spans, **resource))).status == 200
+
+
+async def test_turns_in_traces_of_their_own_become_one_conversation_in_the_run_of_the_day(
+    receiver: Receiver, spool: Spool, store: Store
+) -> None:
+    await take(receiver, turn("a", 1), turn("b", 0, "I'm sorry, I can't help with that"))
+    await take(receiver, turn("a", 0))
+    await watch_of(spool, store).run()
+    assert judged(store) == {
+        "a": ["question 0", "yes", "question 1", "yes"],
+        "b": ["question 0", "I'm sorry, I can't help with that"],
+    }
+    (run,) = store.runs()
+    assert run.id == f"production-{datetime.now(UTC):%Y-%m-%d}"
+    assert (run.status, run.suite) == ("finished", "production")
+    points = trend(store, "production").points
+    assert [(point.run, point.mean, point.scored) for point in points] == [(run.id, 0.5, 2)]
+
+
+async def test_what_is_silent_is_judged_and_what_goes_on_is_waited_for(
+    receiver: Receiver, spool: Spool, store: Store
+) -> None:
+    watching = watch_of(spool, store, Watching(Rules(idle=0.4), RunOptions()))
+    task = asyncio.create_task(watching.run())
+    for number in range(8):
+        await take(receiver, turn("long", number))
+        if number == 0:
+            await take(receiver, turn("short", 0))
+        await asyncio.sleep(0.2)
+    assert "short" in judged(store)
+    assert "long" not in judged(store)
+    await until(store, "long")
+    watching.stop()
+    await asyncio.wait_for(task, 5)
+    assert len(judged(store)["long"]) == 16
+    assert store.runs()[0].status == "interrupted"
+
+
+async def test_what_never_ends_is_judged_when_it_is_too_old_and_the_rest_by_itself(
+    receiver: Receiver, spool: Spool, store: Store
+) -> None:
+    watching = watch_of(spool, store, Watching(Rules(idle=30, longest=0.3), RunOptions()))
+    task = asyncio.create_task(watching.run())
+    for number in range(10):
+        await take(receiver, turn("endless", number))
+        await asyncio.sleep(0.1)
+    await until(store, "endless", "endless~2")
+    watching.stop()
+    await asyncio.wait_for(task, 5)
+    assert {"endless", "endless~2"} <= set(judged(store))
+
+
+async def test_a_conversation_that_goes_on_after_it_was_judged_is_judged_again_as_a_new_version(
+    receiver: Receiver, spool: Spool, store: Store
+) -> None:
+    await take(receiver, turn("a", 0))
+    await watch_of(spool, store).run()
+    await take(receiver, turn("a", 0))  # sent again
+    await take(receiver, {**turn("a", 0), "spanId": "0" * 15 + "1", "attributes": []})  # says nothing new
+    await watch_of(spool, store).run()
+    assert set(judged(store)) == {"a"}
+    await take(receiver, turn("a", 1))
+    await watch_of(spool, store).run()
+    assert judged(store) == {"a": ["question 0", "yes"], "a~2": ["question 0", "yes", "question 1", "yes"]}
+    assert spool.counts["went on"] == 1
+
+
+async def test_traffic_of_tests_is_kept_apart_unless_it_is_wanted(
+    receiver: Receiver, spool: Spool, store: Store
+) -> None:
+    ours = b"viva".hex() + "0" * 24
+    marked = turn("by attribute", 0)
+    marked["attributes"].append(attribute("vivavoce.run", "nightly-1"))
+    copied = turn("by baggage", 0)
+    copied["attributes"].append(attribute("baggage.vivavoce.run", "nightly-1"))
+    await take(receiver, turn("a", 0), turn("by trace", 0, trace=ours), marked, copied)
+    await take(receiver, turn("by resource", 0), **{"vivavoce.run": "nightly-1"})
+    await watch_of(spool, store).run()
+    assert set(judged(store)) == {"a"}
+    assert spool.counts["of tests"] == 4
+
+
+async def test_traffic_of_tests_is_judged_where_that_is_asked_for(
+    receiver: Receiver, spool: Spool, store: Store
+) -> None:
+    await take(receiver, turn("a", 0, trace=b"viva".hex() + "0" * 24))
+    await watch_of(spool, store, Watching(Rules(tests=True), RunOptions(), once=True)).run()
+    assert set(judged(store)) == {"a"}
+
+
+async def test_a_sample_is_decided_by_the_id_alone(receiver: Receiver, spool: Spool, store: Store) -> None:
+    ids = [f"c{number}" for number in range(200)]
+    chosen = {one for one in ids if is_sampled(one, 0.1)}
+    assert 8 <= len(chosen) <= 35
+    assert chosen <= {one for one in ids if is_sampled(one, 0.3)}
+    await take(receiver, *(turn(one, 0) for one in ids))
+    await watch_of(spool, store, replace(ONCE, rules=Rules(share=0.1))).run()
+    assert set(judged(store)) == chosen
+    assert spool.counts["not sampled"] == 200 - len(chosen)
+
+
+async def test_nothing_is_judged_twice_or_forgotten_when_it_is_stopped_in_the_middle(
+    receiver: Receiver, spool: Spool, store: Store
+) -> None:
+    ids = [f"c{number}" for number in range(300)]
+    await take(receiver, *(turn(one, 0) for one in ids))
+    for seconds in (0.3, 0.4, 0.5, 60):
+        watching = watch_of(spool, store, Watching(Rules(idle=0.1), RunOptions()))
+        task = asyncio.create_task(watching.run())
+        for _ in range(int(seconds / 0.02)):
+            if len(judged(store)) == len(ids):
+                break
+            await asyncio.sleep(0.02)
+        watching.stop()
+        await asyncio.wait_for(task, 10)
+    (run,) = store.runs()
+    keys = [attempt.key.sample_id for attempt in store.attempts(run.id)]
+    assert sorted(keys) == sorted(ids)
+
+
+async def test_a_budget_ends_judging_until_the_next_period_and_says_so(
+    receiver: Receiver, spool: Spool, store: Store
+) -> None:
+    with LoopbackServer() as server:
+        judge = f"{server.url}/v1#judge"
+        suite = watching_metrics("production", ["safety"], judge, None, 1)
+        await take(receiver, *(turn(f"c{number}", 0) for number in range(5)))
+        options = RunOptions(max_calls=2, max_errors="100%")
+        await watch_of(spool, store, Watching(Rules(), options, once=True), suite).run()
+        assert server.requests
+        assert len(server.requests) <= 2
+    assert any("2 calls is reached" in line and "not judged" in line for line in said)
+    assert spool.counts["passed"] + spool.counts["judged"] == 5
+    assert spool.counts["passed"] >= 3
+
+
+async def test_a_run_that_goes_on_has_what_is_left_of_its_budget(
+    receiver: Receiver, spool: Spool, store: Store
+) -> None:
+    with LoopbackServer() as server:
+        suite = watching_metrics("production", ["safety"], f"{server.url}/v1#judge", None, 1)
+        how = Watching(Rules(idle=0.05), RunOptions(max_calls=100, max_errors="100%"))
+        await take(receiver, turn("a", 0))
+        first = watch_of(spool, store, how, suite)
+        task = asyncio.create_task(first.run())
+        await until(store, "a")
+        first.stop()
+        await asyncio.wait_for(task, 10)
+        used = len(server.requests)
+    (run,) = store.runs()
+    assert watch_of(spool, store, how, suite)._options(run).max_calls == 100 - used  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_other_metrics_begin_another_run_of_the_same_day(receiver: Receiver, spool: Spool, store: Store) -> None:
+    await take(receiver, turn("a", 0))
+    how = Watching(Rules(idle=0.05), RunOptions())
+    first = watch_of(spool, store, how)
+    task = asyncio.create_task(first.run())
+    await until(store, "a")
+    first.stop()
+    await asyncio.wait_for(task, 5)
+    await take(receiver, turn("b", 0))
+    other = watching_metrics("production", [{"metric": "response_length", "threshold": 1}], None, None, 4)
+    await watch_of(spool, store, ONCE, other).run()
+    assert sorted(run.id[-2:] for run in store.runs()) == sorted(["-2", store.runs()[-1].id[-2:]])
+    assert set(judged(store)) == {"a", "b"}
+    assert any("has changed since" in line for line in said)
+
+
+async def test_hours_are_runs_of_their_own(receiver: Receiver, spool: Spool, store: Store) -> None:
+    await take(receiver, turn("a", 0))
+    await watch_of(spool, store, replace(ONCE, per="hour")).run()
+    assert store.runs()[0].id == f"production-{datetime.now(UTC):%Y-%m-%dt%H}"
+    day = schedule.period_at(0.0, "day", "production", store)
+    assert (day.run, day.ends) == ("production-1970-01-01", 86_400.0)
+
+
+async def test_the_run_of_a_period_that_is_over_is_finished_and_the_rest_goes_to_the_next(
+    receiver: Receiver, spool: Spool, store: Store
+) -> None:
+    opened = Period("production-yesterday", time.time() + 1)
+    await spool.work(lambda database, _: handing.open_period(database, opened))
+    await take(receiver, turn("a", 0))
+    watching = watch_of(spool, store, Watching(Rules(idle=0.05), RunOptions()))
+    task = asyncio.create_task(watching.run())
+    await until(store, "a")
+    await asyncio.sleep(1)
+    await take(receiver, turn("b", 0))
+    await until(store, "b")
+    watching.stop()
+    await asyncio.wait_for(task, 5)
+    second, first = store.runs()
+    assert (first.id, first.status) == ("production-yesterday", "finished")
+    assert second.id.startswith("production-20")
+    assert (set(judged(store, first)), set(judged(store, second))) == ({"a"}, {"b"})
+
+
+async def test_graders_of_a_suite_judge_with_its_gate(
+    receiver: Receiver, spool: Spool, store: Store, tmp_path: Path
+) -> None:
+    (tmp_path / "suite.yaml").write_text(
+        "name: shop\ndataset: none.jsonl\ntarget: {kind: function, function: 'bot.py:answer'}\n"
+        "graders:\n  polite: {kind: rule, never: {assistant_says: sorry}}\n"
+    )
+    suite = watching_suite("live", load_suite(tmp_path / "suite.yaml"), 4)
+    await take(receiver, turn("a", 0), turn("b", 0, "sorry"))
+    await watch_of(spool, store, ONCE, suite).run()
+    (run,) = store.runs()
+    grading = store.grading(run.id)
+    assert (run.suite, grading.verdict) == ("live", "fail")
+    assert set(grading.fingerprints) == {"polite"}
+
+
+HOSTILE: Sequence[Json] = [
+    turn("a", 0, startTimeUnixNano="9" * 30, endTimeUnixNano="-5"),
+    turn("b", 0, startTimeUnixNano={"x": 1}, endTimeUnixNano=None),
+    turn("c", 0, endTimeUnixNano="1", startTimeUnixNano="99999999999999999999"),
+    {**turn("d", 0), "parentSpanId": turn("d", 0)["spanId"]},
+    turn("e\ud800\0" + "x" * 1000, 0),
+    {**turn("f", 0), "attributes": [{"key": "gen_ai.input.messages", "value": {"stringValue": "[{"}}]},
+    {**turn("g", 0), "attributes": "none"},
+    {**turn("h", 0), "events": [{"attributes": 3}], "status": 7},
+]
+
+
+async def test_spans_that_lie_are_judged_by_what_was_said(receiver: Receiver, spool: Spool, store: Store) -> None:
+    for span in HOSTILE:
+        await take(receiver, span)
+    await watch_of(spool, store).run()
+    found = judged(store)
+    assert {"a", "b", "c", "d"} <= set(found)
+    assert all(texts == ["question 0", "yes"] for texts in found.values())
+    assert any(one.startswith("e?�xxx") and len(one) < 220 for one in found)
+    await watch_of(spool, store).run()
+    assert len(store.runs()) == 1
+
+
+async def test_a_span_names_no_file_and_sets_no_field_of_a_suite(
+    receiver: Receiver, spool: Spool, store: Store, tmp_path: Path
+) -> None:
+    (tmp_path / "secret.txt").write_text("a secret")
+    row: Any = {"rubric": "secret.txt", "policy": "secret.txt", "expect": [{"contains": "x"}], "state": {}}
+    span = turn("a", 0)
+    span["attributes"].append(attribute("vivavoce.row", json.dumps(row)))
+    await take(receiver, span)
+    await watch_of(spool, store).run()
+    (run,) = store.runs()
+    (attempt,) = store.attempts(run.id)
+    assert set(json.loads(attempt.sample)) <= {"id", "metadata"}
+
+
+async def test_a_judge_that_cannot_be_opened_is_found_before_anything_comes(spool: Spool, store: Store) -> None:
+    suite = watching_metrics("production", ["safety"], "openai:gpt-none", None, 1)
+    with pytest.raises(UsageError, match="key"):
+        await asyncio.wait_for(watch_of(spool, store, Watching(Rules(), RunOptions()), suite).run(), 10)
+
+
+async def test_a_disk_that_fails_ends_the_watch_and_what_was_taken_is_judged_by_the_next(
+    receiver: Receiver, spool: Spool, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> int:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    await take(receiver, turn("a", 0))
+    with monkeypatch.context() as patch:
+        patch.setattr(watch, "settle", fail)
+        with pytest.raises(StoreError, match="disk I/O error"):
+            await asyncio.wait_for(watch_of(spool, store, Watching(Rules(), RunOptions())).run(), 10)
+    assert len(asyncio.all_tasks()) == 1
+    await watch_of(spool, store).run()
+    assert set(judged(store)) == {"a"}
+
+
+async def test_a_second_watch_of_the_same_name_is_refused(spool: Spool) -> None:
+    with pytest.raises(Exception, match="another viva watch-traces uses"):
+        await asyncio.to_thread(Spool, spool.path, 10**9)
+
+
+async def test_what_was_acknowledged_is_there_after_the_file_is_opened_again(tmp_path: Path, store: Store) -> None:
+    first = Spool(tmp_path / "x.traces", 10**9)
+    await take(Receiver(first, Access.of(["127.0.0.1:4318"])), turn("a", 0))
+    first.close()
+    second = Spool(tmp_path / "x.traces", 10**9)
+    await watch_of(second, store).run()
+    assert set(judged(store)) == {"a"}
+    second.close()

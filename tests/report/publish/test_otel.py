@@ -1,0 +1,185 @@
+"""What a receiver of OpenTelemetry is sent, read by OpenTelemetry's own classes and by our receiver."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from google.protobuf.json_format import ParseDict
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from vivavoce.errors import UsageError
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.otel import FORMAT
+from vivavoce.exchange.reading import read
+from vivavoce.production.intake import taken
+from vivavoce.records.failure import Failure
+from vivavoce.records.score import Score
+from vivavoce.records.usage import Usage
+from vivavoce.report.publish.otel import address
+from vivavoce.report.publish.tools import publish, write
+from vivavoce.store.store import Store
+
+from ..cases import keep, outcome
+from .server import Tool, bodies, new_run, recorded_run
+
+TRACE, SPAN = "a" * 32, "b" * 16
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ENDPOINT", "HEADERS"):
+        monkeypatch.delenv(f"OTEL_EXPORTER_OTLP_{name}", raising=False)
+
+
+def lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+def spans(folder: Path) -> list[dict[str, Any]]:
+    found = [one["resourceSpans"][0]["scopeSpans"][0]["spans"] for one in lines(folder / "traces.jsonl")]
+    return [{**span, "known": known(span)} for some in found for span in some]
+
+
+def events(folder: Path) -> list[dict[str, Any]]:
+    found = [one["resourceLogs"][0]["scopeLogs"][0]["logRecords"] for one in lines(folder / "logs.jsonl")]
+    return [{**log, "known": known(log)} for some in found for log in some]
+
+
+def known(item: dict[str, Any]) -> dict[str, Any]:
+    return {one["key"]: next(iter(one["value"].values())) for one in item["attributes"]}
+
+
+def in_base64(value: Any) -> Any:
+    """Return OTLP's JSON as that of protocol buffers, which has ids in base64."""
+    if isinstance(value, list):
+        return [in_base64(one) for one in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    ids = ("traceId", "spanId", "parentSpanId")
+    return {
+        key: base64.b64encode(bytes.fromhex(one)).decode() if key in ids else in_base64(one)
+        for key, one in cast("dict[str, Any]", value).items()
+    }
+
+
+async def test_bodies_are_requests_of_otlp(store: Store, tmp_path: Path) -> None:
+    write(await new_run(store), "otel", tmp_path)
+    for body in lines(tmp_path / "traces.jsonl"):
+        ParseDict(in_base64(body), ExportTraceServiceRequest())
+    for body in lines(tmp_path / "logs.jsonl"):
+        ParseDict(in_base64(body), ExportLogsServiceRequest())
+
+
+async def test_a_run_leads_to_samples_turns_and_scores(store: Store, tmp_path: Path) -> None:
+    graded = await new_run(store)
+    assert write(graded, "otel", tmp_path) == [f"{len(spans(tmp_path))} spans, {len(events(tmp_path))} scores"]
+    found = spans(tmp_path)
+    by_id = {one["spanId"]: one for one in found}
+    assert len(by_id) == len(found)
+    (run,) = [one for one in found if one["name"].startswith("run ")]
+    samples = [one for one in found if one.get("links")]
+    assert [one["known"]["vivavoce.sample"] for one in samples] == ["a", "b"]
+    assert {one["links"][0]["spanId"] for one in samples} == {run["spanId"]}
+    turns = [one for one in found if one["name"].startswith("turn ")]
+    assert [by_id[one["parentSpanId"]]["known"]["vivavoce.sample"] for one in turns] == ["a", "a", "a", "b"]
+    scores = [one for one in found if one["name"].startswith("evaluate ")]
+    assert {one["parentSpanId"] for one in scores} <= {one["spanId"] for one in (*samples, *turns)}
+    assert all(one["known"]["vivavoce.run"] == graded.run.id for one in found)
+    assert {one["traceId"] for one in (*turns, *scores)} == {one["traceId"] for one in samples}
+
+
+async def test_scores_are_events_of_the_conventions_on_the_span_that_they_are_about(
+    store: Store, tmp_path: Path
+) -> None:
+    write(await new_run(store), "otel", tmp_path)
+    by_id = {one["spanId"]: one["name"] for one in spans(tmp_path)}
+    found = events(tmp_path)
+    assert {one["eventName"] for one in found} == {"gen_ai.evaluation.result"}
+    assert [by_id[one["spanId"]] for one in found] == ["a", "turn 1", "turn 2", "turn 3", "b"]
+    whole, first, _, third, *_ = (one["known"] for one in found)
+    assert whole["gen_ai.evaluation.name"] == "correctness"
+    assert whole["gen_ai.evaluation.score.value"] == pytest.approx(2 / 3)
+    assert whole["gen_ai.evaluation.score.label"] == "fail"
+    assert whole["gen_ai.evaluation.explanation"] == "2/3 turns passed"
+    assert (first["gen_ai.evaluation.score.label"], third["gen_ai.evaluation.score.label"]) == ("pass", "fail")
+
+
+async def test_an_error_is_no_score_and_a_skip_is_told(store: Store, tmp_path: Path) -> None:
+    failure = Failure(kind="timeout", message="the judge did not answer", blame="judge")
+    broken = Score(state="error", reason=failure.message, failure=failure, usage=Usage(input_tokens=3, calls=1))
+    grades = {"judge": broken, "other": Score(state="skipped", reason="needs a goal")}
+    assert write(await keep(store, [outcome("a", grades)]), "otel", tmp_path)[1:] == [
+        "left out: 1 × score that was skipped"
+    ]
+    (event,) = events(tmp_path)
+    assert event["known"]["error.type"] == "timeout"
+    assert "gen_ai.evaluation.score.value" not in event["known"]
+    assert "gen_ai.evaluation.score.label" not in event["known"]
+    (span,) = [one for one in spans(tmp_path) if one["name"] == "evaluate judge"]
+    assert span["status"] == {"code": 2, "message": "the judge did not answer"}
+    assert span["known"]["gen_ai.usage.input_tokens"] == "3"
+
+
+async def test_conversations_that_came_as_traces_are_scored_where_they_came_from(store: Store, tmp_path: Path) -> None:
+    graded = await recorded_run(store, {"one": {"traces": [TRACE]}, "session": {"traces": [TRACE, "c" * 32]}})
+    write(graded, "otel", tmp_path)
+    assert [one["name"].split()[0] for one in spans(tmp_path)] == ["run"]
+    assert [one.get("traceId") for one in events(tmp_path)][:1] == [TRACE]
+    assert any(one["known"].get("gen_ai.conversation.id") == "session" for one in events(tmp_path))
+
+
+async def test_what_is_written_can_be_read_again_as_conversations(store: Store, tmp_path: Path) -> None:
+    graded = await new_run(store)
+    write(graded, "otel", tmp_path)
+    found = [row for _, row in read(tmp_path / "traces.jsonl", FORMAT, Loss())]
+    said = {tuple(one["content"] for one in row["messages"]) for row in found}
+    wanted = {tuple(one.text for one in made.attempt.trajectory.messages) for made in graded.outcomes()}
+    assert said == wanted
+
+
+async def test_our_own_receiver_keeps_them_apart_from_production(store: Store, tmp_path: Path) -> None:
+    write(await new_run(store), "otel", tmp_path)
+    assert all(one.is_own for body in lines(tmp_path / "traces.jsonl") for one in taken(body).arrivals)
+    assert not [one for body in lines(tmp_path / "logs.jsonl") for one in taken(body).arrivals]
+
+
+async def test_a_run_is_sent_where_exporters_send_theirs(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graded = await new_run(store)
+    write(graded, "otel", tmp_path)
+    with Tool().server() as server:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.url)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20key,x-team = a")
+        first = publish(graded, "otel")
+        assert bodies(server, "/v1/traces") == lines(tmp_path / "traces.jsonl")
+        assert bodies(server, "/v1/logs") == lines(tmp_path / "logs.jsonl")
+        assert publish(graded, "otel") == first
+        headers = {name.lower(): value for name, value in server.requests[0].headers.items()}
+        assert (headers["authorization"], headers["x-team"]) == ("Bearer key", "a")
+        assert "traceparent" not in headers
+
+
+async def test_what_a_receiver_refuses_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    graded = await new_run(store)
+    rejected = {"partialSuccess": {"rejectedSpans": "2", "errorMessage": "too old"}}
+    for answers, words in (
+        ({"/v1/traces": [(200, rejected)]}, "OpenTelemetry refused 4 items: too old"),
+        ({"/v1/logs": [(404, "no logs here")]}, "answered 404"),
+    ):
+        with Tool(answers).server() as server:
+            monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.url)
+            with pytest.raises(UsageError, match=words):
+                publish(graded, "otel")
+
+
+@pytest.mark.parametrize("headers", ["authorization", "=x"])
+def test_headers_that_are_none_are_named(headers: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", headers)
+    with pytest.raises(UsageError, match="OTEL_EXPORTER_OTLP_HEADERS"):
+        address()
