@@ -39,9 +39,10 @@ def python_pages(reference: Path) -> dict[Path, str]:
         module = import_module(package)
         new = {name: thing for name, thing in public(module).items() if name not in taken}
         taken.update(new)
-        about = inspect.getdoc(module) or ""
-        text = HEAD.format(package=package, about=about) + "\n".join(line for one in new.items() for line in entry(*one))
-        pages[reference / FOLDER / f"{package.rpartition('.')[2]}.md"] = text
+        entries = "\n".join(line for name, thing in new.items() for line in entry(name, thing))
+        pages[reference / FOLDER / f"{package.rpartition('.')[2]}.md"] = (
+            HEAD.format(package=package, about=inspect.getdoc(module) or "") + entries
+        )
     return pages
 
 
