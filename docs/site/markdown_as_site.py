@@ -13,6 +13,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 
@@ -77,18 +78,18 @@ def as_site(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def sidebar(index: str) -> Iterator[str]:
-    """Yield a list of pages for each heading of the index; a page stands where it is named first."""
-    heading, seen = "", set[str]()
-    pages: dict[str, list[str]] = {}
+    """Yield a list of pages for each heading of the index; a page stands under the last heading that names it."""
+    heading = ""
+    headings: dict[str, str] = {}
     for line in index.splitlines():
         if found := HEADING.match(line):
             heading = found[1]
-        new = [page for page in PAGE.findall(line) if page not in seen]
-        seen.update(new)
-        pages.setdefault(heading, []).extend(new)
-    for caption, named in pages.items():
-        if named:
-            yield TOCTREE.format(option=f":caption: {caption}", pages="\n".join(named))
+        for page in PAGE.findall(line):
+            if headings.get(page) != heading:
+                headings.pop(page, None)
+                headings[page] = heading
+    for caption, named in groupby(headings, key=headings.__getitem__):
+        yield TOCTREE.format(option=f":caption: {caption}", pages="\n".join(named))
 
 
 def with_docstrings(text: str) -> str:
