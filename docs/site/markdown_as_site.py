@@ -32,7 +32,7 @@ HEADING = re.compile(r"^#{2,3} +(.*)$")
 PAGE = re.compile(r"\]\(([\w/-][\w/.-]*)\.md(?:#[\w-]*)?\)")
 PACKAGE = re.compile(r"^# (\S+)$", re.MULTILINE)
 ENTRY = re.compile(r"^## (\w+)\n\n.*\n", re.MULTILINE)
-OUTSIDE = re.compile(r"\]\(((?:\.\./)+[^)#]+\.md)\)")
+UPWARD = re.compile(r"\]\(((?:\.\./)+[^)#]+\.md)(#[^)]*)?\)")
 PICTURE = re.compile(r"^<!-- picture (\S+): (.*) -->$", re.MULTILINE)
 
 LEXERS = {"console": BashLexer, "csv": TextLexer, "jsonl": JsonLexer}
@@ -72,7 +72,7 @@ def as_site(app: Sphinx, page: str, source: list[str]) -> None:
         text += TOCTREE.format(option=":glob:", pages="*")
     if page.startswith(PYTHON):
         text = with_docstrings(text)
-    text = OUTSIDE.sub(lambda found: link(Path(app.srcdir), page, found[1]), text)
+    text = UPWARD.sub(lambda found: link(Path(app.srcdir), page, found[1], found[2] or ""), text)
     text = FENCE.sub(r"```{code-block} \1\n:caption: \2", text)
     source[0] = PICTURE.sub(lambda found: picture(Path(app.srcdir), found[1], found[2]), text)
 
@@ -107,10 +107,10 @@ def documented(module: ModuleType, name: str) -> dict[str, str]:
     return {"kind": kind, "package": module.__name__, "members": "   :members:" if kind == "class" else ""}
 
 
-def link(docs: Path, page: str, path: str) -> str:
+def link(docs: Path, page: str, path: str, anchor: str) -> str:
     """Return the end of a link to a Markdown file; `path:` says that the file is not a page of the site."""
     inside = (docs / page).parent.joinpath(path).resolve().is_relative_to(docs.resolve())
-    return f"]({path})" if inside else f"](<path:{path}>)"
+    return f"]({path}{anchor})" if inside else f"](<path:{path}>)"
 
 
 def picture(docs: Path, name: str, shows: str) -> str:

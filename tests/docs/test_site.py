@@ -95,6 +95,12 @@ def test_a_picture_stands_where_one_was_drawn(tmp_path: Path) -> None:
     assert picture(tmp_path, "run", "a run") == "```{image} /pages/run-dark.png\n:alt: a run\n:class: only-dark\n```"
 
 
+def test_a_markdown_file_outside_docs_is_a_download(tmp_path: Path) -> None:
+    link = run_path(str(DOCS / "site" / "markdown_as_site.py"))["link"]
+    assert link(tmp_path, "guides/ci", "../learn/1.md", "#run") == "](../learn/1.md#run)"
+    assert link(tmp_path, "guides/ci", "../../README.md", "#run") == "](<path:../../README.md>)"
+
+
 def test_the_sidebar_has_the_pages_where_the_index_names_them_last() -> None:
     sidebar = run_path(str(DOCS / "site" / "markdown_as_site.py"))["sidebar"]
     index = "## Tasks\n[a](guides/a.md), [b](learn/b.md#part), [c](../c.md)\n## Learn\n1. [b](learn/b.md)\n"
