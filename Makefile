@@ -26,8 +26,10 @@ format: .venv/ready  ## bring the code into its style
 bench: .venv/ready  ## speed and memory beside a bare loop, as ratios
 	.venv/bin/python bench/run.py
 
-docs: .venv/ready  ## write the generated pages of the reference
+docs: .venv/ready  ## write the generated pages of the reference, and the site of all pages into build/site
 	.venv/bin/python docs/generate.py
+	.venv/bin/python -m sphinx -W --keep-going -q -E -j auto -b html -c docs/site -d build/doctrees docs build/site
+	@echo 'open build/site/index.html'
 
 screenshots: programs .venv/ready  ## draw the pages, light and dark, into docs/pages
 	.venv/bin/python tools/screenshots.py

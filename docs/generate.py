@@ -1,4 +1,4 @@
-"""Write the generated pages of the reference: the command line, the cards of the metrics, the schema of a suite.
+"""Write the generated pages of the reference: the command line, metrics, public names, the schema of a suite.
 
 `python docs/generate.py` writes them; with `--check` it exits with 1 when one of them is not up to date.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from metric_cards import metric_cards
+from python_pages import python_pages
 
 from vivavoce.cli.main import COMMANDS, load_command
 from vivavoce.cli.schema import schema_text
@@ -37,8 +38,8 @@ def main(check: bool) -> int:
         for path in old:
             print(f"{path} is not up to date; run: make docs", file=sys.stderr)
         return 1 if old else 0
-    REFERENCE.mkdir(exist_ok=True)
     for path in old:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(new[path], encoding="utf-8")
         print(f"wrote {path}")
     return 0
@@ -50,6 +51,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "cli.md": command_line(),
         REFERENCE / "metrics.md": metric_cards(),
         REFERENCE / "suite.schema.json": schema_text() + "\n",
+        **python_pages(REFERENCE),
     }
 
 

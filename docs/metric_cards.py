@@ -22,8 +22,8 @@ cheaper. *Exact* ones compute. All take `name`, `threshold`, `scope` and `window
 use them. [Grading functions](../guides/graders.md#graders) work as metrics, too.
 
 Of every judged metric: code computes the score from findings with evidence, and the evidence is looked up in the
-conversation. Its prompt is not calibrated against people: [check it](../guides/labels.md) on conversations that
-you have labelled yourself before you rely on a threshold.
+conversation. Its prompt is not calibrated against people: [check it](../guides/how-good-is-my-judge.md) on
+conversations that you have labelled yourself before you rely on a threshold.
 """
 MADE_WITH: Mapping[str, Mapping[str, Any]] = {
     "aspect_critic": {"definition": "…"},
