@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from vivavoce.exchange.records import Place
+
 Kind = Literal["broken", "dropped", "guessed", "orphan_call", "orphan_result", "repeated", "unknown", "aside"]
 
 KINDS: Mapping[Kind, str] = {
@@ -57,6 +59,12 @@ class Loss:
         self.line = 0
         self.conversation: str | None = None
         self._entries: dict[tuple[Kind, str], Entry] = {}
+
+    def stands_at(self, place: Place) -> None:
+        """Say where what is told of from now on stands; the file counts where several are read."""
+        self.line = place.line
+        if self.file:
+            self.file = place.file.name
 
     def broken(self, what: str) -> None:
         """Say that a record or a conversation could not be read, and why."""

@@ -11,7 +11,7 @@ from vivavoce.exchange.grouping import Member
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.parts import parsed
 from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.shapes import fields_in
+from vivavoce.exchange.shapes import fields_in, first_in
 from vivavoce.exchange.spans import members
 from vivavoce.exchange.steps import Step, hand_down
 from vivavoce.exchange.traced import conversations
@@ -33,9 +33,8 @@ def _steps(of_group: list[Member], loss: Loss) -> list[Step]:
     spans = _with_logs([cast("Row", member.value) for member in of_group])
     steps: list[Step] = []
     for span in spans:
-        is_open = (
-            openinference.is_open_inference(span["attributes"]) and "gen_ai.input.messages" not in span["attributes"]
-        )
+        known = span["attributes"]
+        is_open = "gen_ai.input.messages" not in known and openinference.is_open_inference(known)
         steps.append((openinference if is_open else gen_ai).step_of(span, loss))
     hand_down(steps)
     return steps
@@ -74,7 +73,7 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
             labels[name] = score
             if others:
                 notes[name] = others
-        user = next((known[key] for key in _USERS if known.get(key) not in (None, "")), None)
+        user = first_in(known, _USERS)
         if user is not None:
             metadata.setdefault("user", str(user))
         metadata |= fields_in(parsed(known.get("metadata")))
