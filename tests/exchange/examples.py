@@ -170,6 +170,16 @@ _PHOENIX_ROW: dict[str, Any] = {
     "context.span_id": "s",
     **{f"attributes.{key}": value for key, value in _LLM.items()},
 }
+_AGENTS_TRACE: list[dict[str, Any]] = [
+    {"object": "trace", "id": "t", "workflow_name": "w", "group_id": None, "metadata": None},
+    {
+        "object": "trace.span",
+        "id": "s",
+        "trace_id": "t",
+        "started_at": "2026-11-22T10:00:00Z",
+        "span_data": {"type": "generation", "input": _NATIVE[:1], "output": _NATIVE[3:]},
+    },
+]
 _OBSERVATION = {
     "id": "o",
     "traceId": "t",
@@ -376,6 +386,8 @@ EXAMPLES = (
     Example("openai-responses", "a response", _document({"id": "r", "object": "response", "output": _ITEMS}), ".json"),
     Example("openai-responses", "an item a line", [*_ITEMS]),
     Example("openai-agents", "an SQLite file", _SESSIONS, ".db"),
+    Example("openai-agents-traces", "an object a line", _AGENTS_TRACE),
+    Example("openai-agents-traces", "an export", _document({"data": _AGENTS_TRACE}), ".json"),
     Example("anthropic", "requests", [{"system": "Be kind.", "messages": _ANTHROPIC}]),
     Example("anthropic", "a message a line", [*_ANTHROPIC]),
     Example("vercel", "chats", [{"id": "chat", "messages": _VERCEL}, _VERCEL]),

@@ -25,17 +25,21 @@ def detect(path: Path) -> Format:
     Raises:
         UsageError: the file cannot be opened, or it may be of several formats.
     """
-    if (known := _by_first_bytes(path)) is not None:
-        return known
+    if alike := _by_first_bytes(path):
+        return _one_of(alike, path)
     first = _first(scan_records(path))
     if first and all(is_native(one.value) and "messages" in (one.fields or {}) for one in first):
         return format_named(NATIVE)
     formats = [one for one in all_formats() if one.name != NATIVE and one.read is not None]
     fitting = [one for one in formats if _fits(one, path, first)]
     found = [one.name for one in fitting if not one.is_general] or [one.name for one in fitting]
-    if len(found) > 1:
-        raise UsageError(Problem(f"may be of several formats; say which with --from: {', '.join(found)}", path))
-    return format_named(found[0] if found else NATIVE)
+    return format_named(_only(found, path) if found else NATIVE)
+
+
+def _only(names: list[str], path: Path) -> str:
+    if len(names) > 1:
+        raise UsageError(Problem(f"may be of several formats; say which with --from: {', '.join(names)}", path))
+    return names[0]
 
 
 def format_with(path: Path, known: Format | None, fields: Mapping[str, str]) -> tuple[Format, Mapping[str, str]]:
@@ -54,12 +58,21 @@ def format_with(path: Path, known: Format | None, fields: Mapping[str, str]) -> 
     return known.with_columns(known, columns), {name: path for name, path in fields.items() if name not in columns}
 
 
-def _by_first_bytes(path: Path) -> Format | None:
+def _by_first_bytes(path: Path) -> list[Format]:
     with open_file(path) as file:
         head = file.read(_HEAD)
     if head.lstrip()[:1] in (b"{", b"[") or not head:
-        return None
-    return next((one for one in all_formats() if one.begins and head.startswith(one.begins)), None)
+        return []
+    return [one for one in all_formats() if one.begins and head.startswith(one.begins)]
+
+
+def _one_of(alike: list[Format], path: Path) -> Format:
+    """Return the one of formats that begin alike that a file is of."""
+    wrong = {one.name: one.wrong_with(path) if one.wrong_with else None for one in alike}
+    found = [name for name, why in wrong.items() if why is None]
+    if not found:
+        raise UsageError(Problem("; ".join(filter(None, dict.fromkeys(wrong.values()))), path))
+    return format_named(_only(found, path))
 
 
 def _fits(format_: Format, path: Path, first: list[Record]) -> bool:

@@ -22,7 +22,7 @@ from vivavoce.exchange.shapes import fields_in, objects_in
 
 _NOWHERE = Place(Path(), 0)
 _KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "metadata", "refusal"))
-_TRACES = frozenset(("otel", "openinference", "langfuse", "langsmith"))
+_TRACES = frozenset(("otel", "openinference", "langfuse", "langsmith", "openai-agents-traces"))
 Side = Literal["input", "output"]
 
 _TEXTS = {

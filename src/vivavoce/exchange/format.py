@@ -47,8 +47,9 @@ class Format:
 
     `fits` says of a record whether it is of this format for certain; of what another format could have written as well,
     it says no. `lists` are the places within a JSON document, by keys, where the format keeps its records. Where files
-    are not JSON, JSONL, CSV or Parquet, `begins` are their first bytes, and `records` reads them. `document` makes one
-    JSON document of the records that the writer yields; without it they are the lines of a JSONL file.
+    are not JSON, JSONL, CSV or Parquet, `begins` are their first bytes, and `records` reads them; where several formats
+    begin alike, `wrong_with` says why a file is none of this one, or returns None. `document` makes one JSON document
+    of the records that the writer yields; without it they are the lines of a JSONL file.
 
     A format that `is_general` is told only where no other fits. Of a table whose columns the user may name, `columns`
     are the parts of a message that have one, and `with_columns` returns the format that reads them there.
@@ -61,6 +62,7 @@ class Format:
     write: Writer | None = None
     lists: tuple[tuple[str, ...], ...] = ()
     begins: bytes | None = None
+    wrong_with: Callable[[Path], str | None] | None = None
     records: Records | None = None
     document: Callable[[Iterator[Any]], Any] | None = None
     is_general: bool = False
