@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.exchange.format import Format
+from vivavoce.exchange.format import ROW_FIELDS, Format
 from vivavoce.exchange.formats import NATIVE, TABLE, all_formats, format_named
 from vivavoce.exchange.native import is_native
 from vivavoce.exchange.records import Record, scan_records
@@ -28,7 +28,7 @@ def detect(path: Path) -> Format:
     if alike := _by_first_bytes(path):
         return _one_of(alike, path)
     first = _first(scan_records(path))
-    if first and all(is_native(one.value) and "messages" in (one.fields or {}) for one in first):
+    if first and all(_is_ours(one) for one in first):
         return format_named(NATIVE)
     formats = [one for one in all_formats() if one.name != NATIVE and one.read is not None]
     fitting = [one for one in formats if _fits(one, path, first)]
@@ -40,6 +40,12 @@ def _only(names: list[str], path: Path) -> str:
     if len(names) > 1:
         raise UsageError(Problem(f"may be of several formats; say which with --from: {', '.join(names)}", path))
     return names[0]
+
+
+def _is_ours(record: Record) -> bool:
+    """Return whether a record is a conversation of ours in which nothing speaks for another format."""
+    fields = record.fields or {}
+    return "messages" in fields and fields.keys() <= ROW_FIELDS and is_native(fields)
 
 
 def format_with(path: Path, known: Format | None, fields: Mapping[str, str]) -> tuple[Format, Mapping[str, str]]:
