@@ -9,7 +9,7 @@ from typing import Any
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.repeats import Repeats
-from vivavoce.exchange.shapes import fields_in, objects_in, text_in, without
+from vivavoce.exchange.shapes import fields_in, filled, objects_in, text_in, without
 
 _POSITIONS = ("input_refs", "call_refs")
 """Where in a pool of its own a log keeps what an event holds."""
@@ -20,27 +20,19 @@ def more_than_messages(sample: Row, said: list[Row], loss: Loss) -> Row:
     scores = [fields_in(score) for score in fields_in(sample.get("scores")).values()]
     repeats = Repeats(_key_of, [*said, *scores])
     results = {text_in(item.get("tool_call_id")): item.get("content") for item in said if item.get("role") == "tool"}
-    pool = fields_in(sample.get("events_data"))
-    events = [_without_raw(event, sample, results, loss) for event in objects_in(sample.get("events"))]
-    if calls := objects_in(pool.get("calls")):
-        loss.dropped(_RAW, count=len(calls))
+    events = [_event(event, sample, results) for event in objects_in(sample.get("events"))]
     found = {
         "output": repeats.rest_of(without(fields_in(sample.get("output")), ("completion",))),
-        "events": [repeats.rest_of(event) for event in events],
-        "events_data": repeats.rest_of(objects_in(pool.get("messages"))),
+        "events": repeats.rest_of(events),
+        "events_data": filled(repeats.rest_of(fields_in(sample.get("events_data")))),
     }
     repeats.tell(loss, len(events))
     return found
 
 
-_RAW = "a raw request of a model call, whose messages are kept"
-
-
-def _without_raw(event: Row, sample: Row, results: Mapping[str | None, Any], loss: Loss) -> Row:
-    """Return an event without the request as the provider got it, and without what its sample says of it."""
-    if event.get("call"):
-        loss.dropped(_RAW)
-    rest = without(event, ("call", *_POSITIONS))
+def _event(event: Row, sample: Row, results: Mapping[str | None, Any]) -> Row:
+    """Return an event without what the messages and its sample say of it."""
+    rest = without(event, _POSITIONS)
     match event.get("event"):
         case "tool" if event.get("result") is not None and results.get(text_in(event.get("id"))) == event["result"]:
             return without(rest, ("arguments", "result"))

@@ -30,7 +30,7 @@ _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """What Inspect counts for correct, partly correct, incorrect and no answer."""
 _ATTACHMENT = "attachment://"
 _TOLD = ("id", "epoch", "input", "target", "messages", "scores", "metadata")
-_BESIDE = ("output", "events", "events_data", "attachments")
+_BESIDE = ("output", "events", "events_data")
 _OF_MESSAGE = frozenset(("role", "content", "tool_calls", "tool_call_id", "function"))
 
 
@@ -84,7 +84,8 @@ def _row(sample: Row, spec: Mapping[str, Any], loss: Loss) -> Row:
     scores = fields_in(sample.get("scores"))
     targets = sample.get("target")
     target = cast("list[Any]", targets) if isinstance(targets, list) else [targets]
-    more = _unfolded(more_than_messages(sample, said, loss), attached, loss)
+    recorded = _unfolded({key: sample.get(key) for key in _BESIDE}, attached, loss)
+    more = more_than_messages({**sample, **recorded}, _unfolded(said, attached, Loss()), loss)
     return filled(
         {
             "id": f"{task}/{identity}" if task and identity else identity,
@@ -98,7 +99,7 @@ def _row(sample: Row, spec: Mapping[str, Any], loss: Loss) -> Row:
                     "task": task,
                     "targets": target if len(target) > 1 else None,
                     "scores": {name: _scored(score) for name, score in scores.items()},
-                    **without(sample, (*_TOLD, *_BESIDE)),
+                    **without(sample, (*_TOLD, *_BESIDE, "attachments")),
                     **more,
                     "sample": fields_in(sample.get("metadata")),
                 }
