@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 
@@ -10,8 +11,11 @@ from vivavoce.errors import Problem, UsageError
 from vivavoce.exchange.format import ROW_FIELDS, Format
 from vivavoce.exchange.formats import NATIVE, TABLE, all_formats, format_named
 from vivavoce.exchange.native import is_native
-from vivavoce.exchange.records import Record, scan_records
+from vivavoce.exchange.records import Record, scan_document, scan_records
+from vivavoce.files.json_document import JsonDocument
+from vivavoce.files.json_head import head_of
 from vivavoce.files.rows import open_file
+from vivavoce.files.strict_json import decode_lenient_from
 
 LOOKED_AT = 20
 """How many records are looked at: the first ones may hold only what several formats have in common."""
@@ -27,11 +31,12 @@ def detect(path: Path) -> Format:
     """
     if alike := _by_first_bytes(path):
         return _one_of(alike, path)
-    first = _first(scan_records(path))
+    looked_at = _Looked(path)
+    first = looked_at.records()
     if first and all(_is_ours(one) for one in first):
         return format_named(NATIVE)
     formats = [one for one in all_formats() if one.name != NATIVE and one.read is not None]
-    fitting = [one for one in formats if _fits(one, path, first)]
+    fitting = [one for one in formats if any(map(one.fits, looked_at.records(one.lists)))]
     found = [one.name for one in fitting if not one.is_general] or [one.name for one in fitting]
     return format_named(_only(found, path) if found else NATIVE)
 
@@ -81,14 +86,24 @@ def _one_of(alike: list[Format], path: Path) -> Format:
     return format_named(_only(found, path))
 
 
-def _fits(format_: Format, path: Path, first: list[Record]) -> bool:
-    looked_at = _first_of(format_, path) if format_.lists and path.suffix.lower() == ".json" else first
-    return any(format_.fits(record) for record in looked_at)
+class _Looked:
+    """The first records of a file, which in a document stand at the places where formats keep lists."""
 
+    def __init__(self, path: Path) -> None:
+        self._path, self._head = path, None
+        if path.suffix.lower() == ".json":
+            with open_file(path) as file:
+                self._head = head_of(file)
+        self._records: dict[tuple[tuple[str, ...], ...], list[Record]] = {}
 
-def _first_of(format_: Format, path: Path) -> list[Record]:
-    return _first(format_.records(path) if format_.records else scan_records(path, format_.lists))
+    def records(self, lists: tuple[tuple[str, ...], ...] = ()) -> list[Record]:
+        if self._head is None:
+            lists = ()
+        if lists not in self._records:
+            self._records[lists] = [one for one in islice(self._scanned(lists), LOOKED_AT) if isinstance(one, Record)]
+        return self._records[lists]
 
-
-def _first(scanned: Iterable[Record | Problem]) -> list[Record]:
-    return [record for record in islice(scanned, LOOKED_AT) if isinstance(record, Record)]
+    def _scanned(self, lists: tuple[tuple[str, ...], ...]) -> Iterator[Record | Problem]:
+        if self._head is None:
+            return scan_records(self._path)
+        return scan_document(JsonDocument(BytesIO(self._head), decode_lenient_from), self._path, lists)
