@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from vivavoce.exchange.conversations import Message, set_aside, taken_back, text_of
 from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.shapes import no_items
 from vivavoce.exchange.steps import Step, ancestors, print_of, same_call
 from vivavoce.exchange.times import iso
 
@@ -25,12 +26,12 @@ STEP = "step"
 class Line:
     """Messages that follow from each other; `first_given` of them went into the first call."""
 
-    messages: list[Message] = field(default_factory=list[Message])
+    messages: list[Message] = field(default_factory=no_items)
     system: str | None = None
     agent: str | None = None
     first_given: int = 0
     end: float | None = None
-    _prints: list[int] = field(default_factory=list[int])
+    _prints: list[int] = field(default_factory=no_items)
 
     @property
     def prints(self) -> list[int]:

@@ -34,7 +34,7 @@ _KINDS: dict[str, Kind] = {
 }
 _TRACELOOP: dict[str, Kind] = {**dict.fromkeys(("workflow", "task", "agent"), "agent"), "tool": "tool"}
 _OLD = {"input": "gen_ai.prompt", "output": "gen_ai.completion"}
-_NUMBERED = re.compile(r"(\d{1,6})\.(.+)")
+_LONGEST_NUMBER = 6
 _CALL = re.compile(r"tool_calls\.(\d{1,4})\.(?:function\.)?(id|name|arguments)")
 _BY_EVENT = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 _USAGE = {
@@ -52,9 +52,10 @@ def step_of(span: Row, loss: Loss) -> Step:
     kind = _kind(known)
     step = Step(span["trace"], span["id"], span["parent"], kind, span["start"], span["end"])
     step.agent = _text(known.get("gen_ai.agent.name")) or None
-    step.given = _messages(span, "input", loss)
-    step.made = _first_choice(_messages(span, "output", loss), loss)
-    step.system = _system(span)
+    told = [known, *(event["attributes"] for event in span["events"] if event["name"] == CALLED)]
+    step.given = _messages(span, told, "input", loss)
+    step.made = _first_choice(_messages(span, told, "output", loss), loss)
+    step.system = _system(told)
     step.continues = known.get("gen_ai.request.previous_response.id") is not None
     if kind == "other" and step.has_messages:
         step.kind = "model"
@@ -95,10 +96,10 @@ def _kind(known: Row) -> Kind:
     return "model" if asks_a_model else "other"
 
 
-def _messages(span: Row, side: Side, loss: Loss) -> list[Message]:
+def _messages(span: Row, told: list[Row], side: Side, loss: Loss) -> list[Message]:
     known, events = cast("Row", span["attributes"]), cast("list[Row]", span["events"])
     whole = f"gen_ai.{side}.messages"
-    value = next((one[whole] for one in _told(span) if one.get(whole) not in (None, "")), None)
+    value = next((one[whole] for one in told if one.get(whole) not in (None, "")), None)
     if value is None and side == "input" and "gen_ai.input.messages" not in known:
         value = known.get("pydantic_ai.all_messages")
     if value is not None:
@@ -112,11 +113,6 @@ def _messages(span: Row, side: Side, loss: Loss) -> list[Message]:
             return _read(event["attributes"].get(_OLD[side]), loss)
     old = known.get(_OLD[side])
     return _read(old, loss) if old is not None else []
-
-
-def _told(span: Row) -> list[Row]:
-    """Return the attributes of a span and of the events that tell of its call."""
-    return [span["attributes"], *(event["attributes"] for event in span["events"] if event["name"] == CALLED)]
 
 
 def _first_choice(made: list[Message], loss: Loss) -> list[Message]:
@@ -153,16 +149,18 @@ def _numbered(known: Row, side: Side) -> list[Row]:
     items: dict[int, Row] = {}
     before = f"{_OLD[side]}."
     for key, value in known.items():
-        found = _NUMBERED.fullmatch(key, len(before)) if key.startswith(before) else None
-        if found is None:
+        if not key.startswith(before):
             continue
-        item = items.setdefault(int(found[1]), {"role": "assistant" if side == "output" else "user"})
-        match found[2]:
+        number, _, name = key[len(before) :].partition(".")
+        if not name or not number.isdecimal() or len(number) > _LONGEST_NUMBER:
+            continue
+        item = items.setdefault(int(number), {"role": "assistant" if side == "output" else "user"})
+        match name:
             case "content":
                 item["content"] = _content(value)
-            case "role" | "tool_call_id" | "name" as name:
+            case "role" | "tool_call_id" | "name":
                 item[name] = value
-            case name if (call := _CALL.fullmatch(name)) is not None:
+            case _ if (call := _CALL.fullmatch(name)) is not None:
                 item.setdefault("tool_calls", {}).setdefault(int(call[1]), {})[call[2]] = value
             case _:
                 pass
@@ -203,12 +201,12 @@ def _of_event(event: Row, side: Side) -> Row | None:
     return item
 
 
-def _system(span: Row) -> str | None:
-    for known in _told(span):
-        told = parsed(known.get("gen_ai.system_instructions"))
-        if isinstance(told, str) and told:
-            return told
-        texts = (one.get("content") for one in objects_in(told))
+def _system(told: list[Row]) -> str | None:
+    for known in told:
+        system = parsed(known.get("gen_ai.system_instructions"))
+        if isinstance(system, str) and system:
+            return system
+        texts = (one.get("content") for one in objects_in(system))
         if found := [text for text in texts if isinstance(text, str)]:
             return "\n".join(found)
     return None

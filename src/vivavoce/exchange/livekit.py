@@ -162,7 +162,7 @@ def _history(record: Record) -> Record:
         return record
     rest = {key: value for key, value in report.items() if key != "chat_history"}
     identity = text_in(report.get("room_id")) or text_in(report.get("job_id"))
-    return replace(record, value={**filled({"id": identity}), **rest, "items": history})
+    return record._replace(value={**filled({"id": identity}), **rest, "items": history})
 
 
 _MESSAGES = Messages(NAME, "LiveKit sessions", ("items",), _is_certain, _is_message, _read).format()

@@ -5,6 +5,7 @@ Source: the specification of OpenInference, its messages and its calls of tools.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -26,13 +27,14 @@ _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("RETRIEVER", "RERANKER"), "retrieval"),
 }
 _USAGE = {"input_tokens": "llm.token_count.prompt", "output_tokens": "llm.token_count.completion"}
+_MESSAGES = re.compile(r"^llm\.(?:in|out)put_messages\.", re.MULTILINE)
 _NESTED = ("llm", "retrieval", "reranker")
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
 
 
 def is_open_inference(known: Row) -> bool:
     """Return whether the attributes of a span are OpenInference's."""
-    return KIND in known or any(key.startswith(("llm.input_messages.", "llm.output_messages.")) for key in known)
+    return KIND in known or _MESSAGES.search("\n".join(known)) is not None
 
 
 def step_of(span: Row, loss: Loss) -> Step:
@@ -171,7 +173,8 @@ def _about(span: Row, known: Row) -> Row:
 
 def scores_of(known: Row) -> Iterator[tuple[str, Any, Row]]:
     """Yield the scores that the attributes of a span have: a name, a value or a label, and what else is known."""
-    if not any("evaluations." in key or "annotations." in key for key in known):
+    names = "\n".join(known)
+    if "evaluations." not in names and "annotations." not in names:
         return
     tree = nested(known)
     for holder, of in (("evaluations", "evaluation"), ("annotations", "annotation")):

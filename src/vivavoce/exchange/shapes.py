@@ -12,6 +12,16 @@ from vivavoce.exchange.times import iso, seconds
 Fields = dict[str, Any]
 
 
+def no_items() -> list[Any]:
+    """Return an empty list."""
+    return []
+
+
+def no_fields() -> Fields:
+    """Return an empty object."""
+    return {}
+
+
 def fields_in(value: Any) -> Fields:
     """Return an object, or an empty one where there is none."""
     return cast("Fields", value) if isinstance(value, dict) else {}

@@ -20,6 +20,7 @@ OURS = "vivavoce.row"
 """The attribute in which our writer keeps the fields of a row that the conventions have no name for."""
 
 _FIELDS = ROW_FIELDS - {"id", "messages", "labels"}
+_METADATA = "metadata."
 _SHAPES = {"tags": list, "metadata": dict}
 _USERS = ("user.id", "enduser.id", "langfuse.user.id", "traceloop.association.properties.user_id")
 
@@ -77,7 +78,9 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
         if user is not None:
             metadata.setdefault("user", str(user))
         metadata |= fields_in(parsed(known.get("metadata")))
-        metadata |= {key.removeprefix("metadata."): known[key] for key in known if key.startswith("metadata.")}
+        for key, value in known.items():
+            if key.startswith(_METADATA):
+                metadata[key[len(_METADATA) :]] = value
         tags = parsed(known.get("tag.tags"))
         if isinstance(tags, list):
             row["tags"] = sorted(

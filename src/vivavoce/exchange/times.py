@@ -41,7 +41,7 @@ def iso(time: float | None) -> str | None:
     if time is None or time < _EARLIEST:
         return None
     try:
-        return datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")
+        return datetime.fromtimestamp(time, UTC).replace(tzinfo=None).isoformat() + "Z"
     except (ValueError, OverflowError, OSError):
         return None
 
