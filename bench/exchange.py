@@ -55,8 +55,8 @@ def _otlp(value: Any) -> dict[str, Any]:
 
 
 def _otlp_line(number: int, attributes: dict[str, Any]) -> Any:
-    scopes: Any = [{"scope": {}, "spans": [_span(number, "chat m", attributes)]}]
-    return {"resourceSpans": [{"resource": {}, "scopeSpans": scopes}]}
+    scopes: list[Any] = [{"spans": [_span(number, "chat m", attributes)]}]
+    return {"resourceSpans": [{"scopeSpans": scopes}]}
 
 
 def _known(number: int) -> dict[str, Any]:

@@ -110,6 +110,16 @@ def test_the_history_that_every_span_repeats_is_kept_once() -> None:
     assert row["messages"][0]["timestamp"] == "2027-01-15T08:00:00Z"
 
 
+def test_a_trace_that_was_not_given_what_was_said_before_goes_on_with_it() -> None:
+    talk = {"gen_ai.conversation.id": "talk"}
+    words = [said("user" if number % 2 == 0 else "assistant", str(number)) for number in range(8)]
+    spans = [span("a", 0, chat(words[:1], words[1:2], **talk))]
+    for end in (3, 5, 7):
+        spans.append(span(f"b{end}", end, chat(words[2:end], words[end : end + 1], **talk), trace="t2"))
+    [row], _ = read_values(FORMAT, [export(*spans)])
+    assert [content for _, content in plain(row)] == [str(number) for number in range(8)]
+
+
 def test_a_history_without_calls_and_results_goes_on_as_well() -> None:
     talk = {"gen_ai.conversation.id": "talk"}
     first = span("a", 0, chat([ASKED], [CALLED], **talk))
@@ -192,6 +202,7 @@ def numbered() -> Json:
         "gen_ai.completion.0.role": "assistant",
         "gen_ai.completion.0.content": "It was sent.",
         "gen_ai.completion.0.finish_reason": "stop",
+        **dict.fromkeys(("gen_ai.prompt.7", "gen_ai.prompt.7.", "gen_ai.prompt.x.role"), "no message"),
         "traceloop.association.properties.session_id": "s",
     }
     return export(span("a", 0, known))
