@@ -113,10 +113,9 @@ def test_the_history_that_every_span_repeats_is_kept_once() -> None:
 def test_a_trace_that_was_not_given_what_was_said_before_goes_on_with_it() -> None:
     talk = {"gen_ai.conversation.id": "talk"}
     words = [said("user" if number % 2 == 0 else "assistant", str(number)) for number in range(8)]
-    spans = [span("a", 0, chat(words[:1], words[1:2], **talk))]
-    for end in (3, 5, 7):
-        spans.append(span(f"b{end}", end, chat(words[2:end], words[end : end + 1], **talk), trace="t2"))
-    [row], _ = read_values(FORMAT, [export(*spans)])
+    before = span("a", 0, chat(words[:1], words[1:2], **talk))
+    later = (span(f"b{at}", at, chat(words[2:at], words[at : at + 1], **talk), trace="t2") for at in (3, 5, 7))
+    [row], _ = read_values(FORMAT, [export(before, *later)])
     assert [content for _, content in plain(row)] == [str(number) for number in range(8)]
 
 
