@@ -53,7 +53,7 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 	@bash tools/setup.sh .venv-ragas ragas==0.4.3 langchain-community==0.4.1
 
 .venv-adk/ready:
-	@bash tools/setup.sh .venv-adk 'google-adk>=2.13'
+	@bash tools/setup.sh .venv-adk 'google-adk[db]>=2.13'
 
 .venv-peers/autogen/ready: PACKAGES = autogen-agentchat
 .venv-peers/crewai/ready: PACKAGES = crewai

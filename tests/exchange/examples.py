@@ -170,6 +170,16 @@ _PHOENIX_ROW: dict[str, Any] = {
     "context.span_id": "s",
     **{f"attributes.{key}": value for key, value in _LLM.items()},
 }
+_AGENTS_TRACE: list[dict[str, Any]] = [
+    {"object": "trace", "id": "t", "workflow_name": "w", "group_id": None, "metadata": None},
+    {
+        "object": "trace.span",
+        "id": "s",
+        "trace_id": "t",
+        "started_at": "2026-11-22T10:00:00Z",
+        "span_data": {"type": "generation", "input": _NATIVE[:1], "output": _NATIVE[3:]},
+    },
+]
 _OBSERVATION = {
     "id": "o",
     "traceId": "t",
@@ -389,6 +399,8 @@ EXAMPLES = (
     Example("openai-responses", "a response", _document({"id": "r", "object": "response", "output": _ITEMS}), ".json"),
     Example("openai-responses", "an item a line", [*_ITEMS]),
     Example("openai-agents", "an SQLite file", _SESSIONS, ".db"),
+    Example("openai-agents-traces", "an object a line", _AGENTS_TRACE),
+    Example("openai-agents-traces", "an export", _document({"data": _AGENTS_TRACE}), ".json"),
     Example("anthropic", "requests", [{"system": "Be kind.", "messages": _ANTHROPIC}]),
     Example("anthropic", "a message a line", [*_ANTHROPIC]),
     Example("vercel", "chats", [{"id": "chat", "messages": _VERCEL}, _VERCEL]),
@@ -414,9 +426,12 @@ EXAMPLES = (
     Example("autogen", "results of tasks", [{"messages": _AUTOGEN, "stop_reason": "done"}]),
     Example("autogen", "a message a line", _AUTOGEN),
     Example("autogen", "the context of a model", [{"messages": _AUTOGEN_CONTEXT}]),
+    Example("inspect", "samples with messages that could be ours", [{**_INSPECT, "messages": _NATIVE}]),
     Example("inspect", "a log", _document(_INSPECT_LOG), ".json"),
     Example("crewai", "outputs of tasks", [_TASK]),
     Example("crewai", "the output of a crew", [{"raw": "It rains.", "tasks_output": [_TASK]}]),
+    Example("crewai", "outputs of tasks with their messages", [{**_TASK, "messages": _NATIVE}]),
+    Example("crewai", "the output of an agent", [{"raw": "It rains.", "agent_role": "bot", "messages": _NATIVE}]),
     Example("crewai", "events", _CREWAI_EVENTS),
     Example("crewai", "a log", _document(_CREWAI_LOG), ".json"),
     Example("livekit", "a session", [_LIVEKIT]),

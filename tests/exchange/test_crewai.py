@@ -76,6 +76,15 @@ def _said(row: dict[str, Any]) -> list[tuple[str, str | None, str | None]]:
     return [(message["role"], message.get("name"), message["content"]) for message in row["messages"]]
 
 
+def test_the_output_of_an_agent_on_its_own_has_its_name_and_what_it_used() -> None:
+    output = {"raw": "It was sent.", "agent_role": "finder", "usage_metrics": {"total_tokens": 5}, "plan": "Look."}
+    [row], loss = read_values(FORMAT, [{**output, "messages": TASK["messages"]}])
+    assert row["messages"][-1]["name"] == row["messages"][2]["name"] == "finder"
+    assert (row["messages"][-1]["content"], row["metadata"]) == ("It was sent.", {"usage": {"total_tokens": 5}})
+    assert row["messages"][-1]["metadata"]["crewai"] == {"plan": "Look."}
+    assert loss.entries() == []
+
+
 def test_the_output_of_a_crew_is_the_conversation_of_its_agents() -> None:
     [row], loss = read_values(FORMAT, [CREW])
     assert _said(row) == [

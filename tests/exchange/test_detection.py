@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,19 @@ def test_it_is_read_whole(example: Example, tmp_path: Path) -> None:
     for row in rows:
         read_messages(row.get("messages") or [{"role": "user", "content": row.get("input")}])
     assert [entry for entry in loss.entries() if entry.kind == "broken"] == []
+
+
+def test_of_a_long_document_only_the_beginning_is_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "spans.json"
+    span = {"context": {"trace_id": "t", "span_id": "s"}, "span_kind": "LLM", "attributes": {"input.value": "x" * 9999}}
+    path.write_text(f'{{"data": [{",".join([json.dumps(span)] * 4000)}')  # which breaks off
+    tracemalloc.start()
+    try:
+        assert detect(path).name == "openinference"
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < path.stat().st_size
 
 
 def test_every_format_that_is_read_has_an_example() -> None:

@@ -7,6 +7,8 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.exchange.format import ROW_FIELDS
 from vivavoce.exchange.formats import all_formats, format_named, names
+from vivavoce.exchange.native import OTHER_NAMES
+from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import PATHS
 from vivavoce.samples.sample import Sample
 
@@ -14,6 +16,7 @@ from vivavoce.samples.sample import Sample
 def test_rows_have_the_fields_of_samples() -> None:
     assert frozenset(Sample.model_fields) == ROW_FIELDS
     assert not ROW_FIELDS & set(PATHS)
+    assert {*PATHS, *SingleTurnSample.model_fields, *MultiTurnSample.model_fields} - ROW_FIELDS <= OTHER_NAMES
 
 
 def test_every_format_is_found_by_its_name_and_goes_at_least_one_way() -> None:

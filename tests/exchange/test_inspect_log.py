@@ -92,8 +92,62 @@ def test_a_sample_is_a_trial_with_its_scores() -> None:
     ]
     assert row["metadata"]["scores"]["includes"] == {"value": "C", "explanation": "It was sent."}
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [
-        ("repeated", "events, whose messages are kept"),
+        ("aside", "events"),
         ("aside", "reasoning"),
+    ]
+
+
+def test_events_keep_what_is_more_than_the_messages() -> None:
+    [asked, called, result, answer] = SAMPLE["messages"]
+    tools = [{"name": "find", "description": "Find it.", "parameters": {"type": "object"}}]
+    other = {"role": "user", "content": "Is 'It was sent.' right?"}
+    grade = {"role": "assistant", "content": "attachment://abc"}
+    config = {"temperature": 0}
+    sample: dict[str, Any] = {
+        **SAMPLE,
+        "output": {"model": "gpt-5", "choices": [{"message": answer, "stop_reason": "stop"}], "completion": "It was"},
+        "events": [
+            {"event": "sample_init", "sample": {"id": 7, "input": "Where is 1042?", "sandbox": {"type": "docker"}}},
+            {
+                "event": "model",
+                "input": [asked],
+                "tools": tools,
+                "output": {"choices": [{"message": called}], "usage": {"total_tokens": 3}},
+                "call": {"request": {"seed": 1, "messages": [{"role": "user", "content": "Where is 1042?"}]}},
+            },
+            {"event": "tool", "id": "c", "arguments": {"n": 1042}, "result": result["content"], "working_time": 1.5},
+            {"event": "tool", "id": "c", "arguments": {"n": 1042}, "result": "sent by mail"},
+            {"event": "model", "input": [asked, called, result], "tools": tools, "output": {"choices": []}},
+            {"event": "model", "input": [other], "config": config, "output": {"choices": [{"message": grade}]}},
+            {"event": "score", "score": {"value": "C", "explanation": "It was sent."}},
+        ],
+    }
+    [row], loss = read_values(FORMAT, [sample])
+    assert row["metadata"]["output"] == {"model": "gpt-5", "choices": [{"stop_reason": "stop"}]}
+    assert row["metadata"]["events"] == [
+        {"event": "sample_init", "sample": {"sandbox": {"type": "docker"}}},
+        {
+            "event": "model",
+            "input": [],
+            "tools": tools,
+            "output": {"choices": [{}], "usage": {"total_tokens": 3}},
+            "call": {"request": {"seed": 1, "messages": []}},
+        },
+        {"event": "tool", "id": "c", "working_time": 1.5},
+        {"event": "tool", "id": "c", "arguments": {"n": 1042}, "result": "sent by mail"},
+        {"event": "model", "input": [], "tools": [], "output": {"choices": []}},
+        {
+            "event": "model",
+            "input": [other],
+            "config": config,
+            "output": {"choices": [{"message": {**grade, "content": "sent by post"}}]},
+        },
+        {"event": "score"},
+    ]
+    assert [(entry.kind, entry.what, entry.count) for entry in loss.entries()] == [
+        ("repeated", "messages, calls and scores that stand in events again", 9),
+        ("aside", "events", 7),
+        ("aside", "reasoning", 1),
     ]
 
 

@@ -110,6 +110,15 @@ def test_the_history_that_every_span_repeats_is_kept_once() -> None:
     assert row["messages"][0]["timestamp"] == "2027-01-15T08:00:00Z"
 
 
+def test_a_trace_that_was_not_given_what_was_said_before_goes_on_with_it() -> None:
+    talk = {"gen_ai.conversation.id": "talk"}
+    words = [said("user" if number % 2 == 0 else "assistant", str(number)) for number in range(8)]
+    before = span("a", 0, chat(words[:1], words[1:2], **talk))
+    later = (span(f"b{at}", at, chat(words[2:at], words[at : at + 1], **talk), trace="t2") for at in (3, 5, 7))
+    [row], _ = read_values(FORMAT, [export(before, *later)])
+    assert [content for _, content in plain(row)] == [str(number) for number in range(8)]
+
+
 def test_a_history_without_calls_and_results_goes_on_as_well() -> None:
     talk = {"gen_ai.conversation.id": "talk"}
     first = span("a", 0, chat([ASKED], [CALLED], **talk))
@@ -192,6 +201,7 @@ def numbered() -> Json:
         "gen_ai.completion.0.role": "assistant",
         "gen_ai.completion.0.content": "It was sent.",
         "gen_ai.completion.0.finish_reason": "stop",
+        **dict.fromkeys(("gen_ai.prompt.7", "gen_ai.prompt.7.", "gen_ai.prompt.x.role"), "no message"),
         "traceloop.association.properties.session_id": "s",
     }
     return export(span("a", 0, known))

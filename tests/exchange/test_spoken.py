@@ -67,7 +67,10 @@ REPORT: dict[str, Any] = {
     "job_id": "j",
     "room_id": "r",
     "room": "shop",
-    "events": [{"type": "agent_state_changed"}],
+    "events": [
+        {"type": "agent_state_changed", "new_state": "speaking"},
+        {"type": "conversation_item_added", "item": HISTORY["items"][-1], "created_at": 1795394227.5},
+    ],
     "chat_history": HISTORY,
     "duration_ms": 3000,
 }
@@ -101,8 +104,13 @@ def test_a_session_has_its_times_interruptions_and_agents() -> None:
     assert (last["metadata"]["interrupted"], last["metadata"]["latency"]) == (True, 1.5)
     assert (row["id"], row["metadata"]["duration_ms"]) == ("r", 3000)
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [
-        ("repeated", "events, whose messages are kept"),
+        ("repeated", "messages, calls and scores that stand in events again"),
+        ("aside", "events"),
         ("aside", "agent_handoff"),
+    ]
+    assert row["metadata"]["events"] == [
+        {"type": "agent_state_changed", "new_state": "speaking"},
+        {"type": "conversation_item_added", "created_at": 1795394227.5},
     ]
 
 

@@ -6,6 +6,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from hypothesis import given
 
@@ -106,6 +107,36 @@ def test_a_wrong_column_is_an_error(tmp_path: Path, fields: dict[str, str], said
     with pytest.raises(UsageError) as caught:
         _converted(path, **fields)
     assert said in str(caught.value)
+
+
+def _table(path: Path, row: dict[str, str]) -> Path:
+    """Write a table of one row, as CSV or Parquet."""
+    if path.suffix == ".csv":
+        path.write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
+    else:
+        frame: Any = pandas.DataFrame([row])
+        frame.to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_a_table_in_which_nothing_can_be_said_is_refused_with_its_columns(tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(UsageError) as caught:
+        convert(_table(tmp_path / name, {"frage": "Wo?", "nummer": "1"}), out, format_named(NATIVE), Loss())
+    assert f"{name}: no column can be a message, a turn or an input; there are: frage, nummer; " in str(caught.value)
+    assert "--field content=COLUMN --field role=COLUMN" in str(caught.value)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_columns_that_no_row_has_are_told(tmp_path: Path, name: str) -> None:
+    loss, out = Loss(), tmp_path / "out.jsonl"
+    table = _table(tmp_path / name, {"prompt": "Where?", "ground_truth": "here", "colour": "red"})
+    convert(table, out, format_named(NATIVE), loss)
+    assert [(entry.kind, entry.what) for entry in loss.entries()] == [("unknown", "colour")]
+    [(_, row)] = read_rows(out)
+    assert row["colour"] == "red"
 
 
 def test_without_a_conversation_a_file_is_one(tmp_path: Path) -> None:

@@ -7,13 +7,14 @@ what stands beside it (a title made up, an agent asked by another) is kept apart
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Any, cast
 
 from vivavoce.exchange.conversations import Message, set_aside, taken_back, text_of
 from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.shapes import no_items
 from vivavoce.exchange.steps import Step, ancestors, print_of, same_call
 from vivavoce.exchange.times import iso
 
@@ -25,34 +26,47 @@ STEP = "step"
 class Line:
     """Messages that follow from each other; `first_given` of them went into the first call."""
 
-    messages: list[Message] = field(default_factory=list[Message])
-    prints: list[int] = field(default_factory=list[int])
+    messages: list[Message] = field(default_factory=no_items)
     system: str | None = None
     agent: str | None = None
-    end: float | None = None
     first_given: int = 0
+    end: float | None = None
+    _prints: list[int] = field(default_factory=no_items)
 
-    def add(self, messages: Iterable[Message]) -> None:
-        """Add messages at the end."""
-        for message in messages:
-            self.messages.append(message)
-            self.prints.append(print_of(message))
+    @property
+    def prints(self) -> list[int]:
+        """The prints of the messages, which are made when they are first compared."""
+        self._prints += [print_of(message) for message in self.messages[len(self._prints) :]]
+        return self._prints
 
-    def known(self, prints: Sequence[int], messages: Sequence[Message]) -> int | None:
+    def first_call(self) -> Line:
+        """Return the messages that went into the first call."""
+        return Line(self.messages[: self.first_given], _prints=self._prints[: self.first_given])
+
+    def cut(self, length: int) -> None:
+        """Take the messages from there on away."""
+        del self.messages[length:], self._prints[length:]
+
+    def put(self, messages: list[Message]) -> None:
+        """Put other messages in the place of those that are there."""
+        self.messages, self._prints = messages, []
+
+    def known(self, given: Line) -> int | None:
         """Return how many of the messages that went into a call lead up to the end of this line, None if none do."""
-        if not self.prints:
+        if not self.messages:
             return None
         ends = [self.prints[-1]]
         said = next((at for at in range(len(self.messages) - 1, -1, -1) if _has_words(self.messages[at])), None)
         if said is not None and self.messages[said]["role"] == "assistant":
             ends.append(self.prints[said])  # histories without calls and results are given as well
+        prints = given.prints
         for end in ends:
             for at in range(len(prints) - 1, -1, -1):
                 if prints[at] == end:
                     return at + 1
-        return self._known_by_the_user(prints, messages)
+        return self._known_by_the_user(given)
 
-    def _known_by_the_user(self, prints: Sequence[int], messages: Sequence[Message]) -> int | None:
+    def _known_by_the_user(self, given: Line) -> int | None:
         """Return where what is new begins, if the last answer was given in other words than it was made.
 
         Thoughts, for one, are left out of a history. Then the user's last words tell, when others follow them.
@@ -60,13 +74,14 @@ class Line:
         asked = next((at for at in range(len(self.messages) - 1, -1, -1) if self.messages[at]["role"] == "user"), None)
         if asked is None:
             return None
-        users = [at for at, message in enumerate(messages) if message["role"] == "user"]
-        return next((after for at, after in reversed([*pairwise(users)]) if prints[at] == self.prints[asked]), None)
+        users = [at for at, message in enumerate(given.messages) if message["role"] == "user"]
+        after_each = reversed([*pairwise(users)])
+        return next((after for at, after in after_each if given.prints[at] == self.prints[asked]), None)
 
-    def begins_with(self, prints: Sequence[int]) -> bool:
+    def begins_with(self, given: Line) -> bool:
         """Return whether this line begins with the messages of a call, and the user said nothing after them."""
-        after = self.messages[len(prints) :]
-        return self.prints[: len(prints)] == list(prints) and all(one["role"] != "user" for one in after)
+        after = self.messages[len(given.messages) :]
+        return all(one["role"] != "user" for one in after) and self.prints[: len(given.prints)] == given.prints
 
 
 @dataclass(slots=True)
@@ -95,13 +110,14 @@ def assembled(steps: Sequence[Step], loss: Loss) -> Assembled:
     if beside:
         loss.aside("model calls beside the conversation", count=len(beside))
     messages = [*([{"role": "system", "content": whole.system}] if whole.system else []), *whole.messages]
-    _name_speakers(messages)
+    if len({step.agent for step in steps} - {None}) > 1:
+        _name_speakers(messages)
     return Assembled(messages, beside)
 
 
 def _append(whole: Line, main: Line, loss: Loss) -> None:
     """Go on with the conversation of the traces before."""
-    known = whole.known(main.prints[: main.first_given], main.messages) or 0
+    known = whole.known(main.first_call()) or 0
     if known:
         loss.repeated("messages of the history", known)
     if not whole.messages:
@@ -109,7 +125,6 @@ def _append(whole: Line, main: Line, loss: Loss) -> None:
     elif main.system != whole.system and main.system is not None:
         loss.aside("another system prompt, later on")
     whole.messages += main.messages[known:]
-    whole.prints += main.prints[known:]
 
 
 def _lines(steps: Sequence[Step], loss: Loss) -> list[Line]:
@@ -117,23 +132,12 @@ def _lines(steps: Sequence[Step], loss: Loss) -> list[Line]:
     for step in _calls(steps, loss):
         system, given = _without_system(step)
         _stamp(step, given)
-        prints = [print_of(message) for message in given]
-        made = step.made[len(prints) :] if _repeats(step.made, prints) else step.made
-        for line in sorted(lines, key=lambda one: one.end or 0, reverse=True):
-            if (known := line.known(prints, given)) is not None:
-                loss.repeated("messages of the history", known)
-                line.add(given[known:])
-                line.add(made)
-                break
-            if prints and (line.agent, line.system) == (step.agent, system) and line.begins_with(prints):
-                _again(line, len(prints), made, loss)
-                break
-            if _goes_on(line, step, given, system):
-                line.add([*given, *made])
-                break
-        else:
-            line = Line(system=system, agent=step.agent, first_given=len(given))
-            line.add([*given, *made])
+        call = Line(given, system, step.agent, len(given))
+        made = step.made[len(given) :] if _repeats(step.made, call) else step.made
+        line = _gone_on(lines, call, made, step, loss)
+        if line is None:
+            line = call
+            line.messages += made
             lines.append(line)
         if system is not None and line.system is not None and system != line.system:
             loss.aside("another system prompt, later on")
@@ -141,9 +145,27 @@ def _lines(steps: Sequence[Step], loss: Loss) -> list[Line]:
     return lines
 
 
-def _repeats(made: Sequence[Message], given: Sequence[int]) -> bool:
+def _gone_on(lines: list[Line], call: Line, made: list[Message], step: Step, loss: Loss) -> Line | None:
+    """Return the line that a call goes on with, with what the call adds; None if it begins one of its own."""
+    given = call.messages
+    for line in sorted(lines, key=lambda one: one.end or 0, reverse=True):
+        if (known := line.known(call)) is not None:
+            loss.repeated("messages of the history", known)
+            line.messages += [*given[known:], *made]
+            return line
+        if given and (line.agent, line.system) == (call.agent, call.system) and line.begins_with(call):
+            _again(line, len(given), made, loss)
+            return line
+        if _goes_on(line, step, given, call.system):
+            line.messages += [*given, *made]
+            return line
+    return None
+
+
+def _repeats(made: Sequence[Message], given: Line) -> bool:
     """Return whether what came out begins with all that went in."""
-    return 0 < len(given) < len(made) and [print_of(one) for one in made[: len(given)]] == list(given)
+    length = len(given.messages)
+    return 0 < length < len(made) and [print_of(one) for one in made[:length]] == given.prints
 
 
 def _calls(steps: Sequence[Step], loss: Loss) -> list[Step]:
@@ -177,13 +199,13 @@ def _stamp(step: Step, given: list[Message]) -> None:
             break
         if came is not None:
             message.setdefault("timestamp", came)
+    agent = {} if step.agent is None else {"agent": step.agent}
     for message in step.made:
         if went is not None:
             message.setdefault("timestamp", went)
         if step.passages and message["role"] == "assistant":
             message["retrieval_context"] = list(step.passages)
-        about = {"trace": step.trace, "id": step.id, "agent": step.agent, **step.about}
-        set_aside(message, STEP, {key: value for key, value in about.items() if value is not None})
+        set_aside(message, STEP, {"trace": step.trace, "id": step.id, **agent, **step.about})
 
 
 def _again(line: Line, known: int, made: list[Message], loss: Loss) -> None:
@@ -196,8 +218,8 @@ def _again(line: Line, known: int, made: list[Message], loss: Loss) -> None:
     if made:
         if len(line.messages) > known:
             loss.dropped("answers that were made once more", len(line.messages) - known)
-        del line.messages[known:], line.prints[known:]
-        line.add(made)
+        line.cut(known)
+        line.messages += made
 
 
 def _goes_on(line: Line, step: Step, given: list[Message], system: str | None) -> bool:
@@ -212,6 +234,8 @@ def _goes_on(line: Line, step: Step, given: list[Message], system: str | None) -
 
 def _main(lines: list[Line], steps: Sequence[Step]) -> Line | None:
     """Return the line that answers the user: with the answer of the whole trace, or else with most said by users."""
+    if len(lines) < 2:
+        return next(iter(lines), None)
     by_id = {step.id: step for step in steps}
     outer = [step for step in steps if step.made and not any(one.made for one in ancestors(step, by_id))]
     answers = {print_of(step.made[-1]) for step in outer if step.kind != "model"}
@@ -244,8 +268,7 @@ def _answer_calls(line: Line, steps: Sequence[Step], loss: Loss) -> None:
                 runs.remove(run)
                 messages.append(_result(call.get("id"), run))
                 line.first_given += at < given
-    line.messages = messages
-    line.prints = [print_of(message) for message in messages]
+    line.put(messages)
 
 
 def _results_after(messages: list[Message], at: int) -> list[Message]:
@@ -270,8 +293,7 @@ def _put_in_calls(line: Line, runs: list[Step], loss: Loss) -> None:
         assert run.call is not None
         call = run.call if run.call.get("id") else {"id": f"run_{run.id}", **run.call}
         put_in += [{"role": "assistant", "content": None, "tool_calls": [call]}, _result(call["id"], run)]
-    line.messages[at:at] = put_in
-    line.prints[at:at] = [print_of(message) for message in put_in]
+    line.put([*line.messages[:at], *put_in, *line.messages[at:]])
 
 
 def _result(called: str | None, run: Step) -> Message:

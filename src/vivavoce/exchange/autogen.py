@@ -176,7 +176,7 @@ def _thread(record: Record) -> Record:
         fields_in(fields.get("llm_context")).get("messages"),
     ]
     found = [thread for thread in map(items_in, threads) if thread]
-    return replace(record, value={"messages": found[0]}) if found else record
+    return record._replace(value={"messages": found[0]}) if found else record
 
 
 _MESSAGES = Messages(NAME, "AutoGen messages", ("messages",), _is_certain, _is_message, _read).format()

@@ -15,6 +15,7 @@ from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.formats import NATIVE
 from vivavoce.exchange.labelled import decided_by
 from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.native import check_columns
 from vivavoce.exchange.reading import files_in, read
 from vivavoce.exchange.writing import texts
 from vivavoce.files.rows import format_of, read_rows
@@ -82,6 +83,9 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
     """
     files = files_in(source)
     done = Conversion(_source(files, how), to, loss)
+    if done.source.name == NATIVE:
+        for file in files:
+            check_columns(file, loss)
     rows = _counted(read(files, done.source, loss), done, how.progress)
     if how.label is not None:
         rows = decided_by(rows, how.label, how.good_from, loss)

@@ -1,4 +1,4 @@
-"""CrewAI: the output of a crew or of a task, the log of a crew (`output_log_file`), and events.
+"""CrewAI: the output of a crew, of a task or of an agent on its own, the log of a crew (`output_log_file`), and events.
 
 A task is what the user says, its result what the agent of that name says. Traces of CrewAI are read as those of
 OpenTelemetry. Source: the models and events of crewai 1.15 and what its file handler writes.
@@ -19,6 +19,7 @@ from vivavoce.exchange.shapes import fields_in, filled, items_in, objects_in, te
 NAME = "crewai"
 _ROLES = ("system", "user", "assistant", "tool")
 _OF_MESSAGE = frozenset(("role", "content", "tool_calls", "tool_call_id", "name"))
+_OF_TASK = ("name", "expected_output", "json_dict", "pydantic", "tool_failures", "plan", "todos")
 _STARTS, _ENDS = "crew_kickoff_started", ("crew_kickoff_completed", "crew_kickoff_failed")
 
 
@@ -28,6 +29,14 @@ def _is_crew(fields: Row) -> bool:
 
 def _is_task(fields: Row) -> bool:
     return {"description", "raw", "agent", "output_format"} <= fields.keys()
+
+
+def _is_of_agent(fields: Row) -> bool:
+    return {"raw", "agent_role"} <= fields.keys() and isinstance(fields.get("messages"), list)
+
+
+def _is_output(fields: Row) -> bool:
+    return _is_crew(fields) or _is_task(fields) or _is_of_agent(fields)
 
 
 def _is_log(fields: Row) -> bool:
@@ -40,7 +49,7 @@ def _is_event(fields: Row) -> bool:
 
 def _fits(record: Record) -> bool:
     fields = record.fields or {}
-    return _is_crew(fields) or _is_task(fields) or _is_log(fields) or _is_event(fields)
+    return _is_output(fields) or _is_log(fields) or _is_event(fields)
 
 
 def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
@@ -48,7 +57,7 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
     for record in records:
         fields = record.fields or {}
         loss.conversation = None
-        if _is_crew(fields) or _is_task(fields):
+        if _is_output(fields):
             yield from _checked(record.place, _output(fields, loss), loss)
         elif not _is_log(fields) and not _is_event(fields):
             loss.broken("neither an output of a crew or a task, nor an entry of a log, nor an event")
@@ -86,11 +95,12 @@ def _output(fields: Row, loss: Loss) -> Row:
     messages: list[Message] = []
     for task in tasks:
         messages += _task(task, len(messages), loss)
-    return filled({"messages": messages, "metadata": filled({"usage": fields.get("token_usage")})})
+    usage = fields.get("token_usage") or fields.get("usage_metrics")
+    return filled({"messages": messages, "metadata": filled({"usage": usage})})
 
 
 def _task(task: Row, index: int, loss: Loss) -> list[Message]:
-    agent = text_in(task.get("agent"))
+    agent = text_in(task.get("agent")) or text_in(task.get("agent_role"))
     said = [_message(item, agent, index, loss) for item in objects_in(task.get("messages"))]
     messages = [message for message in said if message is not None]
     if not any(message["role"] == "user" for message in messages) and (asked := text_in(task.get("description"))):
@@ -99,8 +109,7 @@ def _task(task: Row, index: int, loss: Loss) -> list[Message]:
     if answer and not (messages and messages[-1]["role"] == "assistant" and messages[-1]["content"] == answer):
         messages.append(_by(agent, {"role": "assistant", "content": answer}))
     if messages:
-        more = {key: task.get(key) for key in ("name", "expected_output", "json_dict", "pydantic", "tool_failures")}
-        set_aside(messages[-1], NAME, filled(more))
+        set_aside(messages[-1], NAME, filled({key: task.get(key) for key in _OF_TASK}))
     return messages
 
 

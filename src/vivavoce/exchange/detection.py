@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.exchange.format import Format
+from vivavoce.exchange.format import ROW_FIELDS, Format
 from vivavoce.exchange.formats import NATIVE, TABLE, all_formats, format_named
 from vivavoce.exchange.native import is_native
-from vivavoce.exchange.records import Record, scan_records
+from vivavoce.exchange.records import Record, scan_document, scan_records
+from vivavoce.files.json_document import JsonDocument
+from vivavoce.files.json_head import head_of
 from vivavoce.files.rows import open_file
+from vivavoce.files.strict_json import decode_lenient_from
 
 LOOKED_AT = 20
 """How many records are looked at: the first ones may hold only what several formats have in common."""
@@ -25,17 +29,28 @@ def detect(path: Path) -> Format:
     Raises:
         UsageError: the file cannot be opened, or it may be of several formats.
     """
-    if (known := _by_first_bytes(path)) is not None:
-        return known
-    first = _first(scan_records(path))
-    if first and all(is_native(one.value) and "messages" in (one.fields or {}) for one in first):
+    if alike := _by_first_bytes(path):
+        return _one_of(alike, path)
+    looked_at = _Looked(path)
+    first = looked_at.records()
+    if first and all(_is_ours(one) for one in first):
         return format_named(NATIVE)
     formats = [one for one in all_formats() if one.name != NATIVE and one.read is not None]
-    fitting = [one for one in formats if _fits(one, path, first)]
+    fitting = [one for one in formats if any(map(one.fits, looked_at.records(one.lists)))]
     found = [one.name for one in fitting if not one.is_general] or [one.name for one in fitting]
-    if len(found) > 1:
-        raise UsageError(Problem(f"may be of several formats; say which with --from: {', '.join(found)}", path))
-    return format_named(found[0] if found else NATIVE)
+    return format_named(_only(found, path) if found else NATIVE)
+
+
+def _only(names: list[str], path: Path) -> str:
+    if len(names) > 1:
+        raise UsageError(Problem(f"may be of several formats; say which with --from: {', '.join(names)}", path))
+    return names[0]
+
+
+def _is_ours(record: Record) -> bool:
+    """Return whether a record is a conversation of ours in which nothing speaks for another format."""
+    fields = record.fields or {}
+    return "messages" in fields and fields.keys() <= ROW_FIELDS and is_native(fields)
 
 
 def format_with(path: Path, known: Format | None, fields: Mapping[str, str]) -> tuple[Format, Mapping[str, str]]:
@@ -55,22 +70,41 @@ def format_with(path: Path, known: Format | None, fields: Mapping[str, str]) -> 
     return known.with_columns(known, columns), {name: path for name, path in fields.items() if name not in columns}
 
 
-def _by_first_bytes(path: Path) -> Format | None:
+def _by_first_bytes(path: Path) -> list[Format]:
     with open_file(path) as file:
         head = file.read(_HEAD)
     if head.lstrip()[:1] in (b"{", b"[") or not head:
-        return None
-    return next((one for one in all_formats() if one.begins and head.startswith(one.begins)), None)
+        return []
+    return [one for one in all_formats() if one.begins and head.startswith(one.begins)]
 
 
-def _fits(format_: Format, path: Path, first: list[Record]) -> bool:
-    looked_at = _first_of(format_, path) if format_.lists and path.suffix.lower() == ".json" else first
-    return any(format_.fits(record) for record in looked_at)
+def _one_of(alike: list[Format], path: Path) -> Format:
+    """Return the one of formats that begin alike that a file is of."""
+    wrong = {one.name: one.wrong_with(path) if one.wrong_with else None for one in alike}
+    found = [name for name, why in wrong.items() if why is None]
+    if not found:
+        raise UsageError(Problem("; ".join(filter(None, dict.fromkeys(wrong.values()))), path))
+    return format_named(_only(found, path))
 
 
-def _first_of(format_: Format, path: Path) -> list[Record]:
-    return _first(format_.records(path) if format_.records else scan_records(path, format_.lists))
+class _Looked:
+    """The first records of a file, which in a document stand at the places where formats keep lists."""
 
+    def __init__(self, path: Path) -> None:
+        self._path, self._head = path, None
+        if path.suffix.lower() == ".json":
+            with open_file(path) as file:
+                self._head = head_of(file)
+        self._records: dict[tuple[tuple[str, ...], ...], list[Record]] = {}
 
-def _first(scanned: Iterable[Record | Problem]) -> list[Record]:
-    return [record for record in islice(scanned, LOOKED_AT) if isinstance(record, Record)]
+    def records(self, lists: tuple[tuple[str, ...], ...] = ()) -> list[Record]:
+        if self._head is None:
+            lists = ()
+        if lists not in self._records:
+            self._records[lists] = [one for one in islice(self._scanned(lists), LOOKED_AT) if isinstance(one, Record)]
+        return self._records[lists]
+
+    def _scanned(self, lists: tuple[tuple[str, ...], ...]) -> Iterator[Record | Problem]:
+        if self._head is None:
+            return scan_records(self._path)
+        return scan_document(JsonDocument(BytesIO(self._head), decode_lenient_from), self._path, lists)

@@ -22,7 +22,7 @@ from vivavoce.exchange.shapes import fields_in, objects_in
 
 _NOWHERE = Place(Path(), 0)
 _KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "metadata", "refusal"))
-_TRACES = frozenset(("otel", "openinference", "langfuse", "langsmith"))
+_TRACES = frozenset(("otel", "openinference", "langfuse", "langsmith", "openai-agents-traces"))
 Side = Literal["input", "output"]
 
 _TEXTS = {
@@ -132,7 +132,7 @@ def _clean(item: Row, index: int, loss: Loss) -> Message:
         loss.guessed(f"that '{role}' is the user", index)
         role = "user"
     content: object = item.get("content")
-    if content is not None and not is_native({"messages": [{"role": role, "content": content}]}):
+    if not isinstance(content, str | None) and not is_native({"messages": [{"role": role, "content": content}]}):
         loss.guessed("the words of a message, from content of an unknown shape", index)
         content = text_of(content) or as_text(content)
     message: Message = {"role": role, "content": content}

@@ -47,8 +47,9 @@ class Format:
 
     `fits` says of a record whether it is of this format for certain; of what another format could have written as well,
     it says no. `lists` are the places within a JSON document, by keys, where the format keeps its records. Where files
-    are not JSON, JSONL, CSV or Parquet, `begins` are their first bytes, and `records` reads them. `document` makes one
-    JSON document of the records that the writer yields; without it they are the lines of a JSONL file.
+    are not JSON, JSONL, CSV or Parquet, `begins` are their first bytes, and `records` reads them; where several formats
+    begin alike, `wrong_with` says why a file is none of this one, or returns None. `document` makes one JSON document
+    of the records that the writer yields; without it they are the lines of a JSONL file.
 
     A format that `keeps_keys` writes what a message has beside our fields, such as `reasoning_content`, as it is.
 
@@ -64,6 +65,7 @@ class Format:
     write: Writer | None = None
     lists: tuple[tuple[str, ...], ...] = ()
     begins: bytes | None = None
+    wrong_with: Callable[[Path], str | None] | None = None
     records: Records | None = None
     document: Callable[[Iterator[Any]], Any] | None = None
     keeps_keys: bool = False

@@ -22,6 +22,7 @@ _MODULES = {
     "langchain": "langchain",
     "openai-responses": "openai_responses",
     "openai-agents": "openai_agents",
+    "openai-agents-traces": "openai_traces",
     "anthropic": "anthropic",
     "vercel": "vercel",
     "gemini": "gemini",

@@ -9,7 +9,7 @@ Source: semantic-conventions-genai, the semantic conventions from 1.26 on, and o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Literal, cast
 
 from vivavoce.exchange.calls import tool_call
@@ -34,13 +34,16 @@ _KINDS: dict[str, Kind] = {
 }
 _TRACELOOP: dict[str, Kind] = {**dict.fromkeys(("workflow", "task", "agent"), "agent"), "tool": "tool"}
 _OLD = {"input": "gen_ai.prompt", "output": "gen_ai.completion"}
-_NUMBERED = re.compile(r"gen_ai\.(prompt|completion)\.(\d{1,6})\.(.+)")
+_LONGEST_NUMBER = 6
 _CALL = re.compile(r"tool_calls\.(\d{1,4})\.(?:function\.)?(id|name|arguments)")
 _BY_EVENT = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 _USAGE = {
-    "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
-    "output_tokens": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
+    "gen_ai.usage.prompt_tokens": "input_tokens",
+    "gen_ai.usage.input_tokens": "input_tokens",
+    "gen_ai.usage.completion_tokens": "output_tokens",
+    "gen_ai.usage.output_tokens": "output_tokens",
 }
+"""What the attributes count; where there are several, the last one of these counts."""
 
 
 def step_of(span: Row, loss: Loss) -> Step:
@@ -49,9 +52,10 @@ def step_of(span: Row, loss: Loss) -> Step:
     kind = _kind(known)
     step = Step(span["trace"], span["id"], span["parent"], kind, span["start"], span["end"])
     step.agent = words_in(known.get("gen_ai.agent.name")) or None
-    step.given = _messages(span, "input", loss)
-    step.made = _first_choice(_messages(span, "output", loss), loss)
-    step.system = _system(span)
+    told = [known, *(event["attributes"] for event in span["events"] if event["name"] == CALLED)]
+    step.given = _messages(span, told, "input", loss)
+    step.made = _first_choice(_messages(span, told, "output", loss), loss)
+    step.system = _system(told)
     step.continues = known.get("gen_ai.request.previous_response.id") is not None
     if kind == "other" and step.has_messages:
         step.kind = "model"
@@ -92,11 +96,10 @@ def _kind(known: Row) -> Kind:
     return "model" if asks_a_model else "other"
 
 
-def _messages(span: Row, side: Side, loss: Loss) -> list[Message]:
+def _messages(span: Row, told: list[Row], side: Side, loss: Loss) -> list[Message]:
     known, events = cast("Row", span["attributes"]), cast("list[Row]", span["events"])
     whole = f"gen_ai.{side}.messages"
-    calls = (event["attributes"] for event in events if event["name"] == CALLED)
-    value = next((one[whole] for one in (known, *calls) if one.get(whole) not in (None, "")), None)
+    value = next((one[whole] for one in told if one.get(whole) not in (None, "")), None)
     if value is None and side == "input" and "gen_ai.input.messages" not in known:
         value = known.get("pydantic_ai.all_messages")
     if value is not None:
@@ -138,22 +141,29 @@ def _read(value: Any, loss: Loss) -> list[Message]:
 
 
 def _has_parts(item: Any) -> bool:
-    return isinstance(item, Mapping) and isinstance(cast("Row", item).get("parts"), list)
+    return isinstance(item, dict) and isinstance(cast("Row", item).get("parts"), list)
 
 
 def _numbered(known: Row, side: Side) -> list[Row]:
     """Return messages whose every field is an attribute of its own."""
     items: dict[int, Row] = {}
-    wanted = _OLD[side].removeprefix("gen_ai.")
+    before = f"{_OLD[side]}."
     for key, value in known.items():
-        found = _NUMBERED.fullmatch(key)
-        if found is None or found[1] != wanted:
+        if not key.startswith(before):
             continue
-        item = items.setdefault(int(found[2]), {"role": "assistant" if side == "output" else "user"})
-        if (call := _CALL.fullmatch(found[3])) is not None:
-            item.setdefault("tool_calls", {}).setdefault(int(call[1]), {})[call[2]] = value
-        elif found[3] in ("role", "content", "tool_call_id", "name"):
-            item[found[3]] = _content(value) if found[3] == "content" else value
+        number, _, name = key[len(before) :].partition(".")
+        if not name or not number.isdecimal() or len(number) > _LONGEST_NUMBER:
+            continue
+        item = items.setdefault(int(number), {"role": "assistant" if side == "output" else "user"})
+        match name:
+            case "content":
+                item["content"] = _content(value)
+            case "role" | "tool_call_id" | "name":
+                item[name] = value
+            case _ if (call := _CALL.fullmatch(name)) is not None:
+                item.setdefault("tool_calls", {}).setdefault(int(call[1]), {})[call[2]] = value
+            case _:
+                pass
     for item in items.values():
         if "tool_calls" in item:
             item["tool_calls"] = [call for _, call in sorted(item["tool_calls"].items())]
@@ -174,9 +184,9 @@ def _of_event(event: Row, side: Side) -> Row | None:
         return None
     known = cast("Row", event["attributes"])
     body = event.get("body") or parsed(known.get("gen_ai.event.content"))
-    fields: Row = {**known, **cast("Row", body)} if isinstance(body, Mapping) else dict(known)
+    fields: Row = {**known, **cast("Row", body)} if isinstance(body, dict) else dict(known)
     inner = parsed(fields.get("message"))
-    if isinstance(inner, Mapping):
+    if isinstance(inner, dict):
         fields |= cast("Row", inner)
     elif isinstance(inner, str):
         fields.setdefault("content", inner)
@@ -191,13 +201,12 @@ def _of_event(event: Row, side: Side) -> Row | None:
     return item
 
 
-def _system(span: Row) -> str | None:
-    calls = [event["attributes"] for event in span["events"] if event["name"] == CALLED]
-    for known in (span["attributes"], *calls):
-        told = parsed(known.get("gen_ai.system_instructions"))
-        if isinstance(told, str) and told:
-            return told
-        texts = (one.get("content") for one in objects_in(told))
+def _system(told: list[Row]) -> str | None:
+    for known in told:
+        system = parsed(known.get("gen_ai.system_instructions"))
+        if isinstance(system, str) and system:
+            return system
+        texts = (one.get("content") for one in objects_in(system))
         if found := [text for text in texts if isinstance(text, str)]:
             return "\n".join(found)
     return None
@@ -214,11 +223,7 @@ def _read_tool(step: Step, known: Row) -> None:
 
 
 def _about(span: Row, known: Row) -> Row:
-    usage = {
-        name: count
-        for name, keys in _USAGE.items()
-        if (count := next((known[key] for key in keys if _is_count(known.get(key))), None)) is not None
-    }
+    usage = {name: known[key] for key, name in _USAGE.items() if _is_count(known.get(key))}
     model = known.get("gen_ai.response.model") or known.get("gen_ai.request.model")
     found = {"model": words_in(model) or None, "usage": usage or None, "error": span["error"]}
     return {key: value for key, value in found.items() if value is not None}

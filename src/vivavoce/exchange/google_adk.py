@@ -1,26 +1,35 @@
 """Events of Google's Agent Development Kit, and sessions that hold them: contents of Gemini with an author and a time.
 
-Who speaks is told by the author; agents are named. Pieces of an answer that comes whole later are left out, and so is
-what was taken back. Calls and what came of them are read as in Gemini's contents.
+They are read from JSON, and from the SQLite file of its `DatabaseSessionService`. Who speaks is told by the author;
+agents are named. Pieces of an answer that comes whole later are left out, and so is what was taken back. Calls and what
+came of them are read as in Gemini's contents.
 Source: the classes `Event` and `Session` of google-adk.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, cast
 
+from vivavoce.errors import Problem
+from vivavoce.exchange.adk_database import sessions, wrong_with
 from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable, set_aside
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.gemini import Pairing, either, parts_of, read_content
 from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.records import Record, scan_records
+from vivavoce.exchange.sqlite_file import BEGINS
+from vivavoce.files.rows import open_file
 
 NAME = "google-adk"
 _USER = "user"
 _NAMES = {"appName": "app_name", "userId": "user_id", "lastUpdateTime": "last_update_time", "state": "session_state"}
 _TRANSCRIPTS = (("inputTranscription", "user"), ("outputTranscription", "model"))
 _LATEST = 253_402_300_799
+PICKLED = "what events did to the state, and took back: it is pickled (`adk migrate session` writes it as JSON)"
 
 
 def _is_event(item: Any) -> bool:
@@ -62,6 +71,8 @@ def _valid(items: Items, loss: Loss) -> Iterator[tuple[int, Row]]:
         if not _is_event(item):
             raise Unreadable(f"event {index}: needs an author and the id of an invocation")
         event = cast("Row", item)
+        if isinstance(event.get("actions"), bytes):
+            loss.dropped(PICKLED, index)
         if event.get("partial"):
             loss.repeated("pieces of answers that come whole")
             continue
@@ -114,9 +125,22 @@ def _more(event: Row) -> Row:
     """Return what an event has beside its content, without what is empty."""
     named = {key: value for key, value in event.items() if key not in ("content", "author") and value not in (None, {})}
     actions: Any = named.get("actions")
-    if isinstance(actions, dict):
+    if isinstance(actions, bytes):
+        del named["actions"]
+    elif isinstance(actions, dict):
         named["actions"] = {key: value for key, value in cast("Row", actions).items() if value not in (None, {})}
     return {key: value for key, value in named.items() if value != {}}
 
 
-FORMAT = Messages(NAME, "Google ADK events and sessions", ("events",), _is_event, _is_event, _read).format()
+def _records(path: Path) -> Iterator[Record | Problem]:
+    with open_file(path) as file:
+        is_database = file.read(len(BEGINS)) == BEGINS
+    return sessions(path) if is_database else scan_records(path)
+
+
+FORMAT = replace(
+    Messages(NAME, "Google ADK events and sessions", ("events",), _is_event, _is_event, _read).format(),
+    begins=BEGINS,
+    wrong_with=wrong_with,
+    records=_records,
+)

@@ -10,8 +10,9 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from vivavoce.errors import UsageError
 from vivavoce.exchange.loss import Loss
@@ -26,38 +27,40 @@ CREATE TABLE member (
     number INTEGER PRIMARY KEY, trace BLOB, identity BLOB, parent BLOB, conversation BLOB, time NUMERIC, line INTEGER,
     file INTEGER, value BLOB
 );
-CREATE UNIQUE INDEX once ON member (trace, identity) WHERE identity IS NOT NULL;
 """
 _INSERT = """
 INSERT INTO member (trace, identity, parent, conversation, time, line, file, value) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
-_SAME = "SELECT number, value FROM member WHERE trace = ? AND identity = ?"
-_REPLACE = "UPDATE member SET parent = ?, conversation = ?, time = ?, line = ?, file = ?, value = ? WHERE number = ?"
+_REPEATED = """
+CREATE INDEX by_trace ON member (trace, identity, conversation);
+CREATE TABLE repeated AS
+    SELECT trace, identity FROM member WHERE identity IS NOT NULL GROUP BY trace, identity HAVING count(*) > 1;
+"""
+_STATES = "SELECT number, file, line, value FROM member WHERE trace = ? AND identity = ? ORDER BY number"
+_LATER = "DELETE FROM member WHERE trace = ? AND identity = ? AND number NOT IN (?, ?)"
+_REPLACE = """
+UPDATE member SET parent = it.parent, conversation = it.conversation, time = it.time, line = it.line, file = it.file,
+    value = it.value FROM member it WHERE member.number = ? AND it.number = ?
+"""
 _TRACES = """
-CREATE TABLE trace AS
-    SELECT trace, min(conversation) AS conversation, count(DISTINCT conversation) AS conversations FROM member
-    GROUP BY trace;
-CREATE UNIQUE INDEX by_trace ON trace (trace);
+CREATE TABLE trace (trace BLOB PRIMARY KEY, named BLOB, names INTEGER) WITHOUT ROWID;
+INSERT INTO trace SELECT trace, min(conversation), count(DISTINCT conversation) FROM member GROUP BY trace;
 """
-_OF_SEVERAL = "SELECT trace FROM trace WHERE conversations > 1"
+_OF_SEVERAL = "SELECT trace FROM trace WHERE names > 1"
 _LINKS = "SELECT number, identity, parent, conversation FROM member WHERE trace = ?"
-_GROUPS = """
-CREATE TABLE assigned AS
-    SELECT number, time, coalesce(member.conversation, CASE WHEN conversations = 1 THEN trace.conversation END) AS talk,
-        trace FROM member JOIN trace USING (trace);
-CREATE INDEX by_group ON assigned (talk, trace);
-CREATE TABLE met AS
-    SELECT talk, CASE WHEN talk IS NULL THEN trace END AS alone, min(number) AS first FROM assigned GROUP BY 1, 2;
-CREATE INDEX by_talk ON met (talk, alone);
-"""
 _IN_ORDER = """
-SELECT first, number FROM assigned JOIN met
-    ON met.talk IS assigned.talk AND met.alone IS CASE WHEN assigned.talk IS NULL THEN assigned.trace END
-    ORDER BY first, assigned.time IS NULL, assigned.time, number
+WITH assigned AS (
+    SELECT number, time, trace, coalesce(conversation, CASE WHEN names = 1 THEN named END) AS talk
+        FROM member JOIN trace USING (trace)
+), met AS (
+    SELECT number, time, min(number) OVER (PARTITION BY talk, CASE WHEN talk IS NULL THEN trace END) AS first, talk
+        FROM assigned
+), ordered AS (
+    SELECT number, first, talk FROM met ORDER BY first, time IS NULL, time, number LIMIT -1
+)
+SELECT first, talk, trace, identity, parent, time, line, file, value FROM ordered CROSS JOIN member USING (number)
 """
-_VALUE = """
-SELECT trace.conversation, conversations, member.* FROM member JOIN trace USING (trace) WHERE number = ?
-"""
+"""The limit keeps the values out of what is sorted."""
 
 
 class Member(NamedTuple):
@@ -109,32 +112,41 @@ def grouped(members: Iterable[Member], loss: Loss) -> Iterator[Group]:
 def _fill(database: sqlite3.Connection, members: Iterable[Member], loss: Loss) -> list[Path]:
     database.executescript(_SCHEMA)
     files: dict[Path, int] = {}
-    add = database.execute
-    for member in members:
-        place = member.place
-        value = marshal.dumps(member.value)
-        file = files.setdefault(place.file, len(files))
-        names = (_key(member.parent), _key(member.conversation), member.time, place.line, file, value)
-        own = (_key(member.trace), _key(member.identity))
-        try:
-            add(_INSERT, (*own, *names))
-        except sqlite3.IntegrityError:
-            number, before = add(_SAME, own).fetchone()
-            loss.repeated("records with the same id")
-            if before != value:
-                loss.dropped("an earlier state of a record that comes again")
-                add(_REPLACE, (*names, number))
+    database.executemany(_INSERT, (_row(member, files) for member in members))
+    _keep_once(database, list(files), loss)
     return list(files)
+
+
+def _row(member: Member, files: dict[Path, int]) -> tuple[Any, ...]:
+    place, value, trace, conversation, identity, parent, time = member
+    names = (_key(trace), _key(identity), _key(parent), _key(conversation))
+    return (*names, time, place.line, files.setdefault(place.file, len(files)), marshal.dumps(value))
+
+
+def _keep_once(database: sqlite3.Connection, files: list[Path], loss: Loss) -> None:
+    """Keep of the records with the same id the last one, in the place of the first."""
+    database.executescript(_REPEATED)
+    for own in database.execute("SELECT trace, identity FROM repeated"):
+        states = database.execute(_STATES, own)
+        first, _, _, before = states.fetchone()
+        last = first
+        for number, file, line, value in states:
+            loss.stands_at(Place(files[file], line))
+            loss.repeated("records with the same id")
+            if value != before:
+                loss.dropped("an earlier state of a record that comes again")
+                last, before = number, value
+        database.execute(_LATER, (*own, first, last))
+        if last != first:
+            database.execute(_REPLACE, (first, last))
+            database.execute("DELETE FROM member WHERE number = ?", (last,))
 
 
 def _groups(database: sqlite3.Connection, files: list[Path]) -> Iterator[Group]:
     database.executescript(_TRACES)
     for (trace,) in database.execute(_OF_SEVERAL).fetchall():
         _name_below(database, trace)
-    database.executescript(_GROUPS)
-    ordered = database.execute(_IN_ORDER)
-    for _, numbers in groupby(ordered, key=lambda row: row[0]):
-        rows = [database.execute(_VALUE, (number,)).fetchone() for _, number in numbers]
+    for _, rows in groupby(database.execute(_IN_ORDER), key=itemgetter(0)):
         members = [_member(row, files) for row in rows]
         yield Group(members[0].conversation or members[0].trace, members)
 
@@ -153,17 +165,9 @@ def _name_below(database: sqlite3.Connection, trace: bytes) -> None:
 
 
 def _member(row: tuple[Any, ...], files: list[Path]) -> Member:
-    of_trace, conversations, _, trace, identity, parent, own, time, line, file, value = row
-    conversation = own if own is not None else of_trace if conversations == 1 else None
-    return Member(
-        Place(files[file], line),
-        marshal.loads(value),
-        cast("str", _text(trace)),
-        _text(conversation),
-        _text(identity),
-        _text(parent),
-        time,
-    )
+    _, talk, trace, identity, parent, time, line, file, value = row
+    place = Place(files[file], line)
+    return Member(place, marshal.loads(value), _name(trace), _text(talk), _text(identity), _text(parent), time)
 
 
 def _key(text: str | None) -> bytes | None:
@@ -172,4 +176,8 @@ def _key(text: str | None) -> bytes | None:
 
 
 def _text(key: bytes | None) -> str | None:
-    return None if key is None else key.decode("utf-8", "surrogatepass")
+    return None if key is None else _name(key)
+
+
+def _name(key: bytes) -> str:
+    return key.decode("utf-8", "surrogatepass")

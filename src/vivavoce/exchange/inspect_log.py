@@ -1,7 +1,7 @@
 """Logs of Inspect AI: `.eval`, which is a zip archive of JSON, and `.json`; a conversation is a sample in an epoch.
 
-Scores are labels, with their explanations in the metadata. The events of a sample, which hold its messages again, are
-left out.
+Scores are labels, with their explanations in the metadata. So are the events of a sample, without the messages and
+scores that they hold again.
 Source: the models of `inspect_ai.log` and the logs that it writes.
 """
 
@@ -15,6 +15,7 @@ from vivavoce.errors import Problem
 from vivavoce.exchange.calls import tool_call
 from vivavoce.exchange.conversations import Message, set_aside, text_of
 from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.inspect_events import more_than_messages
 from vivavoce.exchange.loss import NO_MESSAGES, Loss
 from vivavoce.exchange.records import Place, Record, scan_document
 from vivavoce.exchange.shapes import fields_in, filled, number_in, objects_in, text_in, time_in, without
@@ -28,8 +29,8 @@ _ROLES = ("system", "user", "assistant", "tool")
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """What Inspect counts for correct, partly correct, incorrect and no answer."""
 _ATTACHMENT = "attachment://"
-_TOLD = ("id", "epoch", "input", "target", "messages", "scores", "metadata", "events", "events_data", "attachments")
-_REPEATED = ("output", "timelines")
+_TOLD = ("id", "epoch", "input", "target", "messages", "scores", "metadata")
+_BESIDE = ("output", "events", "events_data")
 _OF_MESSAGE = frozenset(("role", "content", "tool_calls", "tool_call_id", "function"))
 
 
@@ -83,8 +84,8 @@ def _row(sample: Row, spec: Mapping[str, Any], loss: Loss) -> Row:
     scores = fields_in(sample.get("scores"))
     targets = sample.get("target")
     target = cast("list[Any]", targets) if isinstance(targets, list) else [targets]
-    if sample.get("events"):
-        loss.repeated("events, whose messages are kept")
+    recorded = _unfolded({key: sample.get(key) for key in _BESIDE}, attached, loss)
+    more = more_than_messages({**sample, **recorded}, _unfolded(said, attached, Loss()), loss)
     return filled(
         {
             "id": f"{task}/{identity}" if task and identity else identity,
@@ -98,7 +99,8 @@ def _row(sample: Row, spec: Mapping[str, Any], loss: Loss) -> Row:
                     "task": task,
                     "targets": target if len(target) > 1 else None,
                     "scores": {name: _scored(score) for name, score in scores.items()},
-                    **without(sample, (*_TOLD, *_REPEATED)),
+                    **without(sample, (*_TOLD, *_BESIDE, "attachments")),
+                    **more,
                     "sample": fields_in(sample.get("metadata")),
                 }
             ),

@@ -6,7 +6,8 @@ user waited. Source: the models of livekit-agents 1.8.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from vivavoce.exchange.conversations import Between, Items, Message, Messages, U
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import NO_MESSAGES, Loss
 from vivavoce.exchange.records import Place, Record
+from vivavoce.exchange.repeats import Repeats
 from vivavoce.exchange.shapes import fields_in, filled, items_in, number_in, objects_in, text_in, time_in, without
 
 NAME = "livekit"
@@ -42,8 +44,8 @@ def _is_message(item: Any) -> bool:
 
 
 def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
-    if beside.pop("events", None):
-        loss.repeated("events, whose messages are kept")
+    if events := objects_in(beside.pop("events", None)):
+        beside |= _events(events, items, loss)
     messages: list[Message] = []
     between = Between(NAME)
     agent: str | None = None
@@ -66,6 +68,27 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
     if not messages:
         raise Unreadable(NO_MESSAGES)
     return messages
+
+
+def _events(events: list[Row], items: Items, loss: Loss) -> Row:
+    """Return the events of a session without the items that they hold again."""
+    repeats = Repeats(_key_of, objects_in(items))
+    rest = [repeats.rest_of(event) for event in events]
+    repeats.tell(loss, len(rest))
+    return {"events": rest}
+
+
+def _key_of(item: Row) -> Hashable | None:
+    """Return who says what, which call it is or which it answers."""
+    match item.get("type"):
+        case "message":
+            return ("message", text_in(item.get("id")), text_in(item.get("role")), json.dumps(item.get("content")))
+        case "function_call":
+            return ("call", text_in(item.get("call_id")), text_in(item.get("name")), json.dumps(item.get("arguments")))
+        case "function_call_output":
+            return ("result", text_in(item.get("call_id")), json.dumps(item.get("output")))
+        case _:
+            return None
 
 
 def _message(item: Row, agent: str | None, index: int, loss: Loss) -> Message:
@@ -139,7 +162,7 @@ def _history(record: Record) -> Record:
         return record
     rest = {key: value for key, value in report.items() if key != "chat_history"}
     identity = text_in(report.get("room_id")) or text_in(report.get("job_id"))
-    return replace(record, value={**filled({"id": identity}), **rest, "items": history})
+    return record._replace(value={**filled({"id": identity}), **rest, "items": history})
 
 
 _MESSAGES = Messages(NAME, "LiveKit sessions", ("items",), _is_certain, _is_message, _read).format()

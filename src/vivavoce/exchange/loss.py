@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from vivavoce.exchange.records import Place
+
 Kind = Literal["broken", "dropped", "guessed", "orphan_call", "orphan_result", "repeated", "unknown", "aside"]
 
 KINDS: Mapping[Kind, str] = {
@@ -62,6 +64,12 @@ class Loss:
         """Say which conversation is read or written, by the id of its row."""
         identity = row.get("id")
         self.conversation = None if identity is None else str(identity)
+
+    def stands_at(self, place: Place) -> None:
+        """Say where what is told of from now on stands; the file counts where several are read."""
+        self.line = place.line
+        if self.file:
+            self.file = place.file.name
 
     def broken(self, what: str) -> None:
         """Say that a record or a conversation could not be read, and why."""

@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, cast
 
-from vivavoce.exchange.format import Format, Row
+from vivavoce.errors import Problem, UsageError
+from vivavoce.exchange.format import ROW_FIELDS, Format, Row
 from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place, Record
+from vivavoce.exchange.records import Place, Record, scan_records
+from vivavoce.files.rows import format_of
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _ASKED = frozenset(("input", "prompt", "user_input", "goal"))
+OTHER_NAMES = frozenset(
+    (
+        *(
+            "sample_id",
+            "prompt",
+            "reference",
+            "user_input",
+            "response",
+            "multi_responses",
+            "rubrics",
+            "rubric_path",
+            "policy_path",
+        ),
+        *("retrieved_contexts", "reference_contexts", "retrieved_context_ids", "reference_context_ids"),
+        *("reference_topics", "persona_name", "query_style", "query_length", "prompt_content", "expected_response"),
+        *("test_type", "test_configuration", "restrictions", "instruction", "expected"),
+    )
+)
+"""What fields of a row are called in letta-evals, Ragas and Rhesis, whose rows are read as ours."""
+_CONVERSED = ("messages", *sorted(_ASKED), "prompt_content", "test_configuration")
 _PARTS = ("text", "image_url", "input_audio", "file", "refusal")
 
 
@@ -47,6 +70,29 @@ def is_native_message(value: Any) -> bool:
         parts = cast("list[Any]", content)
         return all(isinstance(part, Mapping) and cast("Row", part).get("type") in _PARTS for part in parts)
     return content is None or isinstance(content, str)
+
+
+def check_columns(path: Path, loss: Loss) -> None:
+    """Look at the columns of a table of rows of ours, and tell the report which of them are unknown.
+
+    Raises:
+        UsageError: none can be a conversation, or what is asked; or the table cannot be opened.
+    """
+    if format_of(path) not in ("csv", "parquet", "arrow"):
+        return
+    first = next(iter(scan_records(path)), None)
+    if not isinstance(first, Record) or first.fields is None:
+        return  # nothing is in it, or it is broken, which is told where it is read
+    columns = first.fields.keys()
+    if columns.isdisjoint(_CONVERSED):
+        rule = "no column can be a message, a turn or an input"
+        hint = "name those of a table with a message in each row: --field content=COLUMN --field role=COLUMN"
+        other = f"or call a column one of {', '.join(_CONVERSED[:-2])}"
+        raise UsageError(Problem(f"{rule}; there are: {', '.join(columns)}; {hint}; {other}", path))
+    loss.stands_at(Place(path, 1))
+    for column in columns:
+        if column not in ROW_FIELDS and column not in OTHER_NAMES:
+            loss.unknown(column)
 
 
 def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:

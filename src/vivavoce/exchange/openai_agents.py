@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import groupby
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.openai_responses import FORMAT as RESPONSES
 from vivavoce.exchange.records import Place, Record
-from vivavoce.files.strict_json import BrokenJson, parse
+from vivavoce.exchange.sqlite_file import (
+    BEGINS,
+    Tables,
+    asked,
+    json_in,
+    no_such_tables,
+    quoted,
+    records_of,
+    tables_in,
+)
 
 _COLUMNS = frozenset(("id", "session_id", "message_data", "created_at"))
 _MAIN = "main"
@@ -30,37 +38,30 @@ SELECT s.session_id, s.branch_id, m.message_data, m.created_at FROM message_stru
 
 def _records(path: Path) -> Iterator[Record | Problem]:
     """Yield each session of a database, with one session in memory at a time."""
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
-            database.text_factory = _text
-            ordered = database.execute(_query(database, path))
-            sessions = groupby(ordered, key=lambda row: row[:2])
-            for number, ((session, branch), rows) in enumerate(sessions, 1):
-                yield Record(Place(path, number), _session(session, branch, list(rows)))
-    except sqlite3.Error as error:
-        yield Problem(f"the database cannot be read: {error}", path)
+
+    def sessions(database: sqlite3.Connection) -> Iterator[Record]:
+        tables = tables_in(database)
+        if (wrong := _wrong(tables)) is not None:
+            raise UsageError(Problem(wrong, path))
+        ordered = database.execute(_query(tables))
+        for number, ((session, branch), rows) in enumerate(groupby(ordered, key=lambda row: row[:2]), 1):
+            yield Record(Place(path, number), _session(session, branch, list(rows)))
+
+    return records_of(path, sessions)
 
 
-def _query(database: sqlite3.Connection, path: Path) -> str:
-    names = [str(name) for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    of_items = [name for name in names if _columns(database, name) >= _COLUMNS]
-    if not of_items:
-        rule = "an SQLite file of the OpenAI Agents SDK has a table with session_id and message_data"
-        raise UsageError(Problem(f"{rule}; the tables here are {', '.join(names) or 'none'}", path))
-    query = _BRANCHES if "message_structure" in names else _MESSAGES
-    return query.format(table=_quoted(of_items[0]), main=_MAIN)
+def _wrong(tables: Tables) -> str | None:
+    if any(columns >= _COLUMNS for columns in tables.values()):
+        return None
+    return no_such_tables(
+        "an SQLite file of the OpenAI Agents SDK has a table with session_id and message_data", tables
+    )
 
 
-def _columns(database: sqlite3.Connection, table: str) -> set[str]:
-    return {str(row[1]) for row in database.execute(f"PRAGMA table_info({_quoted(table)})")}
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+def _query(tables: Tables) -> str:
+    of_items = next(name for name, columns in tables.items() if columns >= _COLUMNS)
+    query = _BRANCHES if "message_structure" in tables else _MESSAGES
+    return query.format(table=quoted(of_items), main=_MAIN)
 
 
 def _session(session: Any, branch: Any, rows: list[tuple[Any, ...]]) -> Row:
@@ -68,22 +69,15 @@ def _session(session: Any, branch: Any, rows: list[tuple[Any, ...]]) -> Row:
     if branch != _MAIN:
         known["branch"] = branch
     identity = str(session) if branch == _MAIN else f"{session}/{branch}"
-    return {"id": identity, "items": [_item(data) for _, _, data, _ in rows], "session_id": session, **known}
-
-
-def _item(data: object) -> object:
-    """Return the item of a row; what is not JSON stays as it is, and is told where it is read."""
-    try:
-        return cast("object", parse(data)) if isinstance(data, str) else None
-    except BrokenJson:
-        return data
+    return {"id": identity, "items": [json_in(data) for _, _, data, _ in rows], "session_id": session, **known}
 
 
 FORMAT = Format(
     "openai-agents",
     "sessions of the OpenAI Agents SDK",
-    lambda record: False,  # what its files begin with says what they are
+    lambda record: False,  # what its files begin with, and their tables, say what they are
     RESPONSES.read,
-    begins=b"SQLite format 3\x00",
+    begins=BEGINS,
+    wrong_with=lambda path: asked(path, lambda database: _wrong(tables_in(database))),
     records=_records,
 )

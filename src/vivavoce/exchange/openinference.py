@@ -5,6 +5,7 @@ Source: the specification of OpenInference, its messages and its calls of tools.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -26,12 +27,14 @@ _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("RETRIEVER", "RERANKER"), "retrieval"),
 }
 _USAGE = {"input_tokens": "llm.token_count.prompt", "output_tokens": "llm.token_count.completion"}
+_MESSAGES = re.compile(r"^llm\.(?:in|out)put_messages\.", re.MULTILINE)
+_NESTED = ("llm", "retrieval", "reranker")
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
 
 
 def is_open_inference(known: Row) -> bool:
     """Return whether the attributes of a span are OpenInference's."""
-    return KIND in known or any(key.startswith(("llm.input_messages.", "llm.output_messages.")) for key in known)
+    return KIND in known or _MESSAGES.search("\n".join(known)) is not None
 
 
 def step_of(span: Row, loss: Loss) -> Step:
@@ -39,7 +42,7 @@ def step_of(span: Row, loss: Loss) -> Step:
     known = cast("Row", span["attributes"])
     kind = _KINDS.get(str(known.get(KIND, "LLM")).upper(), "other")
     step = Step(span["trace"], span["id"], span["parent"], kind, span["start"], span["end"])
-    tree = nested(known)
+    tree = nested({key: value for key, value in known.items() if key.startswith(_NESTED)})
     llm = fields_in(tree.get("llm"))
     step.given = _messages(llm.get("input_messages"), loss)
     step.made = _messages(llm.get("output_messages"), loss)
@@ -63,7 +66,8 @@ def nested(known: Row) -> Row:
     tree: Row = {}
     for key, value in known.items():
         holder = tree
-        *steps, last = key.split(".")
+        steps = key.split(".")
+        last = steps.pop()
         if len(steps) > _DEEPEST:
             continue
         for step in steps:
@@ -77,6 +81,7 @@ def nested(known: Row) -> Row:
 
 
 _DEEPEST = 32
+_KEYS = frozenset(("role", "content", "contents", "name", "tool_calls", "tool_call_id"))
 _LONGEST_NUMBER = 10
 
 
@@ -110,8 +115,7 @@ def _message(item: Row, index: int, loss: Loss) -> Message:
         message["tool_calls"] = calls
     if role == "tool" and fields.get("tool_call_id") is not None:
         message["tool_call_id"] = str(fields["tool_call_id"])
-    known = {"role", "content", "contents", "name", "tool_calls", "tool_call_id"}
-    others = {key: one for key, one in fields.items() if key not in known and not key.startswith("function_call_")}
+    others = {key: one for key, one in fields.items() if key not in _KEYS and not key.startswith("function_call_")}
     for key in others:
         loss.unknown(key, index)
     set_aside(message, NAME, others)
@@ -169,7 +173,8 @@ def _about(span: Row, known: Row) -> Row:
 
 def scores_of(known: Row) -> Iterator[tuple[str, Any, Row]]:
     """Yield the scores that the attributes of a span have: a name, a value or a label, and what else is known."""
-    if not any("evaluations." in key or "annotations." in key for key in known):
+    names = "\n".join(known)
+    if "evaluations." not in names and "annotations." not in names:
         return
     tree = nested(known)
     for holder, of in (("evaluations", "evaluation"), ("annotations", "annotation")):

@@ -8,7 +8,6 @@ Source: the JSON schemas and models of `gen_ai.input.messages` in open-telemetry
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, cast
 
 from vivavoce.exchange.calls import arguments_of, name_of, tool_call
@@ -30,13 +29,13 @@ _OWN = ("tool_call", "tool_call_response", "reasoning", "blob", "uri", "compacti
 
 def is_message(item: Any) -> bool:
     """Return whether an item is a message in parts that say their types."""
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         return False
     parts = cast("Row", item).get("parts")
     return (
         "role" in item
         and isinstance(parts, list)
-        and all(isinstance(part, Mapping) and "type" in part for part in cast("list[Any]", parts))
+        and all(isinstance(part, dict) and "type" in part for part in cast("list[Any]", parts))
     )
 
 
@@ -53,14 +52,15 @@ def read_message(item: Row, index: int, loss: Loss) -> list[Message]:
     parts = [cast("Row", part) for part in cast("list[Any]", item.get("parts") or []) if isinstance(part, dict)]
     role = _role(item.get("role"), index, loss)
     results = [part for part in parts if part.get("type") == "tool_call_response"]
-    others = [part for part in parts if part.get("type") != "tool_call_response"]
-    messages = [_result(part, role, number) for number, part in enumerate(results)]
+    others = [part for part in parts if part.get("type") != "tool_call_response"] if results else parts
+    messages = [_result(part, role) for part in results]
     if others or not results:
         message = _assistant(others, index, loss) if role == "assistant" else _said(role, others, index, loss)
         messages.append(message)
     kept = {key: value for key, value in item.items() if key not in ("role", "parts", "name") and value is not None}
-    for key in kept.keys() - {"finish_reason"}:
-        loss.unknown(key, index)
+    for key in kept:
+        if key != "finish_reason":
+            loss.unknown(key, index)
     if isinstance(item.get("name"), str):
         messages[-1]["name"] = item["name"]
     set_aside(messages[-1], NAME, kept)
@@ -128,7 +128,7 @@ def _said(role: str, parts: list[Row], index: int, loss: Loss) -> Message:
             plain = False
         else:
             contents.append(content)
-            plain = plain and _parts([content], index, loss) == [part]
+            plain = plain and _part(content) == part
     single = len(contents) == 1 and contents[0]["type"] == "text"
     message: Message = {"role": role, "content": contents[0]["text"] if single else contents or ""}
     if not plain or not contents:
@@ -136,7 +136,7 @@ def _said(role: str, parts: list[Row], index: int, loss: Loss) -> Message:
     return message
 
 
-def _result(part: Row, role: str, number: int) -> Message:
+def _result(part: Row, role: str) -> Message:
     key = next((key for key in ("response", "result", "content") if key in part), "response")
     value = part.get(key)
     identity = part.get("id")
@@ -178,21 +178,29 @@ def _parts(content: Any, index: int, loss: Loss) -> list[Row]:
     if isinstance(content, str):
         return [{"type": "text", "content": content}]
     found: list[Row] = []
-    for part in cast("list[Row]", content):
-        match part.get("type"):
-            case "text" | "refusal" as kind:
-                found.append({"type": "text", "content": part.get(kind)})
-            case "image_url":
-                found.append(_image(part["image_url"]["url"]))
-            case "input_audio":
-                audio = part["input_audio"]
-                kind = f"audio/{audio['format']}"
-                found.append({"type": "blob", "modality": "audio", "mime_type": kind, "content": audio["data"]})
-            case "file" if part["file"].get("file_id"):
-                found.append({"type": "file", "modality": "document", "file_id": part["file"]["file_id"]})
-            case kind:
-                loss.dropped(str(kind), index)
+    for one in cast("list[Row]", content):
+        if (part := _part(one)) is not None:
+            found.append(part)
+        else:
+            loss.dropped(str(one.get("type")), index)
     return found
+
+
+def _part(content: Row) -> Row | None:
+    """Return a part of our content as one of theirs, None if they have none such."""
+    match content.get("type"):
+        case "text" | "refusal" as kind:
+            return {"type": "text", "content": content.get(kind)}
+        case "image_url":
+            return _image(content["image_url"]["url"])
+        case "input_audio":
+            audio = content["input_audio"]
+            kind = f"audio/{audio['format']}"
+            return {"type": "blob", "modality": "audio", "mime_type": kind, "content": audio["data"]}
+        case "file" if content["file"].get("file_id"):
+            return {"type": "file", "modality": "document", "file_id": content["file"]["file_id"]}
+        case _:
+            return None
 
 
 def _image(url: str) -> Row:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from vivavoce.errors import Problem
@@ -19,13 +19,12 @@ class Place(NamedTuple):
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One record, where it begins, and what stands beside the list that it is in, as far as that was read."""
 
     place: Place
     value: object
-    beside: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    beside: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def fields(self) -> dict[str, Any] | None:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
 from vivavoce.exchange.times import iso, seconds
 
 Fields = dict[str, Any]
+
+
+def no_items() -> list[Any]:
+    """Return an empty list."""
+    return []
+
+
+def no_fields() -> Fields:
+    """Return an empty object."""
+    return {}
 
 
 def fields_in(value: Any) -> Fields:
@@ -30,6 +40,14 @@ def objects_in(value: Any) -> list[Fields]:
 def texts_in(value: Any) -> list[str]:
     """Return the texts of a list that say something; what is none is left out."""
     return [item for item in items_in(value) if isinstance(item, str) and item.strip()]
+
+
+def first_in(fields: Mapping[str, Any], keys: Iterable[str]) -> Any:
+    """Return the first of these members that has a value, which an empty text is not; None without any."""
+    for key in keys:
+        if (value := fields.get(key)) is not None and value != "":
+            return value
+    return None
 
 
 def text_in(value: Any) -> str | None:

@@ -11,7 +11,7 @@ from vivavoce.exchange.grouping import Member
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.parts import parsed
 from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.shapes import fields_in
+from vivavoce.exchange.shapes import fields_in, first_in
 from vivavoce.exchange.spans import members
 from vivavoce.exchange.steps import Step, hand_down
 from vivavoce.exchange.traced import conversations
@@ -20,6 +20,7 @@ OURS = "vivavoce.row"
 """The attribute in which our writer keeps the fields of a row that the conventions have no name for."""
 
 _FIELDS = ROW_FIELDS - {"id", "messages", "labels"}
+_METADATA = "metadata."
 _SHAPES = {"tags": list, "metadata": dict}
 _USERS = ("user.id", "enduser.id", "langfuse.user.id", "traceloop.association.properties.user_id")
 
@@ -38,9 +39,8 @@ def _steps(of_group: list[Member], loss: Loss) -> list[Step]:
     spans = _with_logs([cast("Row", member.value) for member in of_group])
     steps: list[Step] = []
     for span in spans:
-        is_open = (
-            openinference.is_open_inference(span["attributes"]) and "gen_ai.input.messages" not in span["attributes"]
-        )
+        known = span["attributes"]
+        is_open = "gen_ai.input.messages" not in known and openinference.is_open_inference(known)
         steps.append((openinference if is_open else gen_ai).step_of(span, loss))
     hand_down(steps)
     return steps
@@ -79,11 +79,13 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
             labels[name] = score
             if others:
                 notes[name] = others
-        user = next((known[key] for key in _USERS if known.get(key) not in (None, "")), None)
+        user = first_in(known, _USERS)
         if user is not None:
             metadata.setdefault("user", str(user))
         metadata |= fields_in(parsed(known.get("metadata")))
-        metadata |= {key.removeprefix("metadata."): known[key] for key in known if key.startswith("metadata.")}
+        for key, value in known.items():
+            if key.startswith(_METADATA):
+                metadata[key[len(_METADATA) :]] = value
         tags = parsed(known.get("tag.tags"))
         if isinstance(tags, list):
             row["tags"] = sorted(

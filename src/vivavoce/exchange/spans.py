@@ -12,7 +12,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from vivavoce.exchange.format import Row
@@ -20,7 +20,7 @@ from vivavoce.exchange.grouping import Member
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.own_traffic import is_own
 from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.shapes import fields_in, objects_in, words_in
+from vivavoce.exchange.shapes import fields_in, first_in, objects_in, words_in
 from vivavoce.exchange.times import seconds
 from vivavoce.files.strict_json import BrokenJson, parse
 
@@ -58,25 +58,25 @@ _TEXTS = (".value", ".content", ".arguments", "_parameters")
 
 def is_otlp(value: Any) -> bool:
     """Return whether a record is OTLP, or a span that OpenTelemetry's SDK printed."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return False
     fields = cast("Row", value)
     resources = _first(fields, "resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "batches")
     if isinstance(resources, list):
-        return all(isinstance(one, Mapping) for one in cast("list[Any]", resources))
+        return all(isinstance(one, dict) for one in cast("list[Any]", resources))
     if isinstance(_first(fields, "scopeSpans", "scopeLogs", "scope_spans", "instrumentationLibrarySpans"), list):
         return True
     context: object = fields.get("context")
-    return isinstance(context, Mapping) and str(cast("Row", context).get("trace_id")).startswith("0x")
+    return isinstance(context, dict) and str(cast("Row", context).get("trace_id")).startswith("0x")
 
 
 def is_phoenix(value: Any) -> bool:
     """Return whether a record is a span as Phoenix exports it."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return False
     fields = cast("Row", value)
     context: object = fields.get("context")
-    if isinstance(context, Mapping):
+    if isinstance(context, dict):
         return "trace_id" in context and "span_kind" in fields
     return "context.trace_id" in fields and ("span_kind" in fields or any(key.startswith(_TABLE) for key in fields))
 
@@ -98,7 +98,7 @@ def members(records: Iterable[Record], loss: Loss) -> Iterator[Member]:
 
 def _member(place: Place, span: Row) -> Member:
     attributes = span["attributes"]
-    conversation = next((attributes[key] for key in _SESSIONS if attributes.get(key) not in (None, "")), None)
+    conversation = first_in(attributes, _SESSIONS)
     identity = None if span.get("is_log") else span["id"] or None
     return Member(
         place,
@@ -119,9 +119,9 @@ def _spans(fields: Row) -> Iterable[Row] | None:
         return (span for resource in objects_in(resources) for span in _of_resource(resource))
     if any(key in fields for key in _SCOPES):
         return _of_resource(fields)
-    if any(key in fields for key in ("traceId", "trace_id")) and isinstance(fields.get("attributes"), list | Mapping):
+    if ("traceId" in fields or "trace_id" in fields) and isinstance(fields.get("attributes"), list | dict):
         return (_otlp_span(fields),)
-    if isinstance(context := fields.get("context"), Mapping):
+    if isinstance(context := fields.get("context"), dict):
         return (_plain_span(fields, cast("Row", context)),)
     if "context.trace_id" in fields:
         return (_row_of_a_table(fields),)
@@ -250,14 +250,14 @@ def flat(value: Any) -> Row:
 
 def _is_nested(name: str, value: Any) -> bool:
     """Return whether a value is a part of the name of attributes, and no value that an attribute has."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return name not in _WHOLE
     items = cast("list[Any]", value) if isinstance(value, list) and name not in _WHOLE else []
-    return bool(items) and all(isinstance(one, Mapping) for one in items)
+    return bool(items) and all(isinstance(one, dict) for one in items)
 
 
 def _members(before: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for key, inner in cast("Row", value).items():
             yield f"{before}{key}", inner
     elif isinstance(value, list):
@@ -266,36 +266,49 @@ def _members(before: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _attributes(value: Any) -> Row:
-    if isinstance(value, Mapping):
-        return flat(value)
-    pairs = ((one.get("key"), one.get("value")) for one in objects_in(value))
-    return {str(key): _value(inner) for key, inner in pairs if key is not None}
+    return flat(value) if isinstance(value, dict) else _of_pairs(value)
+
+
+def _of_pairs(value: Any) -> Row:
+    return {str(key): _value(one.get("value")) for one in objects_in(value) if (key := one.get("key")) is not None}
 
 
 def _value(value: Any) -> Any:
     """Return the plain value of one in OTLP's shape, which says its type."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return value
     for kind, inner in cast("Row", value).items():
-        match kind:
-            case "stringValue" | "string_value" | "boolValue" | "bool_value" | "bytesValue" | "bytes_value":
-                return inner
-            case "intValue" | "int_value":
-                return int(inner) if isinstance(inner, str) and _INTEGER.fullmatch(inner) else inner
-            case "doubleValue" | "double_value":
-                return inner if isinstance(inner, int | float) else None
-            case "arrayValue" | "array_value":
-                return [_value(one) for one in objects_in(_values_of(inner))]
-            case "kvlistValue" | "kvlist_value":
-                pairs = ((one.get("key"), one.get("value")) for one in objects_in(_values_of(inner)))
-                return {str(key): _value(one) for key, one in pairs}
-            case _:
-                continue
+        if kind in _PLAIN:
+            return inner
+        if kind in _READ:
+            return _READ[kind](inner)
     return None
 
 
-def _values_of(value: Any) -> Any:
-    return fields_in(value).get("values")
+def _integer(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and _INTEGER.fullmatch(value) else value
+
+
+def _double(value: Any) -> Any:
+    return value if isinstance(value, int | float) else None
+
+
+def _array(value: Any) -> list[Any]:
+    return [_value(one) for one in objects_in(fields_in(value).get("values"))]
+
+
+def _object(value: Any) -> Row:
+    return _of_pairs(fields_in(value).get("values"))
+
+
+_PLAIN = frozenset(("stringValue", "string_value", "boolValue", "bool_value", "bytesValue", "bytes_value"))
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("intValue", "int_value"), _integer),
+    **dict.fromkeys(("doubleValue", "double_value"), _double),
+    **dict.fromkeys(("arrayValue", "array_value"), _array),
+    **dict.fromkeys(("kvlistValue", "kvlist_value"), _object),
+}
+"""By the name of a type in OTLP, in both its spellings: those that need no reading, and how the others are read."""
 
 
 def _parsed(value: Any) -> Any:
@@ -324,4 +337,7 @@ def _id(value: Any) -> str:
 
 
 def _first(fields: Mapping[str, Any], *keys: str) -> Any:
-    return next((fields[key] for key in keys if fields.get(key) is not None), None)
+    for key in keys:
+        if (value := fields.get(key)) is not None:
+            return value
+    return None

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 
 from vivavoce.exchange.calls import arguments_of, name_of
 from vivavoce.exchange.conversations import Message, text_of
+from vivavoce.exchange.shapes import no_fields, no_items
 
 Kind = Literal["model", "agent", "tool", "retrieval", "other"]
 
@@ -41,15 +42,15 @@ class Step:
     kind: Kind = "other"
     start: float | None = None
     end: float | None = None
-    given: list[Message] = field(default_factory=list[Message])
-    made: list[Message] = field(default_factory=list[Message])
+    given: list[Message] = field(default_factory=no_items)
+    made: list[Message] = field(default_factory=no_items)
     agent: str | None = None
     system: str | None = None
     call: dict[str, Any] | None = None
     result: str | None = None
-    passages: list[str] = field(default_factory=list[str])
+    passages: list[str] = field(default_factory=no_items)
     continues: bool = False
-    about: dict[str, Any] = field(default_factory=dict[str, Any])
+    about: dict[str, Any] = field(default_factory=no_fields)
 
     @property
     def has_messages(self) -> bool:

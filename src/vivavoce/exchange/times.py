@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
@@ -28,15 +29,19 @@ def seconds(value: Any) -> float | None:
         return None
     if not math.isfinite(number) or number <= 0:
         return None
-    return number / next((per_second for least, per_second in _UNITS if number >= least), 1)
+    for least, per_second in _UNITS:
+        if number >= least:
+            return number / per_second
+    return number
 
 
+@lru_cache(maxsize=1024)  # a conversation names each of its times more than once
 def iso(time: float | None) -> str | None:
     """Return seconds since 1970 as an ISO text in UTC, None if that is no date."""
     if time is None or time < _EARLIEST:
         return None
     try:
-        return datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")
+        return datetime.fromtimestamp(time, UTC).replace(tzinfo=None).isoformat() + "Z"
     except (ValueError, OverflowError, OSError):
         return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
@@ -54,19 +53,18 @@ def _row(group: Group, steps: list[Step], beside: RowOf, loss: Loss) -> Row | No
 
 def _about(steps: list[Step]) -> Row:
     """Return when a conversation was, which models took part, and what they used."""
-    starts = [step.start for step in steps if step.start is not None]
-    ends = [step.end for step in steps if step.end is not None]
-    usage: Counter[str] = Counter()
+    usage: dict[str, Any] = {}
     cost = 0.0
     for step in steps:
         if step.kind == "model":
-            usage.update(fields_in(step.about.get("usage")))
+            for name, count in fields_in(step.about.get("usage")).items():
+                usage[name] = usage.get(name, 0) + count
             cost += step.about.get("cost") or 0
     found: Row = {
-        "started": iso(min(starts, default=None)),
-        "ended": iso(max(ends, default=None)),
+        "started": iso(min((step.start for step in steps if step.start is not None), default=None)),
+        "ended": iso(max((step.end for step in steps if step.end is not None), default=None)),
         "models": list(dict.fromkeys(step.about["model"] for step in steps if step.about.get("model"))),
-        "usage": dict(usage),
+        "usage": usage,
         "cost": cost,
         "traces": list(dict.fromkeys(step.trace for step in steps)),
     }
