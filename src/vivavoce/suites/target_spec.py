@@ -58,10 +58,14 @@ def _by_model(name: str | None, handles: Sequence[str], otherwise: str = "") -> 
 
 
 class FunctionTargetSpec(TargetSpec):
-    """A Python function, `file.py:name`."""
+    """A Python function, or an object of a framework of agents, `file.py:name`.
+
+    With `stream` the framework is asked for the pieces of a reply, and the time to the first is recorded.
+    """
 
     kind: Literal["function"]
     function: str
+    stream: bool = False
 
     @property
     def named(self) -> list[tuple[str, str | None]]:

@@ -23,7 +23,7 @@ from vivavoce.suites.target_spec import (
 )
 from vivavoce.suites.toolbox import toolbox_of
 from vivavoce.targets.environment import from_environment
-from vivavoce.targets.function import FunctionTarget
+from vivavoce.targets.given import as_target
 from vivavoce.targets.http import HttpTarget
 from vivavoce.targets.letta import AgentSource, LettaTarget
 from vivavoce.targets.letta_code import LettaCodeOptions, LettaCodeTarget
@@ -131,7 +131,7 @@ def _build(at: KeyPath, spec: TargetSpec, context: _Context) -> list[Target]:
 
 
 def _function(spec: FunctionTargetSpec, context: _Context) -> list[Target]:
-    return [FunctionTarget(context.load(spec.function), name) for name, _ in spec.named]
+    return [as_target(context.load(spec.function), name, stream=spec.stream) for name, _ in spec.named]
 
 
 def _openai(spec: OpenAITargetSpec, context: _Context) -> list[Target]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from vivavoce.plugins import lazy
 
 if TYPE_CHECKING:
+    from vivavoce.targets.frameworks.langchain import LangChainTarget
+    from vivavoce.targets.frameworks.target import FrameworkTarget
     from vivavoce.targets.function import FunctionTarget
     from vivavoce.targets.http import HttpTarget
-    from vivavoce.targets.langchain import LangChainTarget
     from vivavoce.targets.letta import LettaTarget
     from vivavoce.targets.letta_code import LettaCodeTarget
     from vivavoce.targets.openai import OpenAITarget
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "FunctionTarget": "function",
     "HttpTarget": "http",
-    "LangChainTarget": "langchain",
+    "FrameworkTarget": "frameworks.target",
+    "LangChainTarget": "frameworks.langchain",
     "LettaCodeTarget": "letta_code",
     "LettaTarget": "letta",
     "OpenAITarget": "openai",
@@ -29,6 +31,7 @@ _EXPORTS = {
 }
 
 __all__ = [
+    "FrameworkTarget",
     "FunctionTarget",
     "HttpTarget",
     "LangChainTarget",
