@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import sysconfig
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from asking import asked
 from live.frameworks.model import SAID, answer
+from vivavoce.errors import TargetFault
+from vivavoce.targets import A2ATarget, WebSocketTarget
+from vivavoce.targets.websocket import Frames
 from vivavoce.testing.loopback import LoopbackServer
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "frameworks"
+AGENTS_FOLDER = Path(__file__).parent / "agents"
 OWN = ".venv"
 PEERS = ".venv-peers/frameworks"
 
@@ -122,3 +132,60 @@ def test_a_conversation_of_three_turns_with_tools(case: Case, tmp_path: Path) ->
     times: list[dict[str, Any]] = [messages[1].get("metadata") or {} for messages in (first, second, third)]
     if "stream" in case.keys:
         assert all(0 < one["first_token"] < turn["seconds"] for one, turn in zip(times, found["turns"], strict=True))
+
+
+@contextmanager
+def _a2a(version: str) -> Generator[str]:
+    """Yield the address of an agent that the package of A2A serves."""
+    python = ROOT / PEERS / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"no a2a-sdk: `make {PEERS}/ready`")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    path, arguments = [sysconfig.get_path("purelib"), *sys.path[1:]], ["a2a_agent.py", str(port), version]
+    program = f"import runpy, sys; sys.path += {path!r}; sys.argv = {arguments!r}; runpy.run_path({arguments[0]!r})"
+    process = subprocess.Popen([python, "-W", "ignore", "-c", program], cwd=AGENTS_FOLDER)
+    try:
+        for _ in range(300):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("version", ["1.0", "0.3"])
+async def test_an_agent_of_a2a(version: str) -> None:
+    with _a2a(version) as url:
+        target = A2ATarget("weather", url)
+        asks, *replies = await asked(target, "What is the weather?", "In Rome", *SAID[1:])
+        with pytest.raises(TargetFault, match="the task of weather is failed: no sensor"):
+            await asked(target, "fail")
+    assert asks.messages[-1].text == "Which city?"
+    assert [reply.messages[-1].text for reply in replies] == [
+        *("It is sunny in Rome.", "It is sunny in Oslo.", "The first was Rome.")
+    ]
+
+
+@pytest.mark.live
+async def test_a_bot_behind_the_websockets_package() -> None:
+    websockets = pytest.importorskip("websockets.asyncio.server")
+    heard: list[str] = []
+
+    async def bot(connection: Any) -> None:
+        async for text in connection:
+            heard.append(text)
+            for word in " ".join(heard).split():
+                await connection.send(json.dumps({"delta": f"{word} "}))
+            await connection.send(json.dumps({"type": "done"}))
+
+    async with websockets.serve(bot, "127.0.0.1", 0) as server:
+        url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        target = WebSocketTarget("bot", url, frames=Frames(piece="delta", end={"type": "done"}))
+        replies = await asked(target, "a", "b", "c")
+    assert [reply.messages[0].text for reply in replies] == ["a ", "a b ", "a b c "]
+    assert all(0 < (reply.messages[0].metadata or {})["first_token"] < 5 for reply in replies)

@@ -93,8 +93,8 @@ def read_conversation(messages: Iterable[object]) -> list[AnyMessage]:
     return read_messages(cast("list[Mapping[str, Any] | Message]", listed))
 
 
-def messages_of(value: object, format_name: str) -> list[AnyMessage]:
-    """Read the message objects of a conversation, which are of a format that is known.
+def messages_of(record: object, format_name: str) -> list[AnyMessage]:
+    """Read the messages of a conversation, as plain data of a format that is known.
 
     Warns:
         LossWarning: something of them had to be left out or guessed.
@@ -102,7 +102,7 @@ def messages_of(value: object, format_name: str) -> list[AnyMessage]:
     Raises:
         UsageError: they are not of that format.
     """
-    return read_messages(_read(format_named(format_name), plain(value))["messages"])
+    return read_messages(_read(format_named(format_name), record)["messages"])
 
 
 def written_as(format_name: str, messages: Sequence[AnyMessage]) -> Row:

@@ -110,6 +110,16 @@ def test_every_framework_is_known_once_and_a_function_is_of_none() -> None:
         assert framework_of(thing) is None
 
 
+def test_the_guide_says_what_is_recorded_of_each_and_with_which_version_it_was_tried() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "frameworks.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")] for line in page.splitlines() if line.startswith("| [")]
+    told = {name: cells[-2] for cells in rows if (name := cells[1].partition("]")[0].removeprefix("["))}
+    for framework in frameworks():
+        title = framework.title.removeprefix("the ")
+        assert f"## {title.replace(' or ', ' and ')}" in page
+        assert told[title].split()[-1].startswith(framework.tried.split()[-1]), title
+
+
 def test_what_is_neither_names_what_is_needed() -> None:
     with pytest.raises(UsageError, match=r"a function is needed, or an object of .*; got a dict"):
         as_target({})

@@ -150,7 +150,7 @@ def _history(messages: Sequence[AnyMessage]) -> str:
 def _messages(output: Any) -> list[AnyMessage]:
     """Return what a crew, an agent or a flow did."""
     if has(output, "tasks_output"):
-        return of_target(messages_of(output, "crewai"))
+        return of_target(messages_of(plain(output), "crewai"))
     if not has(output, "agent_role", "raw"):
         return with_answer([], output)
     said = cast("list[Mapping[str, Any]]", plain(output.messages))

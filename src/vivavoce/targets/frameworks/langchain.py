@@ -234,7 +234,7 @@ def _usage(found: object) -> Usage | None:
 
 
 def _framework(prepare: Callable[[Any, str], _Asked]) -> Framework:
-    return Framework("LangChain or LangGraph", "langchain-core", "1.7", _adapts, _open, prepare=prepare, streams=True)
+    return Framework("LangChain or LangGraph", "langgraph", "1.2", _adapts, _open, prepare=prepare, streams=True)
 
 
 FRAMEWORK = _framework(_prepared)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from vivavoce.exchange.objects import messages_of, written_as
+from vivavoce.exchange.objects import messages_of, plain, written_as
 from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.plugins import lazy
 from vivavoce.records.usage import Usage
@@ -75,7 +75,7 @@ def _messages(result: Any) -> list[AnyMessage]:
     by_call = {raw.get("call_id"): item.agent.name for item, raw in items if raw.get("call_id")}
     texts = iter([item.agent.name for item, raw in items if raw.get("type") == "message"])
     named: list[AnyMessage] = []
-    for message in messages_of(written, _FORMAT) if written else []:
+    for message in messages_of(plain(written), _FORMAT) if written else []:
         speaker = None
         if isinstance(message, AIMessage):
             speaker = next(texts, None) if message.content is not None or message.refusal else None

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass, field
+from inspect import isroutine
 from typing import Any
+
+from pydantic_core import to_jsonable_python
 
 from vivavoce.exchange.objects import messages_of
 from vivavoce.messages import AnyMessage
@@ -52,8 +55,9 @@ class _Conversation:
             waiting = [call.tool_name for call in (*result.output.approvals, *result.output.calls)]
             raise waits_for(self.beginning.name, f"the result or the approval of {', '.join(waiting)}")
         self.history = result.all_messages()
-        told = of_target(messages_of(result.new_messages(), "pydantic-ai"))
-        used = result.usage() if callable(result.usage) else result.usage
+        new = to_jsonable_python(result.new_messages(), bytes_mode="base64", exclude_none=True)
+        told = of_target(messages_of(new, "pydantic-ai"))
+        used = result.usage() if isroutine(result.usage) else result.usage  # a method in its version 1
         return Reply(
             with_answer(told, result.output),
             usage_in(
