@@ -65,7 +65,7 @@ class FunctionTargetSpec(TargetSpec):
 
     kind: Literal["function"]
     function: str
-    stream: bool = False
+    stream: bool | None = None
 
     @property
     def named(self) -> list[tuple[str, str | None]]:

@@ -139,7 +139,7 @@ def _build(at: KeyPath, spec: TargetSpec, context: _Context) -> list[Target]:
 
 
 def _function(spec: FunctionTargetSpec, context: _Context) -> list[Target]:
-    return [as_target(context.load(spec.function), name, stream=spec.stream) for name, _ in spec.named]
+    return [as_target(context.load(spec.function), name, stream=bool(spec.stream)) for name, _ in spec.named]
 
 
 def _openai(spec: OpenAITargetSpec, context: _Context) -> list[Target]:
