@@ -22,7 +22,7 @@ from vivavoce.targets.target import Opening
 
 
 async def main(reference: str, package: str, keys: str, *said: str) -> None:
-    target = as_target(load_object(reference, Path(__file__).parents[1] / "agents"), **json.loads(keys))
+    target = as_target(load_object(reference, Path(__file__).resolve().parents[1] / "agents"), **json.loads(keys))
     channel = open_channel(target, limit=2, budget=Budget(), timeout=60.0, retries=0)
     conversations = [Dialogue(channel, lambda: Opening(uuid.uuid4().hex, "sample")) for _ in range(2)]
 
