@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED  # commands are tested as they run elsewhere, and start twice as fast
-PEERS := autogen crewai datasets deepeval inspect livekit pipecat
+PEERS := autogen crewai datasets deepeval frameworks inspect livekit pipecat
 .PHONY: help setup demo test live check bench format docs programs screenshots release
 
 help:  ## say what can be made
@@ -55,10 +55,11 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 .venv-adk/ready:
 	@bash tools/setup.sh .venv-adk 'google-adk[db]>=2.13'
 
-.venv-peers/autogen/ready: PACKAGES = autogen-agentchat
+.venv-peers/autogen/ready: PACKAGES = autogen-agentchat autogen-ext[openai]
 .venv-peers/crewai/ready: PACKAGES = crewai
 .venv-peers/datasets/ready: PACKAGES = datasets
 .venv-peers/deepeval/ready: PACKAGES = deepeval
+.venv-peers/frameworks/ready: PACKAGES = langgraph langchain-openai llama-index-core llama-index-llms-openai-like haystack-ai a2a-sdk
 .venv-peers/inspect/ready: PACKAGES = inspect-ai
 .venv-peers/livekit/ready: PACKAGES = livekit-agents
 .venv-peers/pipecat/ready: PACKAGES = pipecat-ai

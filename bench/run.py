@@ -8,7 +8,19 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-ALL = ("startup", "replay", "expect", "drive", "judge", "penelope", "store", "pages", "exchange", "traces")
+ALL = [
+    "startup",
+    "replay",
+    "expect",
+    "drive",
+    "frameworks",
+    "judge",
+    "penelope",
+    "store",
+    "pages",
+    "exchange",
+    "traces",
+]
 
 for name in sys.argv[1:] or ALL:
     print(f"── {name}", flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from io import BytesIO, TextIOWrapper
@@ -11,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from forked import program
 from vivavoce.cli.main import main
 
 Viva = Callable[..., subprocess.CompletedProcess[str]]
@@ -53,7 +53,7 @@ def viva_process(tmp_path: Path) -> Viva:
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(program("viva")), *arguments],
+            [str(Path(sys.executable).with_name("viva")), *arguments],
             cwd=tmp_path,
             capture_output=True,
             text=True,

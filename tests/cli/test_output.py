@@ -120,3 +120,22 @@ def _on_terminal(command: list[str], folder: Path) -> str:
     os.close(ours)
     assert process.returncode == 0
     return written.decode()
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_a_target_that_prints_and_leaves_threads_spoils_nothing(
+    viva_process: Viva, tmp_path: Path, threads: bool
+) -> None:
+    left = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), name='worker').start()\n"
+    bot = "print('made')\n\ndef reply(message):\n    print('thinking')\n    return 'Hello'\n"
+    tmp_path.joinpath("bot.py").write_text(bot + (left if threads else ""))
+    tmp_path.joinpath("rows.jsonl").write_text('{"id": "a", "input": "Hi", "ground_truth": "Hello"}\n')
+    target = "target: {kind: function, function: 'bot.py:reply'}\n"
+    graders = "graders: {says: {kind: function, function: contains}}\n"
+    tmp_path.joinpath("suite.yaml").write_text(f"name: s\ndataset: rows.jsonl\n{target}{graders}")
+    done = viva_process("run", "suite.yaml")
+    assert done.returncode == 0
+    assert "made" not in done.stdout
+    assert "thinking" not in done.stdout
+    assert "thinking" in done.stderr
+    assert ("left threads running, which are not waited for: worker" in done.stderr) is threads

@@ -9,7 +9,7 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.stored import dump_spec
-from vivavoce.suites.targets import build_targets
+from vivavoce.suites.targets import build_targets, target_limits
 from vivavoce.targets.openai import OpenAITarget
 
 
@@ -54,4 +54,41 @@ def test_what_a_target_takes_from_the_environment_is_not_in_the_stored_suite(
 )
 def test_a_variable_that_is_not_set_is_an_error(tmp_path: Path, target: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
+        build_targets(suite(tmp_path, target), 1)
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "limit"),
+    [
+        ("{kind: websocket, url: 'ws://127.0.0.1:1/talk', piece: delta, end: {type: done}}", "websocket", 4),
+        ("{kind: a2a, url: 'http://127.0.0.1:1', name: desk}", "desk", 4),
+        ("{kind: mcp, command: [python, server.py], tool: ask}", "ask", 4),
+        ("{kind: terminal}", "terminal", 1),
+    ],
+)
+def test_each_kind_of_target_has_a_name_and_its_own_limit(tmp_path: Path, target: str, name: str, limit: int) -> None:
+    found = suite(tmp_path, target)
+    [built] = build_targets(found, 4)
+    [own] = target_limits(found, 4)
+    assert (built.name, built.stateless, own.concurrency) == (name, False, limit)
+
+
+@pytest.mark.parametrize(
+    ("target", "rule"),
+    [
+        ("{kind: mcp, tool: ask}", "needs either command or url"),
+        ("{kind: websocket, url: 'ws://a', piece: delta}", r"websocket\.piece: needs end"),
+        ("{kind: websocket, url: 'ws://me:secret@a'}", "user name"),
+        (
+            "{kind: websocket, url: 'ws://a', headers: {Authorization: Bearer k}}",
+            "contains a key, which would be",
+        ),
+        ("{kind: terminal, max_concurrent: 2}", "max_concurrent"),
+        ("{kind: function, function: 'b.py:f', stream: true}", "stream: a function returns its whole reply"),
+        ("{kind: function, function: 'b.py:nothing'}", "a function is needed, or an object of the OpenAI Agents SDK, "),
+    ],
+)
+def test_what_does_not_fit_is_an_error_before_anything_runs(tmp_path: Path, target: str, rule: str) -> None:
+    tmp_path.joinpath("b.py").write_text("def f(message):\n    return message\n\nnothing = 5\n")
+    with pytest.raises(UsageError, match=rule):
         build_targets(suite(tmp_path, target), 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
 from io import TextIOWrapper
@@ -128,6 +129,11 @@ def callback(version: bool = typer.Option(False, "--version", help="Print the ve
         raise typer.Exit
 
 
+_POOLS = ("ThreadPoolExecutor", "asyncio_")
+_PATIENCE = 2.0
+"""Seconds for threads to end when the program does."""
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one line and exit code 2, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
@@ -142,7 +148,20 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         _complain(f"cannot write the output: {error.strerror or error}")
         code = 2
+    if arguments is None and (left := _threads_left()):
+        _complain(f"what was tested left threads running, which are not waited for: {', '.join(left)}")
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
+
+
+def _threads_left() -> list[str]:
+    """Return the names of threads for whose end Python would wait, and which do not end; those of pools do."""
+    threads = (one for one in threading.enumerate() if one is not threading.main_thread() and not one.daemon)
+    own = [one for one in threads if not one.name.startswith(_POOLS)]
+    for one in own:
+        one.join(_PATIENCE / len(own))
+    return [one.name for one in own if one.is_alive()]
 
 
 def _run(arguments: list[str] | None) -> int:

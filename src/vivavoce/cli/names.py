@@ -20,19 +20,13 @@ from vivavoce.penelope.persona import built_in
 from vivavoce.penelope.strategies import strategies
 from vivavoce.suites.gate_spec import LogicalGateSpec, SimpleGateSpec, WeightedGateSpec
 from vivavoce.suites.part import Spec
-from vivavoce.suites.target_spec import (
-    FunctionTargetSpec,
-    HttpTargetSpec,
-    LettaCodeTargetSpec,
-    LettaTargetSpec,
-    OpenAITargetSpec,
-)
+from vivavoce.suites.target_spec import AnyTargetSpec
 
 Kind = Literal["extractors", "graders", "metrics", "targets", "gates", "strategies", "personas", "formats"]
 _SCORERS = "graders and metrics"
 _TITLES: dict[str, str] = {"graders": _SCORERS, "metrics": _SCORERS}
 _ALL = tuple(dict.fromkeys(_TITLES.get(kind, kind) for kind in map(str, get_args(Kind))))
-_TARGETS = (FunctionTargetSpec, OpenAITargetSpec, HttpTargetSpec, LettaTargetSpec, LettaCodeTargetSpec)
+_TARGETS: tuple[type[Spec], ...] = get_args(get_args(AnyTargetSpec)[0])
 _GATES = (SimpleGateSpec, WeightedGateSpec, LogicalGateSpec)
 
 

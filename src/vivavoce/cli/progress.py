@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from contextlib import redirect_stdout
 from types import TracebackType
 from typing import Self
 
@@ -99,6 +101,6 @@ class RunProgress:
 
 
 def execute(work: Execution, progress: RunProgress) -> RunResult:
-    """Do work and wait for it, showing its progress."""
-    with progress:
+    """Do work and wait for it, showing its progress; what the target prints is no result, so it goes to stderr."""
+    with progress, redirect_stdout(sys.stderr):
         return interruption.execute(work, lambda: progress.interrupted(work.stop()))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,7 +135,8 @@ class Runner:
 def loaded(suite: Path, targets: Sequence[str] | None, changes: TargetChanges | None = None) -> Suite:
     """Return a suite, with other targets if some are named, and with changes in them."""
     path = existing(suite)
-    return load_suite(path, read_targets(targets or ()), changes)
+    with redirect_stdout(sys.stderr):  # files of users may print when they are executed
+        return load_suite(path, read_targets(targets or ()), changes)
 
 
 def report_run(

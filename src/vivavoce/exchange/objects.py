@@ -18,7 +18,7 @@ from uuid import UUID
 
 from vivavoce.errors import UsageError
 from vivavoce.exchange.format import Format, Row
-from vivavoce.exchange.formats import NATIVE, all_formats
+from vivavoce.exchange.formats import NATIVE, all_formats, format_named
 from vivavoce.exchange.loss import LOSSES, Loss
 from vivavoce.exchange.native import is_native, is_native_message
 from vivavoce.exchange.records import Place, Record
@@ -91,6 +91,26 @@ def read_conversation(messages: Iterable[object]) -> list[AnyMessage]:
         found = conversation_of(listed)
         listed = listed if found is None else cast("list[object]", found["messages"])
     return read_messages(cast("list[Mapping[str, Any] | Message]", listed))
+
+
+def messages_of(record: object, format_name: str) -> list[AnyMessage]:
+    """Read the messages of a conversation, as plain data of a format that is known.
+
+    Warns:
+        LossWarning: something of them had to be left out or guessed.
+
+    Raises:
+        UsageError: they are not of that format.
+    """
+    return read_messages(_read(format_named(format_name), record)["messages"])
+
+
+def written_as(format_name: str, messages: Sequence[AnyMessage]) -> Row:
+    """Return the record with the messages of a conversation in a format that is written."""
+    write = format_named(format_name).write
+    assert write is not None
+    [record] = write([{"messages": [message.to_dict() for message in messages]}], Loss())
+    return cast("Row", record)
 
 
 def are_messages(values: Sequence[object]) -> bool:

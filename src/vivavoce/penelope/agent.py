@@ -57,14 +57,13 @@ from vivavoce.penelope.view import turn_lines
 from vivavoce.settings import settings
 from vivavoce.signatures import shows_options
 from vivavoce.targets.channel import TargetChannel, open_channel
-from vivavoce.targets.function import FunctionTarget
-from vivavoce.targets.langchain import LangChainTarget, Runnable
+from vivavoce.targets.given import as_target
 from vivavoce.targets.target import Opening, Target
 from vivavoce.user_code import source_of
 
 log = logging.getLogger("vivavoce")
 
-TargetLike = Target | Callable[..., Any] | Runnable
+TargetLike = Target | Callable[..., Any] | object
 """A target, or what is made one: a function, or a runnable of LangChain."""
 
 MAX_TURNS = 20
@@ -243,19 +242,6 @@ def read_agent_options(options: AgentOptions) -> AgentOptions:
         if renamed.get(name, 1) < 1:
             raise UsageError(f"{name} is at least 1, got {renamed[name]}")
     return cast("AgentOptions", renamed)
-
-
-def as_target(thing: TargetLike) -> Target:
-    """Return a target; a function is made one, and a runnable of LangChain.
-
-    Raises:
-        UsageError: it is neither a target nor a function.
-    """
-    if callable(getattr(thing, "open", None)) and isinstance(getattr(thing, "name", None), str):
-        return cast("Target", thing)
-    if isinstance(thing, Runnable) and not callable(thing):
-        return LangChainTarget(thing)
-    return FunctionTarget(cast("Callable[..., Any]", thing))
 
 
 async def _close(*things: Model | BaseMultiTurnMetric | Target) -> None:

@@ -22,11 +22,12 @@ from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.stored import stored_suite
 from vivavoce.suites.target_names import read_targets
-from vivavoce.targets.function import FunctionTarget
+from vivavoce.targets.given import as_target
+from vivavoce.targets.target import Target
 
-GivenTarget = str | Mapping[str, Any] | Callable[..., Any]
-"""A target that replaces the suite's own: a name as on the command line, a mapping as in a suite, or a Python
-function."""
+GivenTarget = str | Mapping[str, Any] | Callable[..., Any] | Target | object
+"""A target that replaces the suite's own: a name as on the command line, a mapping as in a suite, a Python function, an
+object of a framework, or a target."""
 
 
 def open_run(
@@ -42,26 +43,26 @@ def open_run(
     Raises:
         UsageError: the file does not describe a suite, or the targets do not go together.
     """
-    described, functions = _given(target)
+    described, objects = _given(target)
     suite = load_suite(Path(path), described)
-    return suite_run(suite, options or RunOptions(), store=store, listeners=listeners, targets=functions)
+    return suite_run(suite, options or RunOptions(), store=store, listeners=listeners, targets=objects)
 
 
-def _given(target: GivenTarget | Sequence[GivenTarget] | None) -> tuple[list[dict[str, Any]], list[FunctionTarget]]:
-    """Return targets as in a suite, and the targets themselves if they are functions.
+def _given(target: GivenTarget | Sequence[GivenTarget] | None) -> tuple[list[dict[str, Any]], list[Target]]:
+    """Return targets as in a suite, and the targets themselves if they are functions or other objects.
 
     Raises:
         UsageError: functions have the same name, or stand beside other targets.
     """
     targets = _listed(target)
-    functions = [FunctionTarget(given) for given in targets if callable(given)]
-    names = [function.name for function in functions]
+    objects = [as_target(given) for given in targets if not _is_described(given)]
+    names = [one.name for one in objects]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"two targets are called '{twice}'; give one of the functions another name")
-    if functions and len(functions) < len(targets):
+    if objects and len(objects) < len(targets):
         raise UsageError("functions stand beside other targets; name each function as 'file.py:function'")
-    if functions:
-        return [{"kind": "function", "function": f"given-in-python.py:{name}"} for name in names], functions
+    if objects:
+        return [{"kind": "function", "function": f"given-in-python.py:{name}"} for name in names], objects
     named = iter(read_targets([given for given in targets if isinstance(given, str)]))
     return [next(named) if isinstance(given, str) else dict(cast("Mapping[str, Any]", given)) for given in targets], []
 
@@ -69,8 +70,11 @@ def _given(target: GivenTarget | Sequence[GivenTarget] | None) -> tuple[list[dic
 def _listed(target: GivenTarget | Sequence[GivenTarget] | None) -> list[GivenTarget]:
     if target is None:
         return []
-    one = isinstance(target, str | Mapping) or callable(target)
-    return [cast("GivenTarget", target)] if one else list(cast("Sequence[GivenTarget]", target))
+    return list(cast("Sequence[GivenTarget]", target)) if isinstance(target, list | tuple) else [target]
+
+
+def _is_described(target: object) -> bool:
+    return isinstance(target, str | Mapping)
 
 
 def reopen_run(

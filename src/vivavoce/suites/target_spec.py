@@ -58,10 +58,14 @@ def _by_model(name: str | None, handles: Sequence[str], otherwise: str = "") -> 
 
 
 class FunctionTargetSpec(TargetSpec):
-    """A Python function, `file.py:name`."""
+    """A Python function, or an object of a framework of agents, `file.py:name`.
+
+    With `stream` the framework is asked for the pieces of a reply, and the time to the first is recorded.
+    """
 
     kind: Literal["function"]
     function: str
+    stream: bool | None = None
 
     @property
     def named(self) -> list[tuple[str, str | None]]:
@@ -135,6 +139,72 @@ class HttpTargetSpec(TargetSpec):
         return [(self.name or "http", None)]
 
 
+class WebSocketTargetSpec(TargetSpec):
+    """A bot behind a WebSocket: the frame for a message, and where in its frames the reply is.
+
+    `first` is a frame that is sent after connecting. `piece` is the path of a piece of the reply, and `end` what stands
+    where in the frame that ends the turn; without it the first reply is the turn.
+    """
+
+    kind: Literal["websocket"]
+    url: Address
+    headers: Headers = Field(default_factory=dict)
+    message: Any = "{{ message }}"
+    first: Any = None
+    reply: str = ""
+    piece: str | None = None
+    end: dict[str, Any] | None = Field(default=None, min_length=1)
+    error: str | None = None
+    session: str | None = None
+
+    @property
+    def named(self) -> list[tuple[str, str | None]]:
+        """Its name, or `websocket`."""
+        return [(self.name or "websocket", None)]
+
+
+class A2ATargetSpec(TargetSpec):
+    """An agent that speaks the Agent2Agent protocol; `url` is where its card is."""
+
+    kind: Literal["a2a"]
+    url: Address
+    headers: Headers = Field(default_factory=dict)
+
+    @property
+    def named(self) -> list[tuple[str, str | None]]:
+        """Its name, or `a2a`."""
+        return [(self.name or "a2a", None)]
+
+
+class McpTargetSpec(TargetSpec, McpSpec):
+    """A tool of an MCP server that is the bot; `arguments` are those of the tool.
+
+    Without them the only argument that the tool requires gets the text of the message.
+    """
+
+    kind: Literal["mcp"]
+    tool: str = Field(min_length=1)
+    arguments: dict[str, Any] | None = Field(default=None, min_length=1)
+
+    @property
+    def named(self) -> list[tuple[str, str | None]]:
+        """Its name, or that of the tool."""
+        return [(self.name or self.tool, None)]
+
+
+class TerminalTargetSpec(TargetSpec):
+    """A person who answers in the terminal, one conversation at a time; a reply may take an hour."""
+
+    kind: Literal["terminal"]
+    timeout: float = Field(default=3600.0, gt=0)
+    max_concurrent: int | None = Field(default=1, ge=1, le=1)
+
+    @property
+    def named(self) -> list[tuple[str, str | None]]:
+        """Its name, or `terminal`."""
+        return [(self.name or "terminal", None)]
+
+
 class LettaTargetSpec(TargetSpec):
     """An agent on a Letta server; exactly one of `agent_id`, `agent_file`, `agent_script`."""
 
@@ -187,6 +257,14 @@ class LettaCodeTargetSpec(TargetSpec):
 
 
 AnyTargetSpec = Annotated[
-    FunctionTargetSpec | OpenAITargetSpec | HttpTargetSpec | LettaTargetSpec | LettaCodeTargetSpec,
+    FunctionTargetSpec
+    | OpenAITargetSpec
+    | HttpTargetSpec
+    | WebSocketTargetSpec
+    | A2ATargetSpec
+    | McpTargetSpec
+    | TerminalTargetSpec
+    | LettaTargetSpec
+    | LettaCodeTargetSpec,
     Field(discriminator="kind"),
 ]

@@ -14,22 +14,30 @@ from vivavoce.run.experiment import Limits
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
 from vivavoce.suites.target_spec import (
+    A2ATargetSpec,
     FunctionTargetSpec,
     HttpTargetSpec,
     LettaCodeTargetSpec,
     LettaTargetSpec,
+    McpTargetSpec,
     OpenAITargetSpec,
     TargetSpec,
+    TerminalTargetSpec,
+    WebSocketTargetSpec,
 )
-from vivavoce.suites.toolbox import toolbox_of
+from vivavoce.suites.toolbox import mcp_server, toolbox_of
+from vivavoce.targets.a2a import A2ATarget
 from vivavoce.targets.environment import from_environment
-from vivavoce.targets.function import FunctionTarget
+from vivavoce.targets.given import as_target
 from vivavoce.targets.http import HttpTarget
 from vivavoce.targets.letta import AgentSource, LettaTarget
 from vivavoce.targets.letta_code import LettaCodeOptions, LettaCodeTarget
 from vivavoce.targets.letta_server import LettaAccess
+from vivavoce.targets.mcp import McpTarget
 from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Target
+from vivavoce.targets.terminal import TerminalTarget
+from vivavoce.targets.websocket import Frames, WebSocketTarget
 from vivavoce.wire.http import Limits as WireLimits
 from vivavoce.wire.http import is_loopback
 
@@ -131,7 +139,7 @@ def _build(at: KeyPath, spec: TargetSpec, context: _Context) -> list[Target]:
 
 
 def _function(spec: FunctionTargetSpec, context: _Context) -> list[Target]:
-    return [FunctionTarget(context.load(spec.function), name) for name, _ in spec.named]
+    return [as_target(context.load(spec.function), name, stream=bool(spec.stream)) for name, _ in spec.named]
 
 
 def _openai(spec: OpenAITargetSpec, context: _Context) -> list[Target]:
@@ -167,6 +175,36 @@ def _http(spec: HttpTargetSpec, context: _Context) -> list[Target]:
         )
         for name, _ in spec.named
     ]
+
+
+def _websocket(spec: WebSocketTargetSpec, context: _Context) -> list[Target]:
+    del context
+    return [
+        WebSocketTarget(
+            name,
+            spec.url,
+            message=spec.message,
+            first=spec.first,
+            frames=Frames(spec.reply, spec.piece, spec.end, spec.error, spec.session),
+            headers=spec.headers,
+            timeout=spec.timeout,
+        )
+        for name, _ in spec.named
+    ]
+
+
+def _a2a(spec: A2ATargetSpec, context: _Context) -> list[Target]:
+    return [A2ATarget(name, spec.url, headers=spec.headers, limits=context.limits) for name, _ in spec.named]
+
+
+def _mcp(spec: McpTargetSpec, context: _Context) -> list[Target]:
+    server = mcp_server(spec, spec.timeout, context.suite)
+    return [McpTarget(name, server, spec.tool, arguments=spec.arguments) for name, _ in spec.named]
+
+
+def _terminal(spec: TerminalTargetSpec, context: _Context) -> list[Target]:
+    del context
+    return [TerminalTarget(name) for name, _ in spec.named]
 
 
 def _letta(spec: LettaTargetSpec, context: _Context) -> list[Target]:
@@ -208,9 +246,13 @@ _BUILDERS: dict[type[TargetSpec], _Builder] = {
     FunctionTargetSpec: _function,
     OpenAITargetSpec: _openai,
     HttpTargetSpec: _http,
+    WebSocketTargetSpec: _websocket,
+    A2ATargetSpec: _a2a,
+    McpTargetSpec: _mcp,
+    TerminalTargetSpec: _terminal,
     LettaTargetSpec: _letta,
     LettaCodeTargetSpec: _letta_code,
 }
 
-_TIMED = (OpenAITargetSpec, HttpTargetSpec)
+_TIMED = (OpenAITargetSpec, HttpTargetSpec, WebSocketTargetSpec)
 """Targets that keep to `timeout` themselves; nobody else limits the time of their calls."""

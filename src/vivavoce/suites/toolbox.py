@@ -37,7 +37,7 @@ def toolbox_of(spec: OpenAITargetSpec, suite: Suite) -> Toolbox:
     return Toolbox(
         definitions,
         handlers,
-        server=None if spec.mcp is None else _server(spec.mcp, spec.timeout, suite),
+        server=None if spec.mcp is None else mcp_server(spec.mcp, spec.timeout, suite),
         max_steps=spec.max_steps or 10,
         needs_approval=spec.needs_approval or (),
         approvals=spec.approvals,
@@ -120,7 +120,13 @@ def _file(form: HandlerForm) -> str | None:
     return form.recordings if isinstance(form, RecordingForm) else None
 
 
-def _server(spec: McpSpec, timeout: float, suite: Suite) -> McpServer:
+def mcp_server(spec: McpSpec, timeout: float, suite: Suite) -> McpServer:
+    """Return the MCP server that is described; what it starts runs in the folder of the suite.
+
+    Raises:
+        MissingExtra: the package `mcp` is not installed.
+        UsageError: an environment variable is not set.
+    """
     url = None if spec.url is None else from_environment(spec.url, "mcp.url")
     headers = from_environment(spec.headers, "mcp.headers")
     command, env = from_environment(spec.command, "mcp.command"), from_environment(spec.env, "mcp.env")

@@ -7,18 +7,28 @@ from typing import TYPE_CHECKING, Any
 from vivavoce.plugins import lazy
 
 if TYPE_CHECKING:
+    from vivavoce.targets.a2a import A2ATarget
+    from vivavoce.targets.frameworks.langchain import LangChainTarget
+    from vivavoce.targets.frameworks.target import FrameworkTarget
     from vivavoce.targets.function import FunctionTarget
     from vivavoce.targets.http import HttpTarget
-    from vivavoce.targets.langchain import LangChainTarget
     from vivavoce.targets.letta import LettaTarget
     from vivavoce.targets.letta_code import LettaCodeTarget
+    from vivavoce.targets.mcp import McpTarget
     from vivavoce.targets.openai import OpenAITarget
     from vivavoce.targets.target import Opening, Reply, Session, Target
+    from vivavoce.targets.terminal import TerminalTarget
+    from vivavoce.targets.websocket import WebSocketTarget
 
 _EXPORTS = {
+    "A2ATarget": "a2a",
+    "McpTarget": "mcp",
+    "TerminalTarget": "terminal",
+    "WebSocketTarget": "websocket",
     "FunctionTarget": "function",
     "HttpTarget": "http",
-    "LangChainTarget": "langchain",
+    "FrameworkTarget": "frameworks.target",
+    "LangChainTarget": "frameworks.langchain",
     "LettaCodeTarget": "letta_code",
     "LettaTarget": "letta",
     "OpenAITarget": "openai",
@@ -29,16 +39,21 @@ _EXPORTS = {
 }
 
 __all__ = [
+    "A2ATarget",
+    "FrameworkTarget",
     "FunctionTarget",
     "HttpTarget",
     "LangChainTarget",
     "LettaCodeTarget",
     "LettaTarget",
+    "McpTarget",
     "OpenAITarget",
     "Opening",
     "Reply",
     "Session",
     "Target",
+    "TerminalTarget",
+    "WebSocketTarget",
 ]
 
 

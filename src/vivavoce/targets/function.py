@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
 import json
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +14,7 @@ from typing import Any
 from vivavoce.errors import Fault, TargetFault, UsageError
 from vivavoce.messages import AnyMessage
 from vivavoce.pacing.waiting import in_thread
-from vivavoce.records.failure import EVIDENCE_LIMIT
+from vivavoce.targets.crash import crash_of
 from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Reply
 
@@ -82,11 +82,10 @@ class FunctionSession:
             returned = call() if target.is_async else await in_thread(call)
             if not isinstance(returned, str) and inspect.isawaitable(returned):
                 returned = await returned
-        except Fault:
+        except (Fault, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
             raise
-        except (Exception, SystemExit) as error:
-            message = f"{target.name} raised {type(error).__name__}: {error}".removesuffix(": ")
-            raise TargetFault(message, kind="crash", evidence=_their_traceback(error)) from error
+        except BaseException as error:
+            raise crash_of(target.name, error) from error
         return read_reply(returned, target.name)
 
     async def state(self) -> dict[str, Any] | None:
@@ -160,11 +159,3 @@ def _parameters_of(function: Callable[..., object], name: str) -> list[_Paramete
     return [
         _Parameter(values[p.name], None if p.kind in by_position else p.name) for p in parameters if p.name in values
     ]
-
-
-def _their_traceback(error: BaseException) -> str:
-    """Return the end of the traceback, without the frames of this file."""
-    frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
-        frames = frames.tb_next
-    return "".join(traceback.format_exception(type(error), error, frames))[-EVIDENCE_LIMIT:]

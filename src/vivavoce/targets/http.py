@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard, cast
-from urllib.parse import urlsplit
+from typing import Any
 
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import shorten
 from vivavoce.targets.environment import as_variables, environment_of, from_environment
+from vivavoce.targets.places import NotThere, is_object, shape_of, value_at
 from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Reply
-from vivavoce.targets.template import address_template, structure_template
+from vivavoce.targets.template import address_template, header_lines, structure_template
 from vivavoce.wire.chat import wire_messages
 from vivavoce.wire.http import Answer, Client, Limits, checked_url
 
@@ -62,7 +62,7 @@ class HttpTarget:
         self.session_path = session
         self.environment = environment_of(body, f"{name}.body") | environment_of(headers, f"{name}.headers")
         address = from_environment(url, f"{name}.url")
-        self.url = address_template(_fixed_host(address, f"{name}.url"), f"{name}.url", VARIABLES)
+        self.url = address_template(checked_url(address, f"{name}.url"), f"{name}.url", VARIABLES)
         variables = (*VARIABLES, "environment") if self.environment else VARIABLES
         self.body = structure_template(as_variables(body), f"{name}.body", variables)
         self.headers = structure_template(
@@ -86,7 +86,7 @@ class HttpTarget:
         values = {**values, "environment": self.environment}
         data = _encoded(self.body.fill(values), self.body.place) if self.has_body else None
         filled = self.headers.fill(values)
-        headers = marked(_header_lines(filled, self.headers.place))
+        headers = marked(header_lines(filled, self.headers.place))
         if cookies:
             headers["Cookie"] = _cookie_header(cookies)
         return await self._client.request(self.method, url, data, headers, repeatable=self.stateless)
@@ -164,8 +164,8 @@ def _reply(answer: Answer, path: str) -> object:
     if path in ("", WHOLE):
         return answer.text if path else _text(answer)
     value = _find(answer.json(), path, answer, "reply")
-    if _is_object(value) and not {"role", "type"} & value.keys():
-        raise answer.malformed(f"has at reply '{path}' {_shape(value)}; name the place of the text in it")
+    if is_object(value) and not {"role", "type"} & value.keys():
+        raise answer.malformed(f"has at reply '{path}' {shape_of(value)}; name the place of the text in it")
     return value
 
 
@@ -175,42 +175,18 @@ def _text(answer: Answer) -> str:
         whole: object = json.loads(answer.body)
     except (ValueError, RecursionError):
         return answer.text
-    if _is_object(whole):
-        raise answer.malformed(f"is {_shape(whole)}; name the place of the reply with reply:")
+    if is_object(whole):
+        raise answer.malformed(f"is {shape_of(whole)}; name the place of the reply with reply:")
     return answer.text
 
 
 def _find(payload: Any, path: str, answer: Answer, what: str, default: object = _MISSING) -> object:
-    """Follow a path of keys and indexes, `a.0.b` or `a[0].b`."""
-    here = payload
-    for step in _steps(path):
-        try:
-            here = here[int(step) if isinstance(here, list) else step]
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            if default is not _MISSING:
-                return default
-            raise answer.malformed(f"has nothing at {what} '{path}': no '{step}' in {_shape(here)}") from error
-    return here
-
-
-def _steps(path: str) -> list[str]:
-    return [step for step in path.removeprefix("$").replace("[", ".").replace("]", "").split(".") if step]
-
-
-def _is_object(value: object) -> TypeGuard[dict[str, object]]:
-    return isinstance(value, dict)
-
-
-def _shape(value: Any) -> str:
-    if _is_object(value):
-        return f"an object with {', '.join(value)[:200] or 'no keys'}"
-    return f"a list of {len(cast('list[object]', value))}" if isinstance(value, list) else json.dumps(value)[:80]
-
-
-def _fixed_host(url: str, place: str) -> str:
-    if "{" in urlsplit(checked_url(url, place)).netloc:
-        raise UsageError(f"{place}: '{url}' leaves the host open; only what follows the host may hold variables")
-    return url
+    try:
+        return value_at(payload, path)
+    except NotThere as error:
+        if default is not _MISSING:
+            return default
+        raise answer.malformed(f"has nothing at {what} '{path}': {error}") from error
 
 
 def _header_sources(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
@@ -219,15 +195,6 @@ def _header_sources(headers: Mapping[str, str], *, has_body: bool) -> dict[str, 
     if has_body and not any(key.lower() == "content-type" for key in sources):
         sources["Content-Type"] = "application/json"
     return sources
-
-
-def _header_lines(values: Mapping[str, object], place: str) -> dict[str, str]:
-    """Return headers as text, without those that have no value yet."""
-    lines = {key: str(value) for key, value in values.items() if value is not None}
-    for key, line in lines.items():
-        if not line.isprintable():
-            raise SuiteFault(f"{place}.{key}: the value is not one line of text", kind="template")
-    return lines
 
 
 def _encoded(body: object, place: str) -> bytes:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from jinja2 import StrictUndefined, TemplateError, Undefined, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -63,8 +63,27 @@ def structure_template(structure: object, place: str, allowed: Sequence[str]) ->
 
 
 def address_template(text: str, place: str, allowed: Sequence[str]) -> Template:
-    """Compile a web address; values are percent-encoded, so that none reaches another part of it."""
+    """Compile a web address; values are percent-encoded, so that none reaches another part of it.
+
+    Raises:
+        UsageError: it is not a valid template, or leaves the host open.
+    """
+    if "{" in urlsplit(text).netloc:
+        raise UsageError(f"{place}: '{text}' leaves the host open; only what follows the host may hold variables")
     return Template(_variables(text, place, allowed), place, _addresses.from_string(text).render)
+
+
+def header_lines(values: Mapping[str, object], place: str) -> dict[str, str]:
+    """Return headers as text, without those that have no value yet.
+
+    Raises:
+        SuiteFault: a value is not one line.
+    """
+    lines = {key: str(value) for key, value in values.items() if value is not None}
+    for key, line in lines.items():
+        if not line.isprintable():
+            raise SuiteFault(f"{place}.{key}: the value is not one line of text", kind="template")
+    return lines
 
 
 def _joined(place: str, parts: Iterable[Template], fill: Callable[[Values], object]) -> Template:

@@ -24,7 +24,7 @@ from vivavoce.store.store import Store
 from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.targets.endpoint import EndpointTarget
-from vivavoce.targets.function import FunctionTarget
+from vivavoce.targets.given import as_target
 from vivavoce.targets.target import Target
 from vivavoce.testing.assertion_run import AssertionRun
 from vivavoce.testing.recorded_replies import NewCassette, RecordedReplies, ReplayedReplies
@@ -169,7 +169,7 @@ class SharedSession:
         if name is None:
             raise UsageError(_unnamed("viva_target", "VIVAVOCE_TARGET"))
         if is_file_reference(name):
-            return FunctionTarget(load_object(name, self.base), name.rpartition(":")[2])
+            return as_target(load_object(name, self.base), name.rpartition(":")[2])
         return EndpointTarget(name)
 
 

@@ -124,13 +124,21 @@ class McpSession:
         """
         if asked.name not in self._names:
             return None
+        text, failed = await self.call(asked.name, asked.arguments)
+        return failure(text, "mcp") if failed else Answer(text, "mcp")
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        """Call a tool; return its result as text, and whether the tool says that it failed.
+
+        Raises:
+            SuiteFault: the server failed.
+        """
         try:
             async with asyncio.timeout(self._server.timeout):
-                result = await self._ready.result().call_tool(asked.name, dict(asked.arguments))
+                result = await self._ready.result().call_tool(name, dict(arguments))
         except Exception as error:
-            raise self._fault(f"did not answer {asked.name}", error) from error
-        text = _text(result)
-        return failure(text, "mcp") if result.is_error else Answer(text, "mcp")
+            raise self._fault(f"did not answer {name}", error) from error
+        return _text(result), bool(result.is_error)
 
     async def close(self) -> None:
         """End the session."""

@@ -213,7 +213,7 @@ def checked_url(url: str, what: str) -> str:
 
 def holds_user(url: str) -> bool:
     """Say whether an address holds a user name or a password, as in `http://user:password@host`."""
-    return bool(re.match(r"https?:/*[^/?#]*@", url.strip(), re.IGNORECASE))
+    return bool(re.match(r"(https?|wss?):/*[^/?#]*@", url.strip(), re.IGNORECASE))
 
 
 def is_loopback(url: str) -> bool:

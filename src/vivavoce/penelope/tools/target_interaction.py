@@ -19,7 +19,7 @@ from vivavoce.records.failure import shorten
 from vivavoce.records.trajectory import Turn, assistant_texts
 from vivavoce.targets.channel import open_channel
 from vivavoce.targets.dialogue import Dialogue
-from vivavoce.targets.function import FunctionTarget
+from vivavoce.targets.given import as_target
 from vivavoce.targets.target import Opening, Target
 
 NAME = "send_message_to_target"
@@ -87,8 +87,7 @@ def result_text(result: ToolResult) -> str:
 
 
 def _dialogue(target: Target | Callable[..., Any]) -> Dialogue:
-    opened: Target = target if isinstance(getattr(target, "name", None), str) else FunctionTarget(target)  # pyright: ignore
-    channel = open_channel(opened, limit=1, budget=Budget(), timeout=300.0, retries=2)
+    channel = open_channel(as_target(target), limit=1, budget=Budget(), timeout=300.0, retries=2)
     return Dialogue(channel, lambda: Opening(uuid.uuid4().hex, "tool"))
 
 

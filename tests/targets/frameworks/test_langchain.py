@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
+from asking import asked, installed, told
 from exams import agent
 from stage import judge, player
 from vivavoce.errors import TargetFault, UsageError
-from vivavoce.messages import AnyMessage, HumanMessage
 from vivavoce.records.usage import Usage
 from vivavoce.targets import LangChainTarget
-from vivavoce.targets.target import Opening, Reply
 
 
 def said(kind: str, content: object, **more: Any) -> Any:
@@ -54,20 +53,6 @@ def takes(**kinds: str) -> dict[str, Any]:
         "properties": {key: {"type": kind} for key, kind in kinds.items()},
         "required": list(kinds),
     }
-
-
-async def asked(target: LangChainTarget, *lines: str) -> list[Reply]:
-    session = await target.open(Opening("c-1", "s"))
-    messages: list[AnyMessage] = []
-    replies: list[Reply] = []
-    for line in lines:
-        messages.append(HumanMessage(content=line))
-        replies.append(await session.send(messages))
-        messages += replies[-1].messages
-    assert await session.state() is None
-    await session.close()
-    await target.close()
-    return replies
 
 
 WIRE = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "A"}, {"role": "user", "content": "b"}]
@@ -128,6 +113,49 @@ async def test_a_graph_that_remembers_gets_the_new_message_alone() -> None:
     assert not target.stateless
 
 
+async def test_a_graph_that_interrupts_itself_asks_and_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, "langgraph.types", Command=dict)
+    call: Any = {"name": "refund", "args": {}, "id": "c1"}
+    wants = said("ai", "", id="m1", tool_calls=[call])
+
+    def run(given: Any) -> Any:
+        user = said("human", "refund me", id="m0")
+        if "resume" not in given:
+            return {"messages": [user, wants], "__interrupt__": [SimpleNamespace(value="Shall I?")]}
+        done = [said("tool", "ok", id="m2", tool_call_id="c1"), said("ai", "Done.", id="m3")]
+        return {"messages": [user, wants, *done]}
+
+    graph = Graph(run)
+    graph.checkpointer = object()
+    first, second = await asked(LangChainTarget(graph), "refund me", "yes")
+    assert told(first) == [("assistant", None, "", [("c1", "refund", "{}")]), ("assistant", None, "Shall I?", [])]
+    assert told(second) == [("tool", None, "ok", []), ("assistant", None, "Done.", [])]
+    assert graph.given[1] == {"resume": "yes"}
+
+
+class StreamingGraph(Graph):
+    async def astream(self, given: Any, stream_mode: Any = None, config: Any = None) -> Any:
+        assert stream_mode == ["messages", "values"]
+        yield "messages", (said("human", "a"), {})
+        yield "messages", (said("ai", "A"), {})
+        yield "values", {"messages": [said("human", "a"), said("ai", "A!")]}
+
+
+async def test_pieces_of_a_reply_are_timed_where_they_are_asked_for() -> None:
+    (reply,) = await asked(LangChainTarget(StreamingGraph(str), stream=True), "a")
+    assert told(reply) == [("assistant", None, "A!", [])]
+    assert 0 < (reply.messages[0].metadata or {})["first_token"] < 1
+
+
+async def test_a_configuration_of_ones_own_is_kept() -> None:
+    model = Runnable(lambda given: said("ai", "A"))
+    own = {"recursion_limit": 3, "configurable": {"user": "ann"}}
+    await asked(LangChainTarget(model, options={"config": own}), "a")
+    assert model.configs == [
+        {"recursion_limit": 3, "configurable": {"thread_id": "c-1", "session_id": "c-1", "user": "ann"}}
+    ]
+
+
 async def test_what_it_raises_and_what_is_no_message_are_faults_of_the_target() -> None:
     with pytest.raises(TargetFault, match="Runnable raised ZeroDivisionError") as raised:
         await asked(LangChainTarget(Runnable(lambda given: 1 / 0)), "a")
@@ -141,7 +169,8 @@ def test_inputs_that_are_not_understood_are_named() -> None:
     with pytest.raises(UsageError, match="Runnable takes input, language; say with input_key which"):
         LangChainTarget(Runnable(str, takes(input="string", language="string")))
     assert (
-        LangChainTarget(Runnable(str, takes(input="string", language="string")), input_key="input").text_key == "input"
+        LangChainTarget(Runnable(str, takes(input="string", language="string")), input_key="input").prepared.text_key
+        == "input"
     )
     with pytest.raises(UsageError, match="a runnable with invoke is needed, got a str"):
         LangChainTarget("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

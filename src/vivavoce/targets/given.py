@@ -1,0 +1,45 @@
+"""What users give as a target: a function, an object of a framework, or a target itself."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, cast
+
+from vivavoce.errors import UsageError
+from vivavoce.targets.frameworks.known import framework_of, frameworks
+from vivavoce.targets.frameworks.target import FrameworkTarget
+from vivavoce.targets.function import FunctionTarget
+from vivavoce.targets.target import Target
+
+
+def as_target(thing: object, name: str | None = None, *, stream: bool = False) -> Target:
+    """Return what is given as a target called `name`, by default as it calls itself.
+
+    With `stream` the framework of an object is asked for the pieces of a reply.
+
+    Raises:
+        UsageError: it is neither a function, nor an object of a framework that is known, nor a target; or it gives no
+            pieces.
+    """
+    if not isinstance(thing, type):
+        if callable(getattr(thing, "open", None)) and isinstance(getattr(thing, "name", None), str):
+            return _called(cast("Target", thing), name, stream=stream)
+        framework = framework_of(thing)
+        if framework is not None:
+            return FrameworkTarget(thing, name, stream=stream, framework=framework)
+    if not callable(thing):
+        known = ", ".join(framework.title for framework in frameworks())
+        raise UsageError(f"a function is needed, or an object of {known}; got a {type(thing).__name__}")
+    if stream:
+        raise UsageError("stream: a function returns its whole reply; it is for an object of a framework")
+    return FunctionTarget(cast("Any", thing), name)
+
+
+def _called(target: Target, name: str | None, *, stream: bool) -> Target:
+    if stream:
+        raise UsageError(f"stream: give it to the target {target.name} where it is made")
+    if name is None or name == target.name:
+        return target
+    named = copy.copy(target)
+    named.name = name
+    return named
