@@ -12,9 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from vivavoce.store.store import Store
-from vivavoce.testing import asserting as _loaded_once_and_not_in_each_call_of_pytest
 
-_ = _loaded_once_and_not_in_each_call_of_pytest
 pytest_plugins = ["pytester"]
 
 BOT = """

@@ -1,0 +1,7 @@
+"""What calls of pytest within a test find loaded: each forgets what it loads, and numpy cannot be loaded a second time."""
+
+import numpy
+
+from vivavoce.testing import asserting
+
+LOADED = (numpy, asserting)
