@@ -1,4 +1,4 @@
-"""What calls of pytest within a test find loaded: each forgets what it loads, and numpy cannot be loaded a second time."""
+"""What calls of pytest within a test find loaded: each forgets what it loads, and numpy cannot be loaded twice."""
 
 import numpy
 
