@@ -136,6 +136,11 @@ def test_doctor_names_every_extra(viva: Viva) -> None:
         assert re.search(rf"^extra {extra}\s", shown, re.MULTILINE), extra
 
 
+def test_the_list_of_commands_says_what_each_does_without_cutting_it_off(viva: Viva) -> None:
+    said = viva("--help", COLUMNS="80").stdout
+    assert all(text in said for text in COMMANDS.values())
+
+
 def test_help_of_every_command_teaches(viva: Viva) -> None:
     listed = viva("--help").stdout
     for name, line in COMMANDS.items():
