@@ -138,6 +138,25 @@ async def test_where_there_is_no_room_senders_are_told_to_come_again(tmp_path: P
     spool.close()
 
 
+async def test_a_full_disk_is_told_from_other_failures_and_spans_are_taken_again_when_there_is_room(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "full").mkdir()
+    spool = Spool(tmp_path / "full" / "x.traces", 1_000_000_000)
+    receiver = Receiver(spool, Access.of(["127.0.0.1:4318"]))
+    long = turn("a", 0)
+    long["attributes"].append(attribute("input", "x" * 1_000_000))
+    await spool.work(lambda database, _: database.execute("PRAGMA max_page_count = 20").fetchall())
+    answer = await post(receiver, export(long))
+    assert (answer.status, "the disk is full" in answer.json()["message"]) == (503, True)
+    await spool.work(lambda database, _: database.execute("PRAGMA max_page_count = 100000").fetchall())
+    assert (await post(receiver, export(long))).status == 200
+    await spool.work(lambda database, _: database.execute("DROP TABLE span").fetchall())
+    answer = await post(receiver, export(turn("b", 0)))
+    assert (answer.status, "the disk is full" in answer.json()["message"]) == (503, False)
+    spool.close()
+
+
 async def test_a_disk_that_fails_is_an_answer_too(receiver: Receiver, spool: Spool) -> None:
     def fail(database: sqlite3.Connection, _: object) -> None:
         database.execute("DROP TABLE span")

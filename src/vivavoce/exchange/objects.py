@@ -66,7 +66,7 @@ def conversation_of(value: object) -> Row | None:
         LossWarning: something of it had to be left out or guessed.
 
     Raises:
-        UsageError: it is of a format, and broken; or nobody can say which of several formats it has.
+        UsageError: it is of a format, and broken; or could be of several formats.
     """
     record = plain(_messages_held(value))
     whole = {"messages": cast("Any", record)} if isinstance(record, list) else record

@@ -128,7 +128,7 @@ class GoalImpossibleCondition(StoppingCondition):
 
 
 class TargetDownCondition(StoppingCondition):
-    """The target failed `after` times in a row, or once by a fault of the suite, which no further turn mends."""
+    """The target failed `after` times in a row, or once by a fault of the suite, which another turn would not fix."""
 
     name = "target_down"
 

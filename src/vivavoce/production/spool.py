@@ -116,10 +116,11 @@ class Spool:
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 result = job(self._database, counts)
+                self._database.execute("COMMIT")
             except BaseException:
-                self._database.execute("ROLLBACK")
+                if self._database.in_transaction:  # a full disk may have ended it
+                    self._database.execute("ROLLBACK")
                 raise
-            self._database.execute("COMMIT")
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: {error}") from error
         self._used = _used(self._database)
@@ -144,10 +145,15 @@ class Spool:
         try:
             self._transacted(lambda database, counts: [add(database, one, now, counts) for one, now in taken])
         except StoreError as error:
-            return _full("the disk is full") if "full" in str(error) else error
+            return _full("the disk is full") if _disk_is_full(error) else error
         except Exception as error:
             return error
         return None
+
+
+def _disk_is_full(error: StoreError) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
 
 
 def _full(why: str) -> Refused:

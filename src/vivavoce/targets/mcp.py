@@ -70,7 +70,7 @@ class McpTarget:
 
         Raises:
             TargetFault: the server cannot be started or reached.
-            SuiteFault: it has no such tool, or nobody can say which of its arguments gets the message.
+            SuiteFault: it has no such tool, or not exactly one argument that could get the message.
         """
         try:
             caller = await self.server.open()

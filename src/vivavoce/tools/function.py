@@ -29,8 +29,9 @@ class FunctionTool:
 
     Parameters called `state` (what the row says about the world, to be changed in place), `messages` (the conversation
     so far, as wire dicts) and `conversation_id` are filled, unless `definition` has an argument of that name. The
-    model's arguments are read by the annotations; what does not fit them is for the model to mend. The function returns
-    a text or anything that JSON can hold, or raises `ToolError` for the model to read. It may take `timeout` seconds.
+    model's arguments are read by the annotations; what does not fit them is for the model to correct. The function
+    returns a text or anything that JSON can hold, or raises `ToolError` for the model to read. It may take `timeout`
+    seconds.
 
     Raises:
         UsageError: the parameters of the function cannot be called by name, or its annotations cannot be read.
