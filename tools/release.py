@@ -8,7 +8,8 @@
   `viva init` and `viva run` find the mistake of the bot that they make
 - `vivavoce-VERSION.cdx.json`, a CycloneDX list of what was installed with it, and `licences.md`, with their licences
 
-The exit code is 1 where something of this is not so, and where CHANGELOG.md has no section for the version.
+The exit code is 1 where something of this is not so. Where CHANGELOG.md has no section for the version or something is
+not committed, all is checked, and the exit code is 1 with what is left to do.
 """
 
 from __future__ import annotations
@@ -147,6 +148,16 @@ def write_bill(own: Path, version: str) -> int:
     return len(rows)
 
 
+def left_to_do(version: str) -> list[str]:
+    """Return what stands between what was checked and a release."""
+    left: list[str] = []
+    if f"\n## [{version}]" not in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"):
+        left.append(f"CHANGELOG.md has no section [{version}]: .venv/bin/python tools/cut.py {version}")
+    if changed := run("git", "status", "--porcelain").splitlines():
+        left.append(f"not committed: {', '.join(line[3:] for line in changed[:5])}{' …' * (len(changed) > 5)}")
+    return left
+
+
 def main(pythons: list[str]) -> int:
     """Build and check, and say each step."""
     version, pythons = vivavoce.__version__, pythons or interpreters()
@@ -159,11 +170,14 @@ def main(pythons: list[str]) -> int:
                 print(f"installed and run: {run(own, '--version').strip()}", flush=True)
                 if number == len(pythons) - 1:
                     print(f"{write_bill(own, version)} packages with their licences", flush=True)
-        if f"\n## [{version}]" not in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"):
-            raise Refused(f"CHANGELOG.md has no section [{version}]")
+        left = left_to_do(version)
     except Refused as error:
         print(error, file=sys.stderr)
         return 1
+    if left:
+        print("all of this is right, and left to do before a release is:", *left, sep="\n- ", file=sys.stderr)
+        return 1
+    print(f"ready: git tag v{version}, and .venv-release/bin/twine upload dist/*.whl dist/*.tar.gz")
     return 0
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 ROLES = {
@@ -26,6 +27,7 @@ _MAY_CALL = ("tool_calls", "invalid_tool_calls", "additional_kwargs", "content")
 """Where a message has its calls."""
 
 LANGCHAIN = "langchain"
+_NONE = object()
 
 
 def as_row(thing: object) -> dict[str, Any] | None:
@@ -33,13 +35,13 @@ def as_row(thing: object) -> dict[str, Any] | None:
     role = role_of(thing)
     if role is None:
         return None
-    content: Any = getattr(thing, "content", None)
+    content: Any = attribute(thing, "content")
     content, unread = content_of(cast("list[Any]", content), role) if isinstance(content, list) else (content, [])
     row: dict[str, Any] = {"role": role, "content": content}
-    calls = calls_of({name: getattr(thing, name, None) for name in _MAY_CALL}) if role == "assistant" else []
+    calls = calls_of({name: attribute(thing, name) for name in _MAY_CALL}) if role == "assistant" else []
     if calls:
         row["tool_calls"] = calls
-    row |= {name: value for name in ("name", "tool_call_id") if (value := getattr(thing, name, None))}
+    row |= {name: value for name in ("name", "tool_call_id") if (value := attribute(thing, name))}
     if metadata := _metadata(thing, calls, unread):
         row["metadata"] = metadata
     return row
@@ -47,15 +49,20 @@ def as_row(thing: object) -> dict[str, Any] | None:
 
 def role_of(thing: object) -> str | None:
     """Return the role of a message object, None for anything else."""
-    kind = getattr(thing, "type", None)
-    if (
-        not isinstance(kind, str)
-        or isinstance(thing, Mapping)
-        or hasattr(thing, "role")
-        or not hasattr(thing, "content")
-    ):
+    kind = attribute(thing, "type")
+    role = ROLES.get(kind) if isinstance(kind, str) else None
+    if role is None or isinstance(thing, Mapping):
         return None
-    return ROLES.get(kind)
+    return (
+        role if attribute(thing, "role", _NONE) is _NONE and attribute(thing, "content", _NONE) is not _NONE else None
+    )
+
+
+def attribute(thing: object, name: str, default: object = None) -> Any:
+    """Return an attribute of an object, or the default; a model of pydantic, slow to say that it has none, is read."""
+    if isinstance(thing, BaseModel) and not thing.__pydantic_extra__:
+        return thing.__dict__.get(name, default)
+    return getattr(thing, name, default)
 
 
 def content_of(blocks: list[Any], role: str) -> tuple[str | list[dict[str, Any]] | None, list[Any]]:
@@ -133,13 +140,13 @@ def _fields(thing: object) -> Mapping[str, Any] | None:
 
 
 def _metadata(thing: object, calls: list[dict[str, Any]], unread: list[Any]) -> dict[str, Any]:
-    own = {name: value for name in _OWN if (value := getattr(thing, name, None)) and value != "success"}
+    own = {name: value for name in _OWN if (value := attribute(thing, name)) and value != "success"}
     if calls and isinstance(more := own.get("additional_kwargs"), Mapping):
         more = {key: value for key, value in cast("Mapping[str, Any]", more).items() if key != "tool_calls"}
         own = {**own, "additional_kwargs": more} if more else {k: v for k, v in own.items() if k != "additional_kwargs"}
     if unread:
         own["blocks"] = unread
-    kept: dict[str, Any] = dict(getattr(thing, "metadata", None) or {})
+    kept: dict[str, Any] = dict(attribute(thing, "metadata") or {})
     if own:
         kept[LANGCHAIN] = to_jsonable_python(own, fallback=str)
     return kept

@@ -16,16 +16,36 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
+
 from production.traffic import export, turn
+from store.postgresql import Server, server
 from vivavoce.store.store import Store
 
 TURNS, AT_ONCE = 5, 100
 
 
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[Server]:
+    with server() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where the store is: once a file, once a database."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "s.db")
+        return
+    running: Server = request.getfixturevalue("postgresql")
+    with running.database() as database:
+        yield database
+
+
 @contextmanager
-def watching(folder: Path, port: int) -> Generator[subprocess.Popen[bytes]]:
+def watching(folder: Path, address: str, port: int) -> Generator[subprocess.Popen[bytes]]:
     command = [str(Path(sys.executable).with_name("viva")), "watch-traces", "--port", str(port)]
-    command += ["--metrics", "refusal", "--idle", "2s", "--store", "s.db"]
+    command += ["--metrics", "refusal", "--idle", "2s", "--store", address]
     with (folder / "log").open("ab") as log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as process:
         try:
             yield process
@@ -63,41 +83,47 @@ def bodies(talks: int) -> Iterator[bytes]:
         yield json.dumps(export(*(turn(f"talk {one}", number) for one in some for number in range(TURNS)))).encode()
 
 
-def test_nothing_is_lost_and_nothing_is_judged_twice(tmp_path: Path) -> None:
-    send_and_kill(tmp_path, talks=1000, killed_after=(2, 6))
+def test_nothing_is_lost_and_nothing_is_judged_twice(tmp_path: Path, address: str) -> None:
+    send_and_kill(tmp_path, address, talks=1000, killed_after=(2, 6))
 
 
-def send_and_kill(folder: Path, talks: int, killed_after: Sequence[int]) -> None:
-    """Send so many conversations, kill the receiver after so many requests, and look at what is judged in the end."""
+def send_and_kill(folder: Path, address: str, talks: int, killed_after: Sequence[int]) -> None:
+    """Send so many conversations, kill the receiver after so many requests, and once more while the rest is judged."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     sender, begun = Sender(port), time.monotonic()
     with ThreadPoolExecutor(4) as senders:
         sent = senders.map(sender.send, bodies(talks))
         for goal in killed_after:
-            with watching(folder, port) as process:
+            with watching(folder, address, port) as process:
                 while sender.acknowledged < goal:
                     assert process.poll() is None
                     time.sleep(0.01)
                 os.kill(process.pid, signal.SIGKILL)  # while others are sending
-        with watching(folder, port) as process:
+        with watching(folder, address, port) as process:
             list(sent)
             print(f"{talks * TURNS / (time.monotonic() - begun):,.0f} spans/s, with {len(killed_after) + 1} starts")
-            wait_for(folder / "s.db", talks, process)
+            wait_for(address, talks // 2, process)
+            os.kill(process.pid, signal.SIGKILL)
+        with watching(folder, address, port) as process:
+            wait_for(address, talks, process)
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 0
-    with Store.open(folder / "s.db", create=False) as store:
+    with Store.open(address, create=False) as store:
         runs = store.runs()
         keys = Counter(attempt.key.sample_id for run in runs for attempt in store.attempts(run.id))
         lengths = {len(attempt.trajectory.messages) for run in runs for attempt in store.attempts(run.id)}
+        scored = sum(len(list(store.scores(store.grading(run.id).id))) for run in runs)
     assert keys == Counter(f"talk {number}" for number in range(talks))
     assert lengths == {2 * TURNS}
+    assert scored == talks
 
 
-def wait_for(path: Path, talks: int, process: subprocess.Popen[bytes]) -> None:
+def wait_for(address: str, talks: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until so many conversations are judged."""
     deadline = time.monotonic() + 600
-    with Store.open(path) as store:
+    with Store.open(address) as store:
         while sum(store.counts(run.id)[0] for run in store.runs()) < talks:
             assert process.poll() is None
             assert time.monotonic() < deadline
-            time.sleep(1)
+            time.sleep(0.2)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ import pytest
 from asking import asked
 from live.frameworks.model import SAID, answer
 from vivavoce.errors import TargetFault
-from vivavoce.targets import A2ATarget, WebSocketTarget
+from vivavoce.targets import A2ATarget, McpTarget, WebSocketTarget
 from vivavoce.targets.websocket import Frames
 from vivavoce.testing.loopback import LoopbackServer
+from vivavoce.tools.mcp import McpServer
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "frameworks"
@@ -59,6 +61,8 @@ CASES = (
     Case("langgraph_agent.py:agent", "langgraph", PEERS),
     Case("langgraph_agent.py:agent", "langgraph", PEERS, keys=STREAM),
     Case("langgraph_agent.py:forgetful", "langgraph", PEERS),
+    Case("langgraph_agent.py:chain", "langchain-core", PEERS, tools=False),
+    Case("langgraph_agent.py:chain", "langchain-core", PEERS, tools=False, keys=STREAM),
     Case("crewai_agent.py:agent", "crewai", ".venv-peers/crewai", "weather desk"),
     Case("crewai_agent.py:crew", "crewai", ".venv-peers/crewai", "weather desk"),
     Case("google_adk_agent.py:agent", "google-adk", ".venv-adk", "weather_desk", handoff=ADK),
@@ -72,6 +76,12 @@ CASES = (
     Case("haystack_agent.py:agent", "haystack-ai", PEERS, keys=STREAM),
     Case("haystack_agent.py:pipeline", "haystack-ai", PEERS, tools=False),
 )
+
+
+def _version(package: str) -> str:
+    """Return the version of a package that stands in the environment of several frameworks."""
+    asking = f"import importlib.metadata as m; print(m.version({package!r}))"
+    return subprocess.check_output([ROOT / PEERS / "bin" / "python", "-c", asking], text=True).strip()
 
 
 def _converse(case: Case, tmp_path: Path) -> dict[str, Any]:
@@ -134,8 +144,17 @@ def test_a_conversation_of_three_turns_with_tools(case: Case, tmp_path: Path) ->
         assert all(0 < one["first_token"] < turn["seconds"] for one, turn in zip(times, found["turns"], strict=True))
 
 
+@pytest.mark.live
+def test_a_graph_that_ends_the_program_is_a_fault_and_no_end(tmp_path: Path) -> None:
+    found = _converse(Case("langgraph_agent.py:ending", "langgraph", PEERS), tmp_path)
+    failures = [turn["failure"] for turn in (*found["turns"], *found["others"])]
+    assert {(one["blame"], one["kind"], one["message"]) for one in failures} == {
+        ("target", "crash", "ending raised SystemExit: 0")
+    }
+
+
 @contextmanager
-def _a2a(version: str) -> Generator[str]:
+def _a2a(protocol: str) -> Generator[str]:
     """Yield the address of an agent that the package of A2A serves."""
     python = ROOT / PEERS / "bin" / "python"
     if not python.exists():
@@ -143,7 +162,7 @@ def _a2a(version: str) -> Generator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
-    path, arguments = [sysconfig.get_path("purelib"), *sys.path[1:]], ["a2a_agent.py", str(port), version]
+    path, arguments = [sysconfig.get_path("purelib"), *sys.path[1:]], ["a2a_agent.py", str(port), protocol]
     program = f"import runpy, sys; sys.path += {path!r}; sys.argv = {arguments!r}; runpy.run_path({arguments[0]!r})"
     process = subprocess.Popen([python, "-W", "ignore", "-c", program], cwd=AGENTS_FOLDER)
     try:
@@ -158,9 +177,10 @@ def _a2a(version: str) -> Generator[str]:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("version", ["1.0", "0.3"])
-async def test_an_agent_of_a2a(version: str) -> None:
-    with _a2a(version) as url:
+@pytest.mark.parametrize("protocol", ["1.0", "0.3"])
+async def test_an_agent_of_a2a(protocol: str) -> None:
+    with _a2a(protocol) as url:
+        print("a2a-sdk", _version("a2a-sdk"))
         target = A2ATarget("weather", url)
         asks, *replies = await asked(target, "What is the weather?", "In Rome", *SAID[1:])
         with pytest.raises(TargetFault, match="the task of weather is failed: no sensor"):
@@ -174,6 +194,7 @@ async def test_an_agent_of_a2a(version: str) -> None:
 @pytest.mark.live
 async def test_a_bot_behind_the_websockets_package() -> None:
     websockets = pytest.importorskip("websockets.asyncio.server")
+    print("websockets", version("websockets"))
     heard: list[str] = []
 
     async def bot(connection: Any) -> None:
@@ -189,3 +210,15 @@ async def test_a_bot_behind_the_websockets_package() -> None:
         replies = await asked(target, "a", "b", "c")
     assert [reply.messages[0].text for reply in replies] == ["a ", "a b ", "a b c "]
     assert all(0 < (reply.messages[0].metadata or {})["first_token"] < 5 for reply in replies)
+
+
+@pytest.mark.live
+async def test_a_bot_behind_a_server_of_mcp() -> None:
+    pytest.importorskip("mcp", reason="needs the extra [mcp]")
+    print("mcp", version("mcp"))
+    target = McpTarget("weather", McpServer([sys.executable, "mcp_bot.py"], AGENTS_FOLDER), "talk")
+    for _ in range(2):
+        replies = await asked(target, *SAID)
+        assert [reply.messages[-1].text for reply in replies] == [
+            *("It is sunny in Rome.", "It is sunny in Oslo.", "The first was Rome.")
+        ]

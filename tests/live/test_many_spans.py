@@ -12,4 +12,4 @@ pytestmark = pytest.mark.live
 
 
 def test_of_many_spans_nothing_is_lost_and_nothing_is_judged_twice(tmp_path: Path) -> None:
-    send_and_kill(tmp_path, talks=20_000, killed_after=(30, 90, 150))
+    send_and_kill(tmp_path, str(tmp_path / "store.db"), talks=20_000, killed_after=(30, 90, 150))

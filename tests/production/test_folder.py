@@ -97,6 +97,24 @@ async def test_a_last_line_without_an_end_is_read_where_nothing_is_waited_for(pl
     assert await names(spool) == ["a", "b"]
 
 
+@pytest.mark.parametrize("before", ["", line("a")])
+async def test_half_a_line_that_stays_is_told_and_read_when_it_is_whole(place: Path, spool: Spool, before: str) -> None:
+    said.clear()
+    folder, file = Folder(place, spool, said.append), place / "a.jsonl"
+    file.write_text(before + line("b")[:50])
+    os.utime(file, (0, 0))
+    await folder.look()
+    await folder.look()
+    await folder.look(is_last=True)
+    assert len(said) == 1
+    assert f"at byte {len(before)}: the last line is not whole; it waits for the rest" in said[0]
+    with file.open("a") as out:
+        out.write(line("b")[50:] + line("c"))
+    await folder.look()
+    assert await names(spool) == [*(["a"] if before else []), "b", "c"]
+    assert spool.counts["refused"] == 0
+
+
 async def test_pieces_end_at_lines(place: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "PIECE", 700)
     (place / "a.jsonl").write_text("".join(line(f"c{number}") for number in range(40)))

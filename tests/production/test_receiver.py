@@ -41,6 +41,16 @@ async def test_json_and_protocol_buffers_compressed_or_not_are_kept_before_the_a
     assert await kept(spool) == 4
 
 
+async def test_gzip_of_several_members_is_kept_whole(receiver: Receiver, spool: Spool) -> None:
+    body = in_protobuf(export(turn("a", 0))), in_protobuf(export(turn("b", 0)))
+    answer = await post(receiver, b"".join(map(gzip.compress, body)), content_type=PROTOBUF, content_encoding="gzip")
+    assert (answer.status, await kept(spool)) == (200, 2)
+    cut = gzip.compress(body[0]) + gzip.compress(body[1])[:-9]
+    assert (await post(receiver, cut, content_type=PROTOBUF, content_encoding="gzip")).status == 400
+    bomb = gzip.compress(b" " * (LARGEST // 2 + 1)) * 2
+    assert (await post(receiver, bomb, content_encoding="gzip")).status == 413
+
+
 async def test_a_span_that_arrives_twice_is_kept_once(receiver: Receiver, spool: Spool) -> None:
     for _ in range(2):
         await post(receiver, export(turn("a", 0)))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,18 +17,27 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.production import handing, schedule, watch
+from vivavoce.exchange.format import Row
+from vivavoce.exchange.grouping import Member
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.records import Place
+from vivavoce.exchange.span_conversations import read_members
+from vivavoce.pacing import breaker, retry
+from vivavoce.production import handing, outage, schedule, settling, watch
 from vivavoce.production.handing import Period
 from vivavoce.production.receiver import Receiver
 from vivavoce.production.settling import Rules, is_sampled
 from vivavoce.production.spool import Spool
 from vivavoce.production.watch import Watch, Watching
 from vivavoce.records.run import Run
+from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.trends import trend
+from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.server.access import Access
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.regrade import open_regrading
 from vivavoce.suites.watching import watching_metrics, watching_suite
 from vivavoce.testing import LoopbackServer
 
@@ -205,6 +216,42 @@ async def test_a_budget_ends_judging_until_the_next_period_and_says_so(
     assert any("2 calls is reached" in line and "not judged" in line for line in said)
     assert spool.counts["passed"] + spool.counts["judged"] == 5
     assert spool.counts["passed"] >= 3
+    (run,) = store.runs()
+    graded = GradedRun(store, run, store.grading(run.id))
+    assert (run.status, graded.summary().verdict) == ("finished", "inconclusive")
+    assert "2 calls is reached" in (graded.summary().stopped or "")
+    result = await open_regrading(run.id, store=store).execute()  # with the metrics of the suite, and no limit
+    assert result.stopped_by is None
+
+
+async def test_while_a_judge_is_down_what_comes_in_waits_for_it(
+    receiver: Receiver, spool: Spool, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outage, "LOOKS_EVERY", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    suite = watching_metrics("production", ["safety"], f"http://127.0.0.1:{port}/v1#judge", None, 1)
+    monkeypatch.setattr(retry, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(breaker.Breaker.__init__, "__defaults__", (5, 0.1))
+    await take(receiver, *(turn(f"c{number}", 0) for number in range(40)))
+    options = RunOptions(max_errors="100%")
+    await watch_of(spool, store, Watching(Rules(), options, once=True), suite).run()
+    assert "the judge does not answer; what is left waits for the next start" in said
+    assert 5 <= len(judged(store)) < 12
+    watching = watch_of(spool, store, Watching(Rules(idle=0.05), options), suite)
+    task = asyncio.create_task(watching.run())
+    while "the judge does not answer; what comes in waits until it does" not in said:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+    with LoopbackServer(port=port):
+        await until(store, *(f"c{number}" for number in range(40)))
+        watching.stop()
+        await asyncio.wait_for(task, 10)
+    assert "the judge answers again" in said
+    (run,) = store.runs()
+    failures = [one.scores["safety"].failure for one in store.outcomes(store.grading(run.id).id)]
+    kinds = Counter(failure.kind for failure in failures if failure is not None)
+    assert 10 <= kinds["connection"] < 25
+    assert sum(kinds.values()) == 40  # an echo is no verdict
 
 
 async def test_a_run_that_goes_on_has_what_is_left_of_its_budget(
@@ -238,6 +285,43 @@ async def test_other_metrics_begin_another_run_of_the_same_day(receiver: Receive
     assert sorted(run.id[-2:] for run in store.runs()) == sorted(["-2", store.runs()[-1].id[-2:]])
     assert set(judged(store)) == {"a", "b"}
     assert any("has changed since" in line for line in said)
+    assert {run.status for run in store.runs()} == {"finished"}
+
+
+async def test_the_run_of_a_process_that_was_killed_is_finished_where_it_cannot_go_on(
+    receiver: Receiver, spool: Spool, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def die(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    await take(receiver, turn("a", 0))
+    with monkeypatch.context() as patch:
+        patch.setattr(ExperimentRun, "_finish", die)
+        with pytest.raises(asyncio.CancelledError):
+            await watch_of(spool, store, Watching(Rules(idle=0.05), RunOptions(), once=True)).run()
+    (run,) = store.runs()
+    assert run.status == "running"
+    await take(receiver, turn("b", 0))
+    other = watching_metrics("production", [{"metric": "response_length", "threshold": 1}], None, None, 4)
+    await watch_of(spool, store, ONCE, other).run()
+    first = store.run(run.id)
+    assert first.status == "finished"
+    summary = GradedRun(store, first, store.grading(first.id)).summary()
+    assert (summary.verdict, summary.attempts) == ("inconclusive", 1)
+    assert set(judged(store)) == {"a", "b"}
+
+
+async def test_a_run_that_is_not_over_says_how_it_is_graded(receiver: Receiver, spool: Spool, store: Store) -> None:
+    await take(receiver, turn("a", 0))
+    watching = watch_of(spool, store, Watching(Rules(idle=0.05), RunOptions()))
+    task = asyncio.create_task(watching.run())
+    await until(store, "a")
+    watching.stop()
+    await asyncio.wait_for(task, 5)
+    with pytest.raises(UsageError, match="viva watch-traces --once, with its options, ends it now"):
+        open_regrading(store.runs()[0].id, store=store)
+    await watch_of(spool, store).run()
+    assert (await open_regrading(store.runs()[0].id, store=store).execute()).summary.attempts == 1
 
 
 async def test_hours_are_runs_of_their_own(receiver: Receiver, spool: Spool, store: Store) -> None:
@@ -293,6 +377,7 @@ HOSTILE: Sequence[Json] = [
     {**turn("f", 0), "attributes": [{"key": "gen_ai.input.messages", "value": {"stringValue": "[{"}}]},
     {**turn("g", 0), "attributes": "none"},
     {**turn("h", 0), "events": [{"attributes": 3}], "status": 7},
+    *({**turn("i", number), "spanId": name} for number, name in enumerate(("", None, 3, "log of a bot", "\xff"))),
 ]
 
 
@@ -301,11 +386,32 @@ async def test_spans_that_lie_are_judged_by_what_was_said(receiver: Receiver, sp
         await take(receiver, span)
     await watch_of(spool, store).run()
     found = judged(store)
-    assert {"a", "b", "c", "d"} <= set(found)
+    assert {"a", "b", "c", "d", "i"} <= set(found)
+    assert found.pop("i") == [text for number in range(5) for text in (f"question {number}", "yes")]
     assert all(texts == ["question 0", "yes"] for texts in found.values())
     assert any(one.startswith("e?�xxx") and len(one) < 220 for one in found)
     await watch_of(spool, store).run()
     assert len(store.runs()) == 1
+
+
+async def test_spans_that_no_reader_was_made_for_do_not_keep_others_waiting(
+    receiver: Receiver, spool: Spool, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(spans: Iterable[Member], loss: Loss) -> Iterator[tuple[Place, Row]]:
+        for place, row in read_members(spans, loss):
+            if row["id"] == "c7":
+                raise KeyError("unheard of")
+            yield place, row
+
+    monkeypatch.setattr(settling, "read_members", read)
+    await take(receiver, *(turn(f"c{number}", 0) for number in range(20)))
+    await watch_of(spool, store).run()
+    assert set(judged(store)) == {f"c{number}" for number in range(20)} - {"c7"}
+    trace = turn("c7", 0)["traceId"]
+    assert f"trace '{trace}' cannot be read: KeyError: 'unheard of'" in said
+    assert spool.counts["cannot be read"] == 1
+    await watch_of(spool, store).run()
+    assert spool.counts["cannot be read"] == 1
 
 
 async def test_a_span_names_no_file_and_sets_no_field_of_a_suite(

@@ -9,6 +9,7 @@ import pytest
 
 from asking import asked, told
 from vivavoce.errors import SuiteFault, TargetFault
+from vivavoce.exchange.own_traffic import PREFIX, of_run
 from vivavoce.messages import HumanMessage, ImagePart, ImageURL
 from vivavoce.targets import A2ATarget
 from vivavoce.targets.target import Opening
@@ -66,6 +67,16 @@ async def test_a_conversation_is_a_context_and_a_task_that_asks_goes_on() -> Non
     assert [(one.get("contextId"), one.get("taskId")) for one in messages] == [
         *((None, None), ("x1", "t1"), ("x1", None))
     ]
+
+
+async def test_requests_of_a_run_are_marked_as_those_of_a_test() -> None:
+    said = {"message": {"contextId": "x1", "parts": [{"text": "Hi."}]}}
+    async with agent(lambda body: said) as server:
+        with of_run("nightly-1"):
+            await asked(A2ATarget("bot", server.url), "Hi")
+        headers = server.requests[-1].headers
+    assert headers["baggage"] == "vivavoce.run=nightly-1"
+    assert headers["traceparent"].startswith(f"00-{PREFIX}")
 
 
 async def test_the_older_protocol_has_other_names_and_a_task_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from letta_evals_files import AGENT, SETUP, TOOL
 from vivavoce.errors import RateLimited, SuiteFault, TargetFault, UsageError
+from vivavoce.exchange.own_traffic import of_run
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage, read_message
 from vivavoce.plugins import load_object
 from vivavoce.records.usage import Usage
@@ -73,6 +74,7 @@ class Server:
     bodies: list[Any] = field(default_factory=list[Any])
     uploads: list[bytes] = field(default_factory=list[bytes])
     refuses_import: bool = False
+    marks: list[str | None] = field(default_factory=list[str | None])
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=2**26, middlewares=[self._note])
@@ -96,6 +98,7 @@ class Server:
     @web.middleware
     async def _note(self, request: web.Request, handler: Answer) -> web.StreamResponse:
         self.asked.append((request.method, request.path))
+        self.marks.append(request.headers.get("baggage"))
         assert request.headers["Authorization"] == f"Bearer {KEY}"
         assert request.headers["X-Project-Id"] == "project-1"
         return await handler(request)
@@ -204,6 +207,14 @@ async def test_three_turns_go_to_one_agent_one_message_each(server: Server, make
         [{"role": "user", "content": f"The capital of {country}?"}] for country in ("France", "Germany", "Spain")
     ]
     assert server.asked.count(("POST", "/v1/agents/agent-1/messages")) == 3
+
+
+async def test_requests_of_a_run_are_marked_as_those_of_a_test(server: Server, make: Make) -> None:
+    server.answers = [sse(PING, says("Paris"), STOP, USED)] * 2
+    session = await make().open(opening())
+    with of_run("nightly-1"):
+        await session.send([HumanMessage(content="The capital of France?")])
+    assert (server.marks[0], server.marks[-1]) == (None, "vivavoce.run=nightly-1")
 
 
 async def test_parallel_calls_and_results_are_one_message_and_several(server: Server, make: Make) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import RateLimited, SuiteFault, TargetFault, UsageError
+from vivavoce.exchange.own_traffic import of_run
 from vivavoce.messages import HumanMessage
 from vivavoce.records.usage import Usage
 from vivavoce.targets.letta_code import LettaCodeOptions, LettaCodeSession, LettaCodeTarget
@@ -110,9 +111,11 @@ async def test_what_the_user_says_is_on_stdin_and_never_an_argument(play: Play, 
 
 
 async def test_a_sample_sets_the_environment_of_its_process(play: Play, script: Path) -> None:
-    async with play([INIT, DONE], extra_vars={"env": {"CITY": "Paris"}, "memory_dir": "memory"}) as session:
-        await session.send([HumanMessage(content="Hi")])
+    with of_run("nightly-1"):
+        async with play([INIT, DONE], extra_vars={"env": {"CITY": "Paris"}, "memory_dir": "memory"}) as session:
+            await session.send([HumanMessage(content="Hi")])
     env = asked(script)[0][2]
+    assert env["BAGGAGE"] == "vivavoce.run=nightly-1"
     assert (env["CITY"], env["LETTA_API_KEY"]) == ("Paris", "sk-secret")
     assert env["MEMORY_DIR"] == str(script.parent / "memory")
 

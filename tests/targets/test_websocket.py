@@ -13,6 +13,7 @@ from aiohttp import web
 
 from asking import asked, told
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
+from vivavoce.exchange.own_traffic import of_run
 from vivavoce.messages import HumanMessage
 from vivavoce.targets import WebSocketTarget
 from vivavoce.targets.target import Opening
@@ -58,9 +59,11 @@ async def test_texts_are_sent_and_come_back_over_one_connection() -> None:
     requests: list[web.Request] = []
     async with served(bot, requests) as url:
         target = WebSocketTarget("bot", url + "?c={{ conversation_id }}", headers={"X-Id": "{{ sample.id }}"})
-        first, second = await asked(target, "a", "b")
+        with of_run("nightly-1"):
+            first, second = await asked(target, "a", "b")
     assert (told(first), told(second)) == ([("assistant", None, "a", [])], [("assistant", None, "a b", [])])
     assert [(one.query["c"], one.headers["X-Id"]) for one in requests] == [("c-1", "s")]
+    assert requests[0].headers["baggage"] == "vivavoce.run=nightly-1"
 
 
 async def test_pieces_are_joined_and_the_first_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:

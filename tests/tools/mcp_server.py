@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 import sys
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 server = MCPServer("orders")
 seen: list[str] = []
+
+
+@server.tool()
+def baggage(context: Context) -> str:
+    """Tell what a call says besides its arguments."""
+    return str((context.request_context.meta or {}).get("baggage"))
 
 
 @server.tool()

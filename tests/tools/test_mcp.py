@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("mcp", reason="needs the extra [mcp]")
 
 from vivavoce.errors import SuiteFault, UsageError
+from vivavoce.exchange.own_traffic import of_run
 from vivavoce.messages import ToolCall, ToolMessage
 from vivavoce.targets.target import Opening
 from vivavoce.targets.tools import World
@@ -43,7 +44,7 @@ async def test_the_tools_of_a_server_are_offered_and_answered(monkeypatch: pytes
     toolbox = Toolbox(server=started(env=("DEPOT",)))
     session = await toolbox.open(Opening("c", "s"))
     await session.close()
-    [definition] = session.offered
+    definition = session.offered[-1]
     assert definition["function"]["name"] == "look_up"
     assert definition["function"]["description"] == "Find an order."
     assert definition["function"]["parameters"]["required"] == ["order"]
@@ -55,6 +56,17 @@ async def test_the_tools_of_a_server_are_offered_and_answered(monkeypatch: pytes
     assert "no such order" in second.text
     assert (second.metadata or {})["failed"] is True
     assert third.content == "b is sent (3, Ulm)"
+
+
+async def test_calls_of_a_run_are_marked_as_those_of_a_test() -> None:
+    session = await started().open()
+    try:
+        before = await session.call("baggage", {})
+        with of_run("nightly-1"):
+            marked = await session.call("baggage", {})
+    finally:
+        await session.close()
+    assert (before, marked) == (("None", False), ("vivavoce.run=nightly-1", False))
 
 
 async def test_each_conversation_has_a_server_of_its_own() -> None:

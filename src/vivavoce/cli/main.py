@@ -129,7 +129,6 @@ def callback(version: bool = typer.Option(False, "--version", help="Print the ve
         raise typer.Exit
 
 
-_POOLS = ("ThreadPoolExecutor", "asyncio_")
 _PATIENCE = 2.0
 """Seconds for threads to end when the program does."""
 
@@ -156,19 +155,28 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _threads_left() -> list[str]:
-    """Return the names of threads for whose end Python would wait, and which do not end; those of pools do."""
-    threads = (one for one in threading.enumerate() if one is not threading.main_thread() and not one.daemon)
-    own = [one for one in threads if not one.name.startswith(_POOLS)]
-    for one in own:
-        one.join(_PATIENCE / len(own))
-    return [one.name for one in own if one.is_alive()]
+    """Return the names of threads for whose end Python would wait, and which do not end."""
+    busy = [one for one in threading.enumerate() if one is not threading.main_thread() and _is_waited_for(one)]
+    for one in busy:
+        one.join(_PATIENCE / len(busy))
+    return [one.name for one in busy if one.is_alive() and _is_waited_for(one)]
+
+
+def _is_waited_for(thread: threading.Thread) -> bool:
+    """Return whether Python waits for the end of a thread; of a pool it waits also for daemons, which end when idle."""
+    top = frame = sys._current_frames().get(thread.ident or 0)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if frame.f_code.co_name == "_worker" and frame.f_globals.get("__name__") == "concurrent.futures.thread":
+            return frame is not top
+        frame = frame.f_back
+    return not thread.daemon
 
 
 def _run(arguments: list[str] | None) -> int:
     try:
         app(arguments)
     except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else 0
+        return ended.code if isinstance(ended.code, int) else 3 if ended.code else 0
     except UsageError as error:
         for problem in error.problems:
             _complain(problem)
@@ -176,9 +184,9 @@ def _run(arguments: list[str] | None) -> int:
     except VivavoceError as error:
         _complain(error)
         return 3
-    except OSError:
+    except (OSError, KeyboardInterrupt):
         raise
-    except Exception:
+    except BaseException:
         _complain(traceback.format_exc())
         _complain("this is a bug in vivavoce, not in your suite; there is no verdict")
         return 3

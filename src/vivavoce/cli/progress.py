@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from contextlib import redirect_stdout
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from types import TracebackType
 from typing import Self
 
@@ -102,5 +104,19 @@ class RunProgress:
 
 def execute(work: Execution, progress: RunProgress) -> RunResult:
     """Do work and wait for it, showing its progress; what the target prints is no result, so it goes to stderr."""
-    with progress, redirect_stdout(sys.stderr):
+    with progress, _output_to_stderr():
         return interruption.execute(work, lambda: progress.interrupted(work.stop()))
+
+
+@contextmanager
+def _output_to_stderr() -> Generator[None]:
+    """Send standard output to standard error, also that of other programs, which know nothing of Python's."""
+    sys.stdout.flush()
+    with ExitStack() as stack:
+        with suppress(OSError):  # one of the two is closed
+            kept = os.dup(1)
+            stack.callback(os.close, kept)
+            os.dup2(2, 1)
+            stack.callback(os.dup2, kept, 1)
+        stack.enter_context(redirect_stdout(sys.stderr))
+        yield

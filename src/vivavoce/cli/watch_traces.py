@@ -92,7 +92,8 @@ def command(
 
     Spans are kept on disk before they are acknowledged, in a file beside the store; after a stop of any kind the same
     command goes on. Each day or hour is one run of the store, so that they make a trend; --max-calls and --max-cost are
-    for one of them. Exit codes: 0 stopped, 2 wrong usage, 3 the store or the disk failed.
+    for one of them. Exit codes: 0 stopped, 2 wrong usage, 3 the store or the disk
+    failed, or with --once the judge.
     """
     rules = Rules(seconds("--idle", idle), seconds("--max-age", max_age), share("--sample", sample), tests)
     options = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors, cache=not no_cache)
@@ -109,6 +110,8 @@ def command(
                 _watch_requests(watch, host, port)
         finally:
             spool.close()
+    if watch.gave_up:
+        raise typer.Exit(3)
 
 
 def _watch_folder(watch: Watch, path: Path | None) -> None:

@@ -7,7 +7,7 @@ what stands beside it (a title made up, an agent asked by another) is kept apart
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Any, cast
@@ -78,10 +78,47 @@ class Line:
         after_each = reversed([*pairwise(users)])
         return next((after for at, after in after_each if given.prints[at] == self.prints[asked]), None)
 
+    def ties(self) -> set[int]:
+        """Return the prints of which a call was given at least one if its messages lead up to this line."""
+        if not self.messages:
+            return set()
+        last = len(self.messages) - 1
+        said = next((at for at in range(last, -1, -1) if _has_words(self.messages[at])), 0)
+        asked = next((at for at in range(last, -1, -1) if self.messages[at]["role"] == "user"), 0)
+        return {self.prints[at] for at in (0, said, asked, last)}
+
     def begins_with(self, given: Line) -> bool:
         """Return whether this line begins with the messages of a call, and the user said nothing after them."""
         after = self.messages[len(given.messages) :]
         return all(one["role"] != "user" for one in after) and self.prints[: len(given.prints)] == given.prints
+
+
+@dataclass(slots=True)
+class Lines:
+    """The lines of talk of a trace so far: a call is compared with those alone that it can go on with."""
+
+    every: list[Line] = field(default_factory=no_items)
+    _by_tie: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
+    _places: dict[int, int] = field(default_factory=dict[int, int])
+
+    def near(self, call: Line, step: Step) -> Iterator[tuple[Line, bool]]:
+        """Yield the lines that a call may go on with, the one that ended last first, and whether a tie says so."""
+        tied = {place for tie in set(call.prints) for place in self._by_tie.get(tie, ())}
+        of_any = step.continues or (step.agent is not None and call.system is not None)
+        if of_any or (call.messages and call.messages[0]["role"] == "tool"):
+            places = range(len(self.every))
+        else:
+            places = sorted(tied)
+        for place in sorted(places, key=lambda one: self.every[one].end or 0, reverse=True):
+            yield self.every[place], place in tied
+
+    def keep(self, line: Line) -> None:
+        """Take note of a line that is new or has grown."""
+        place = self._places.setdefault(id(line), len(self.every))
+        if place == len(self.every):
+            self.every.append(line)
+        for tie in line.ties():
+            self._by_tie.setdefault(tie, set()).add(place)
 
 
 @dataclass(slots=True)
@@ -128,7 +165,7 @@ def _append(whole: Line, main: Line, loss: Loss) -> None:
 
 
 def _lines(steps: Sequence[Step], loss: Loss) -> list[Line]:
-    lines: list[Line] = []
+    lines = Lines()
     for step in _calls(steps, loss):
         system, given = _without_system(step)
         _stamp(step, given)
@@ -138,22 +175,22 @@ def _lines(steps: Sequence[Step], loss: Loss) -> list[Line]:
         if line is None:
             line = call
             line.messages += made
-            lines.append(line)
+        lines.keep(line)
         if system is not None and line.system is not None and system != line.system:
             loss.aside("another system prompt, later on")
         line.end = step.end or step.start or line.end
-    return lines
+    return lines.every
 
 
-def _gone_on(lines: list[Line], call: Line, made: list[Message], step: Step, loss: Loss) -> Line | None:
+def _gone_on(lines: Lines, call: Line, made: list[Message], step: Step, loss: Loss) -> Line | None:
     """Return the line that a call goes on with, with what the call adds; None if it begins one of its own."""
     given = call.messages
-    for line in sorted(lines, key=lambda one: one.end or 0, reverse=True):
-        if (known := line.known(call)) is not None:
+    for line, is_tied in lines.near(call, step):
+        if is_tied and (known := line.known(call)) is not None:
             loss.repeated("messages of the history", known)
             line.messages += [*given[known:], *made]
             return line
-        if given and (line.agent, line.system) == (call.agent, call.system) and line.begins_with(call):
+        if is_tied and (line.agent, line.system) == (call.agent, call.system) and line.begins_with(call):
             _again(line, len(given), made, loss)
             return line
         if _goes_on(line, step, given, call.system):

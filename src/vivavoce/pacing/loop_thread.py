@@ -18,8 +18,16 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._loop = new_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name=name)
+        self._thread = threading.Thread(target=self._serve, daemon=True, name=name)
         self._thread.start()
+
+    def _serve(self) -> None:
+        """Run the loop until it is stopped; asyncio ends it when a task wants to end the program."""
+        while True:
+            try:
+                return self._loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):  # whoever waits for the task is told; signals come to no thread
+                continue
 
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Begin a coroutine, and return a future for its result."""

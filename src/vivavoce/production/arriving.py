@@ -9,6 +9,8 @@ from hashlib import blake2b
 from vivavoce.production.intake import Arrival, Taken
 
 _TRACE, _CONVERSATION = 0, 1
+_NAMELESS = b"\xff"
+"""How the identity begins of what has no id of its own: no text does, as bytes."""
 _INSERT = """
 INSERT INTO span (bundle, trace, identity, parent, conversation, time, value) VALUES (?, ?, ?, ?, ?, ?, ?)
 """
@@ -47,7 +49,9 @@ def _add(
 ) -> None:
     member, value = arrival.member, arrival.value
     trace = key_of(member.trace)
-    identity = b"log " + blake2b(value, digest_size=16).digest() if member.identity is None else key_of(member.identity)
+    identity = (
+        _NAMELESS + blake2b(value, digest_size=16).digest() if member.identity is None else key_of(member.identity)
+    )
     known = database.execute(_KNOWN, (trace, identity)).fetchone()
     if known is not None:
         counts["repeated"] += 1
@@ -107,5 +111,5 @@ def key_of(text: str) -> bytes:
 
 
 def text_of(key: bytes | None) -> str | None:
-    """Return the text of a key."""
-    return None if key is None else key.decode("utf-8", "surrogatepass")
+    """Return the text of a key, None if it has none."""
+    return None if key is None or key.startswith(_NAMELESS) else key.decode("utf-8", "surrogatepass")

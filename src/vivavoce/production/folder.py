@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -41,19 +41,25 @@ class _Piece:
         with self.path.open("rb") as file:
             file.seek(self.offset)
             data = _whole_lines(file, is_last=self.is_last)
-        found, at = Taken(), self.offset
-        if self.offset == 0 and data and not _is_json(data.split(b"\n", 1)[0]):
-            if not self.is_last:
-                return found
-            data = self.path.read_bytes() if self.path.stat().st_size <= LARGEST else data
-            lines: Iterator[bytes] = iter([data])
+        found = Taken(position=Position(self.name, self.offset))
+        if self.offset == 0 and b"\n" in data and not _is_json(data.split(b"\n", 1)[0]):
+            if self.is_last:
+                whole = self.path.read_bytes() if self.path.stat().st_size <= LARGEST else data
+                self._add(whole, 0, found)
+                found.position = Position(self.name, len(whole))
         else:
-            lines = iter(data.splitlines(keepends=True))
-        for line in lines:
+            self._add_lines(data, found)
+        return found
+
+    def _add_lines(self, data: bytes, found: Taken) -> None:
+        at = self.offset
+        for line in data.splitlines(keepends=True):
+            if not line.endswith(b"\n") and line.strip() and not _is_json(line):
+                found.refused.append(f"{self.path} at byte {at:,}: the last line is not whole; it waits for the rest")
+                break
             self._add(line, at, found)
             at += len(line)
         found.position = Position(self.name, at)
-        return found
 
     def _add(self, line: bytes, at: int, found: Taken) -> None:
         if not line.strip():
@@ -81,6 +87,7 @@ class Folder:
             raise UsageError(f"{path}: there is no such folder")
         self._path, self._spool, self._say = path, spool, say
         self._offsets: dict[str, int] | None = None
+        self._told: dict[str, str] = {}
 
     async def look(self, *, is_last: bool = False) -> bool:
         """Take what is new; return whether there was anything. With `is_last`, no file is waited for."""
@@ -113,8 +120,9 @@ class Folder:
         except OSError as error:
             self._say(f"{path}: cannot be read: {error.strerror or error}")
             return False
-        if taken.refused:
-            self._say(said(taken.refused))
+        if taken.refused and self._told.get(name) != (why := said(taken.refused)):
+            self._told[name] = why
+            self._say(why)
         if taken.position is None:
             return False
         offsets[name] = taken.position.offset

@@ -125,16 +125,19 @@ def unpacked(body: bytes, encoding: str) -> bytes:
         raise Refused(415, f"the content encoding '{encoding[:40]}' is not known; send gzip or none")
     if encoding in ("", "identity"):
         return body
-    unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS if encoding == "gzip" else zlib.MAX_WBITS)
+    data = b""
     try:
-        data = unpacker.decompress(body, LARGEST + 1)
+        while True:  # gzip may have several members, one after the other
+            unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS if encoding == "gzip" else zlib.MAX_WBITS)
+            data += unpacker.decompress(body, LARGEST + 1 - len(data))
+            if len(data) > LARGEST:
+                raise Refused(413, f"unpacked, the body is larger than {LARGEST // _MEGABYTE} MB; send smaller batches")
+            if not unpacker.eof:
+                raise Refused(400, f"the body is not {encoding}: it is cut off")
+            if not (body := unpacker.unused_data):
+                return data
     except zlib.error as error:
         raise Refused(400, f"the body is not {encoding}: {error}") from error
-    if len(data) > LARGEST:
-        raise Refused(413, f"unpacked, the body is larger than {LARGEST // _MEGABYTE} MB; send smaller batches")
-    if not unpacker.eof:
-        raise Refused(400, f"the body is not {encoding}: it is cut off")
-    return data
 
 
 def _parsed(body: bytes) -> Any:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import marshal
 import sqlite3
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vivavoce.errors import UsageError
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.grouping import Member
 from vivavoce.exchange.loss import Loss
@@ -55,31 +56,38 @@ class Rules:
     tests: bool = False
 
 
+class Settled(NamedTuple):
+    """How many bundles were complete, and in words which of them could not be read."""
+
+    bundles: int
+    broken: list[str]
+
+
 class _Due(NamedTuple):
     bundle: int
     own: bool
     goes_on: bool
 
 
-def settle(database: sqlite3.Connection, counts: Counter[str], rules: Rules, now: float) -> int:
-    """Make conversations of some bundles that are complete; return of how many."""
+def settle(database: sqlite3.Connection, counts: Counter[str], rules: Rules, now: float) -> Settled:
+    """Make conversations of some bundles that are complete."""
     limits = (now - rules.idle, now - rules.longest, MOST_SPANS, MOST_BYTES, AT_ONCE)
     due = [_Due(*row) for row in database.execute(_DUE, limits)]
     judged = [one.bundle for one in due if rules.tests or not one.own]
     counts["of tests"] += len(due) - len(judged)
-    found: defaultdict[int, list[Row]] = defaultdict(list)
-    for place, row in read_members(_members(database, judged), Loss()):
-        found[place.line].append(row)
-    for bundle in judged:
-        if not found[bundle]:
+    broken: list[str] = []
+    found = _rows(database, judged, broken)
+    counts["cannot be read"] += len(broken)
+    for rows in found.values():
+        if not rows:
             counts["without a conversation"] += 1
-        for row in found[bundle]:
+        for row in rows:
             _keep(database, counts, rules, row, now)
     for one in due:
         database.execute("UPDATE bundle SET open = 0 WHERE number = ?", (one.bundle,))
         if one.goes_on:
             database.execute("DELETE FROM name WHERE bundle = ?", (one.bundle,))
-    return len(due)
+    return Settled(len(due), broken)
 
 
 def prune(database: sqlite3.Connection, now: float, kept: float = KEPT) -> None:
@@ -94,12 +102,29 @@ def prune(database: sqlite3.Connection, now: float, kept: float = KEPT) -> None:
     )
 
 
+def _rows(database: sqlite3.Connection, bundles: list[int], broken: list[str]) -> dict[int, list[Row]]:
+    """Return the conversations of each bundle; one that no reader was made for does not keep the others waiting."""
+    found: dict[int, list[Row]] = {bundle: [] for bundle in bundles}
+    try:
+        for place, row in read_members(_members(database, bundles), Loss()):
+            found[place.line].append(row)
+    except (sqlite3.Error, UsageError):  # a disk, and not what was sent
+        raise
+    except Exception as error:
+        if len(bundles) > 1:
+            middle = len(bundles) // 2
+            return {**_rows(database, bundles[:middle], broken), **_rows(database, bundles[middle:], broken)}
+        (trace,) = database.execute("SELECT trace FROM span WHERE bundle = ? LIMIT 1", bundles).fetchone()
+        broken.append(f"trace '{text_of(trace)}' cannot be read: {type(error).__name__}: {error}")
+        return {}
+    return found
+
+
 def _members(database: sqlite3.Connection, bundles: list[int]) -> Iterator[Member]:
     for bundle in bundles:
         for trace, identity, parent, conversation, time, packed in database.execute(_SPANS, (bundle,)):
             value = marshal.loads(packed)
-            own = None if value.get("is_log") else text_of(identity)
-            names = (text_of(conversation), own, text_of(parent), time)
+            names = (text_of(conversation), text_of(identity), text_of(parent), time)
             yield Member(Place(_FILE, bundle), value, text_of(trace) or "", *names)
 
 

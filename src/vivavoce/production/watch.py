@@ -12,7 +12,9 @@ from functools import partial
 
 from vivavoce.errors import UsageError
 from vivavoce.production import handing
+from vivavoce.production.closing import finish
 from vivavoce.production.handing import Period, Talk
+from vivavoce.production.outage import Outage
 from vivavoce.production.schedule import Per, in_words, period_at
 from vivavoce.production.settling import KEPT, Rules, prune, settle
 from vivavoce.production.spool import Spool
@@ -38,7 +40,7 @@ SPEAKS_EVERY = 10.0
 
 _TOLD = (
     *("judged", "passed", "of tests", "not sampled", "went on", "without a conversation", "repeated"),
-    *("refused", "refused: no room"),
+    *("cannot be read", "refused", "refused: no room"),
 )
 
 
@@ -59,7 +61,10 @@ class Watching:
 
 @dataclass
 class Watch:
-    """Judges what a spool holds with the graders of a suite; `say` is told in words what happens."""
+    """Judges what a spool holds with the graders of a suite; `say` is told in words what happens.
+
+    `gave_up` says that it ended because a judge did not answer; what waits is judged at the next start.
+    """
 
     suite: Suite
     store: Store
@@ -67,14 +72,19 @@ class Watch:
     how: Watching
     say: Callable[[str], None]
     execution: ExperimentRun | None = field(default=None, init=False)
+    gave_up: bool = field(default=False, init=False)
+    _outage: Outage = field(default_factory=Outage, init=False)
     _ended: list[str] = field(default_factory=list[str], init=False)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def stop(self) -> None:
         """Give nothing more to a judge and finish what is judged; a second time, drop that too."""
+        again = self._stopping.is_set()
         self._stopping.set()
         if self.execution is not None and self.execution.workers is not None:
-            self.execution.stop()
+            at_work = self.execution.stop()
+            if at_work and not again:
+                self.say(f"finishing {count(at_work, 'conversation')}; press again to stop them now")
 
     async def run(self) -> None:
         """Judge until it is stopped, or with `once` until nothing is left.
@@ -102,8 +112,21 @@ class Watch:
             attempt = event.outcome.attempt
             if attempt.failure is None or attempt.failure.kind != CANCELLED:
                 self._ended.append(attempt.key.sample_id)
+                if self._outage.hear(event.outcome):
+                    self._tell_of_outage()
         elif isinstance(event, RunStarted) and not self.how.quiet:
             self.say(f"run {event.run.id} goes on" if event.done else f"run {event.run.id} begins")
+
+    def _tell_of_outage(self) -> None:
+        """Say that a judge does not answer, or does again; with `once`, end then."""
+        if not self._outage.lasts:
+            self.say("the judge answers again")
+        elif not self.how.once:
+            self.say("the judge does not answer; what comes in waits until it does")
+        elif not self._stopping.is_set():
+            self.gave_up = True
+            self.say("the judge does not answer; what is left waits for the next start")
+            self.stop()
 
     def status(self) -> str:
         """Return in words what came in since the start, and what became of it."""
@@ -138,7 +161,9 @@ class Watch:
         while not self._stopping.is_set():
             found = await self.spool.work(lambda database, counts: settle(database, counts, rules, time.time()))
             await self._confirm()
-            if not found:
+            for why in found.broken:
+                self.say(one_line(why, 300))
+            if not found.bundles:
                 return
 
     async def _judge_always(self) -> None:
@@ -176,15 +201,14 @@ class Watch:
             self.say(f"{error}: what is left goes to a new one")
             await self.spool.work(lambda database, _: handing.give_back(database, period.run))
             await self._close(period)
-            self._mark_interrupted(run)
             return
         if self._stopping.is_set():
             return
         if stopped_by is None:
             await self._close(period)
             return
-        until = in_words(period.ends)
-        self.say(f"run {period.run} stopped: {stopped_by}; what is complete until {until} is not judged")
+        what = "what is left" if self.how.once else f"what is complete until {in_words(period.ends)}"
+        self.say(f"run {period.run} stopped: {stopped_by}; {what} is not judged")
         await self.spool.work(lambda database, _: handing.open_period(database, period._replace(spent=True)))
 
     async def _execute(self, period: Period, run: Run | None) -> str | None:
@@ -234,6 +258,10 @@ class Watch:
             passed = partial(handing.pass_over, run=period.run, sample=talk.sample)
             await self.spool.work(lambda database, counts: passed(database, counts))
             return
+        while not self._outage.lets_one_through():
+            if self._stopping.is_set():
+                return
+            await self._pause()
         yield sample
 
     async def _pass_over(self, period: Period) -> None:
@@ -268,6 +296,7 @@ class Watch:
         await self.spool.work(lambda database, counts: handing.judged(database, counts, period.run, stored))
 
     async def _close(self, period: Period) -> None:
+        await asyncio.to_thread(finish, self.store, period.run)
         await self.spool.work(lambda database, _: handing.close_period(database, period.run))
 
     async def _is_empty(self) -> bool:
@@ -292,9 +321,3 @@ class Watch:
             "max_cost": None if options.max_cost is None else max(0.0, options.max_cost - (used.cost or 0.0)),
         }
         return options.model_copy(update=left)
-
-    def _mark_interrupted(self, run: Run | None) -> None:
-        """Say of a run that cannot go on that it has ended."""
-        if run is not None and run.status == "running":
-            ended = {"status": "interrupted", "finished_at": time.time()}
-            self.store.update_run(run.model_copy(update=ended))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, cast
 
 from vivavoce.messages import ToolMessage
 
@@ -38,6 +39,17 @@ def notes_of(
     if passed_over is not None:
         notes["passed_over"] = passed_over
     return {**notes, "seconds": round(seconds, 3)}
+
+
+def says_failed(result: ToolMessage) -> bool:
+    """Say whether a result carries a mark that its call failed, ours or that of the format that it was read from."""
+    notes = {**(result.model_extra or {}), **(result.metadata or {})}
+    kept = [cast("Mapping[str, object]", one) for one in notes.values() if isinstance(one, Mapping)]
+    return any(_is_failed(one) for one in (notes, *kept))
+
+
+def _is_failed(notes: Mapping[str, object]) -> bool:
+    return notes.get("failed") is True or notes.get("is_error") is True or notes.get("status") == "error"
 
 
 def origin(message: ToolMessage) -> str:

@@ -9,6 +9,7 @@ from vivavoce.errors import UsageError
 from vivavoce.grading.asked import Asked
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.events import Listener
+from vivavoce.records.origin import is_watched
 from vivavoce.records.run import Run
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples
 from vivavoce.run.options import RunOptions
@@ -44,9 +45,15 @@ def open_regrading(
     """
     run, options = store.run(name), options or RunOptions()
     if run.status != "finished":
-        raise UsageError(f"run {run.id} is not finished; first continue it with: viva run --resume {run.id}")
+        raise UsageError(f"run {run.id} is not finished; {_how_to_finish(run)}")
     build = partial(_build, run, suite, options, store)
     return Regrading(build, store, options, listeners, run=run, resumed=resumed)
+
+
+def _how_to_finish(run: Run) -> str:
+    if is_watched(run):
+        return "it is when its day or hour is over; viva watch-traces --once, with its options, ends it now"
+    return f"first continue it with: viva run --resume {run.id}"
 
 
 def _build(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from vivavoce.errors import SuiteFault, TargetFault
+from vivavoce.exchange.own_traffic import marked
 from vivavoce.exchange.shapes import fields_in, objects_in, text_in
 from vivavoce.messages import AIMessage, AnyMessage, said_by_assistant
 from vivavoce.records.failure import shorten
@@ -94,7 +95,7 @@ class A2ATarget:
             TargetFault: it answered with an error, or with something else than JSON-RPC.
         """
         request = {"jsonrpc": "2.0", "id": uuid.uuid4().hex, "method": method, "params": params}
-        headers = {"Content-Type": "application/json", "A2A-Version": dialect.version, **self.headers}
+        headers = marked({"Content-Type": "application/json", "A2A-Version": dialect.version, **self.headers})
         answer = await self._client.request("POST", url, json.dumps(request).encode(), headers)
         fields = fields_in(answer.json())
         if result := fields_in(fields.get("result")):

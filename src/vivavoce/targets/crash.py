@@ -12,13 +12,20 @@ from vivavoce.records.failure import EVIDENCE_LIMIT
 _OURS = str(Path(__file__).parents[1])
 
 
-def crash_of(name: str, error: BaseException, *, hint: str = "") -> TargetFault:
-    """Return what the target called `name` raised as its fault; the evidence is the traceback within its own code."""
-    said = f"{name} raised {type(error).__name__}: {error}".removesuffix(": ")
+def crash_of(name: str, error: BaseException, *, hint: str = "", so_far: str = "") -> TargetFault:
+    """Return what the target called `name` raised as its fault.
+
+    The evidence is the traceback within its own code, below the words of a reply that came `so_far`.
+    """
+    said = f"{name} raised {type(error).__name__}{' in the middle of its reply' if so_far else ''}: {error}"
+    said = said.removesuffix(": ")
+    said = said.removesuffix(".") if hint else said
     frames = error.__traceback__
     while frames is not None and _is_ours(frames):
         frames = frames.tb_next
-    evidence = "".join(traceback.format_exception(type(error), error, frames))[-EVIDENCE_LIMIT:]
+    evidence = "".join(traceback.format_exception(type(error), error, frames))
+    came = f"what had come: {so_far[: EVIDENCE_LIMIT // 2]}\n\n" if so_far else ""
+    evidence = came + evidence[len(came) - EVIDENCE_LIMIT :]
     return TargetFault(f"{said}{hint}", kind="crash", evidence=evidence)
 
 

@@ -1,4 +1,4 @@
-"""`FirstToken`: how long a target that streams took until the first piece of its reply came."""
+"""`FirstToken`: how long a target that streams took until the first piece of its reply came, and what came so far."""
 
 from __future__ import annotations
 
@@ -17,11 +17,19 @@ class FirstToken:
     def __init__(self) -> None:
         self._started = time.perf_counter()
         self.seconds: float | None = None
+        self._pieces: list[str] = []
 
-    def came(self) -> None:
-        """Note that a piece came."""
+    def came(self, piece: object = None) -> None:
+        """Note that a piece came, and keep its words if it has some."""
         if self.seconds is None:
             self.seconds = time.perf_counter() - self._started
+        if isinstance(piece, str):
+            self._pieces.append(piece)
+
+    @property
+    def so_far(self) -> str:
+        """The words that came."""
+        return "".join(self._pieces)
 
     def noted_in(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
         """Return the messages of the turn, with the time in the first of the assistant, if there is any."""

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any
 
 from vivavoce.errors import Fault, TargetFault, UsageError
+from vivavoce.exchange.own_traffic import marked_spans
 from vivavoce.messages import AnyMessage
-from vivavoce.pacing.waiting import in_thread
+from vivavoce.pacing.waiting import in_thread, is_cancelled
 from vivavoce.targets.crash import crash_of
 from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Reply
@@ -79,12 +80,15 @@ class FunctionSession:
         target = self.target
         call = self._call(messages)
         try:
-            returned = call() if target.is_async else await in_thread(call)
-            if not isinstance(returned, str) and inspect.isawaitable(returned):
-                returned = await returned
-        except (Fault, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+            with marked_spans():
+                returned = call() if target.is_async else await in_thread(call)
+                if not isinstance(returned, str) and inspect.isawaitable(returned):
+                    returned = await returned
+        except (Fault, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and is_cancelled():
+                raise
             raise crash_of(target.name, error) from error
         return read_reply(returned, target.name)
 

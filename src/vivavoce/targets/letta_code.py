@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError
+from vivavoce.exchange.own_traffic import marked_environment
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage
@@ -171,7 +172,7 @@ class LettaCodeTarget:
         added: Any = opening.extra_vars.get("env") or {}
         if not isinstance(added, dict) or any(not isinstance(value, str) for value in cast("Event", added).values()):
             raise SuiteFault("extra_vars.env must map names to texts", kind="format")
-        env = {**os.environ, "DO_NOT_TRACK": "1", "DISABLE_AUTOUPDATER": "1"}
+        env = {**os.environ, **marked_environment(), "DO_NOT_TRACK": "1", "DISABLE_AUTOUPDATER": "1"}
         if self.access is not None:
             env["LETTA_BASE_URL"] = self.access.base_url
             if self.access.api_key is not None:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from vivavoce.errors import Fault, MissingExtra, RateLimited, SuiteFault, TargetFault
+from vivavoce.exchange.own_traffic import marked
 from vivavoce.records.failure import shorten
 from vivavoce.targets.letta_tools import add_tool
 from vivavoce.targets.target import Opening
@@ -81,7 +82,9 @@ class LettaAccess:
             project_id=self.project_id,
             max_retries=0,
             timeout=letta_client.Timeout(None, connect=10.0),
-            http_client=letta_client.DefaultAsyncHttpxClient(event_hooks={"response": [_bound, _note_agents]}),
+            http_client=letta_client.DefaultAsyncHttpxClient(
+                event_hooks={"request": [_mark], "response": [_bound, _note_agents]}
+            ),
         )
         if not hasattr(client.tools, "add"):
             vars(client.tools)["add"] = partial(add_tool, client.tools)
@@ -176,6 +179,11 @@ def _refused(error: APIStatusError) -> Fault:
         return RateLimited(message, retry_after=wait, evidence=shorten(body), retryable=not began)
     message = f"{place} failed in the middle of the turn" if began else f"{place} answered {error.status_code}"
     return TargetFault(message, kind="crash" if began else "http", evidence=shorten(body))
+
+
+async def _mark(request: httpx.Request) -> None:
+    """Mark a request as one of a test."""
+    request.headers.update(marked(request.headers))
 
 
 async def _bound(response: httpx.Response) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
+from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import shorten
 from vivavoce.targets.environment import as_variables, environment_of, from_environment
@@ -143,7 +144,7 @@ class WebSocketSession:
 
         target = self._target
         url = target.url.fill({**self._values, **_NOTHING_YET})
-        headers = header_lines(target.headers.fill({**self._values, **_NOTHING_YET}), target.headers.place)
+        headers = marked(header_lines(target.headers.fill({**self._values, **_NOTHING_YET}), target.headers.place))
         first = None if target.first is None else target.first.fill({**self._values, **_NOTHING_YET})
         self._client = ClientSession()
         try:

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from vivavoce.errors import MissingExtra, SuiteFault, UsageError
+from vivavoce.exchange.own_traffic import marked
 from vivavoce.records.failure import EVIDENCE_LIMIT
 from vivavoce.tools.answer import Answer, Asked, failure
 
 if TYPE_CHECKING:
     from mcp import Client
-    from mcp.types import CallToolResult
+    from mcp.types import CallToolResult, RequestParamsMeta
 
 
 class McpServer:
@@ -135,7 +136,8 @@ class McpSession:
         """
         try:
             async with asyncio.timeout(self._server.timeout):
-                result = await self._ready.result().call_tool(name, dict(arguments))
+                meta = cast("RequestParamsMeta", marked())
+                result = await self._ready.result().call_tool(name, dict(arguments), meta=meta or None)
         except Exception as error:
             raise self._fault(f"did not answer {name}", error) from error
         return _text(result), bool(result.is_error)

@@ -1,5 +1,7 @@
 import os
+import sys
 
+from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
@@ -16,6 +18,11 @@ def weather(city: str) -> str:
 model = ChatOpenAI(model="m", base_url=os.environ["MODEL_URL"], api_key="none").bind_tools([weather])
 
 
+chain = ChatPromptTemplate(
+    [("system", "Tell the weather."), MessagesPlaceholder("history"), ("human", "{question}")]
+) | (ChatOpenAI(model="m", base_url=os.environ["MODEL_URL"], api_key="none"))
+
+
 async def call_model(state: MessagesState):
     return {"messages": [await model.ainvoke(state["messages"])]}
 
@@ -28,4 +35,11 @@ graph.add_conditional_edges("model", tools_condition)
 graph.add_edge("tools", "model")
 
 agent = graph.compile(checkpointer=InMemorySaver(), name="weather desk")
+
+
+def ends_the_program(state: MessagesState):
+    sys.exit(0)
+
+
+ending = StateGraph(MessagesState).add_node("n", ends_the_program).add_edge(START, "n").compile(name="ending")
 forgetful = graph.compile(name="weather desk")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from vivavoce.messages import HumanMessage
 from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.loops import run
 from vivavoce.plugins import load_object
 from vivavoce.targets.channel import open_channel
 from vivavoce.targets.dialogue import Dialogue
@@ -41,4 +42,4 @@ async def main(reference: str, package: str, keys: str, *said: str) -> None:
     print("\n" + json.dumps(found))
 
 
-asyncio.run(main(*sys.argv[1:]))
+run(main(*sys.argv[1:]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
@@ -113,6 +113,56 @@ async def test_a_graph_that_remembers_gets_the_new_message_alone() -> None:
     assert not target.stateless
 
 
+class Question(TypedDict):
+    question: str
+    found: list[str]
+
+
+class Talk(TypedDict):
+    messages: list[str]
+    question: str
+
+
+class Pair(TypedDict):
+    question: str
+    answer: str
+
+
+@pytest.mark.parametrize(
+    ("state", "keys", "given"),
+    [
+        (Question, {}, {"question": "a"}),
+        (Pair, {"input_key": "answer"}, {"answer": "a"}),
+        (Pair, {"state_key": "answer"}, {"answer": WIRE[:1]}),
+        (Talk, {}, {"messages": WIRE[:1]}),
+        (int, {}, {"messages": WIRE[:1]}),
+    ],
+)
+async def test_a_graph_gets_what_its_state_has(state: Any, keys: Any, given: Any) -> None:
+    graph = Graph(lambda given: {"answer": "A"})
+    vars(graph)["builder"] = SimpleNamespace(input_schema=state)
+    [reply] = await asked(LangChainTarget(graph, **keys), "a")
+    assert told(reply) == [("assistant", None, "A", [])]
+    assert graph.given == [given]
+
+
+def test_a_graph_whose_message_could_be_several_is_named_before_it_runs() -> None:
+    graph = Graph(str)
+    vars(graph)["builder"] = SimpleNamespace(input_schema=Pair)
+    with pytest.raises(UsageError, match=r"desk takes question, answer; make a LangChainTarget of it and say with"):
+        LangChainTarget(graph, "desk")
+
+
+async def test_inputs_without_a_schema_are_the_messages() -> None:
+    class Untold(Runnable):
+        def get_input_jsonschema(self) -> Any:
+            raise TypeError("no schema of a thread")
+
+    chain = Untold(lambda given: "A")
+    await asked(LangChainTarget(chain), "a")
+    assert chain.given == [WIRE[:1]]
+
+
 async def test_a_graph_that_interrupts_itself_asks_and_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch, "langgraph.types", Command=dict)
     call: Any = {"name": "refund", "args": {}, "id": "c1"}
@@ -166,7 +216,9 @@ async def test_what_it_raises_and_what_is_no_message_are_faults_of_the_target() 
 
 
 def test_inputs_that_are_not_understood_are_named() -> None:
-    with pytest.raises(UsageError, match="Runnable takes input, language; say with input_key which"):
+    with pytest.raises(
+        UsageError, match="Runnable takes input, language; make a LangChainTarget of it and say with input_key which"
+    ):
         LangChainTarget(Runnable(str, takes(input="string", language="string")))
     assert (
         LangChainTarget(Runnable(str, takes(input="string", language="string")), input_key="input").prepared.text_key

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from stage import judge, player
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
 from vivavoce.pacing.budget import Budget
 from vivavoce.run.options import RunOptions
+from vivavoce.store.store import Store
 from vivavoce.suites.opening import arun_suite, run_suite
 from vivavoce.targets import FrameworkTarget
 from vivavoce.targets.channel import open_channel
@@ -40,6 +42,9 @@ class Runnable:
         return self.answer(given)
 
 
+ENDS = [OwnEnd("enough"), SystemExit("enough"), KeyboardInterrupt("enough"), ValueError("enough")]
+
+
 def said(given: list[Any]) -> dict[str, Any]:
     return {"messages": [*given, {"role": "assistant", "content": f"{len(given)} said"}]}
 
@@ -51,7 +56,7 @@ def raising(error: BaseException) -> Runnable:
     return Runnable(answer)
 
 
-@pytest.mark.parametrize("error", [OwnEnd("enough"), SystemExit("enough"), ValueError("enough")])
+@pytest.mark.parametrize("error", ENDS)
 async def test_what_it_raises_is_its_fault_also_a_base_exception(error: BaseException) -> None:
     with pytest.raises(TargetFault, match=f"bot raised {type(error).__name__}: enough") as raised:
         await asked(FrameworkTarget(raising(error)), "a")
@@ -59,6 +64,45 @@ async def test_what_it_raises_is_its_fault_also_a_base_exception(error: BaseExce
     assert "def answer" not in (raised.value.evidence or "")
     assert "in answer" in (raised.value.evidence or "")
     assert "frameworks/target.py" not in (raised.value.evidence or "")
+
+
+class Streaming(Runnable):
+    """A runnable that breaks after two pieces."""
+
+    async def astream(self, given: Any, config: Any = None) -> AsyncIterator[str]:
+        yield "It is "
+        yield "Ro"
+        raise ConnectionError("gone")
+
+
+async def test_words_that_had_come_are_evidence_of_a_reply_that_broke() -> None:
+    with pytest.raises(TargetFault, match="bot raised ConnectionError in the middle of its reply: gone") as raised:
+        await asked(FrameworkTarget(Streaming(str), stream=True), "a")
+    evidence = raised.value.evidence or ""
+    assert evidence.startswith("what had come: It is Ro\n\nTraceback")
+    assert evidence.rstrip().endswith("ConnectionError: gone")
+
+
+async def _ends_the_program(given: Any) -> Any:
+    raise SystemExit(0)
+
+
+class Spreading(Runnable):
+    """A runnable that works in a task of its own, as graphs and toolboxes do."""
+
+    async def invoke(self, given: Any, config: Any = None) -> Any:
+        return await asyncio.create_task(self.answer(given))
+
+
+def test_a_program_that_is_ended_in_a_task_of_the_framework_ends_no_run(suite: Path, tmp_path: Path) -> None:
+    given = Spreading(_ends_the_program)
+    result = run_suite(suite, RunOptions(), target=given, store=tmp_path / "store.db")
+    assert result.exit_code == 3
+    with Store.open(tmp_path / "store.db") as store:
+        [attempt] = store.attempts(result.run.id)
+    failure = attempt.trajectory.turns[0].failure
+    assert failure is not None
+    assert (failure.blame, failure.kind, failure.message) == ("target", "crash", "bot raised SystemExit: 0")
 
 
 async def test_one_that_cancels_itself_is_told_from_a_cancelled_run() -> None:

@@ -114,9 +114,9 @@ def _listen(bus: Any) -> None:
             turn.used.append(_usage(event.usage))
 
     def on_piece(source: object, event: Any) -> None:
-        del source, event
+        del source
         if (turn := _turn.get()) is not None:
-            turn.token.came()
+            turn.token.came(getattr(event, "chunk", None))
 
     bus.register_handler(lazy("crewai.events:LLMCallCompletedEvent"), on_answer)
     bus.register_handler(lazy("crewai.events:LLMStreamChunkEvent"), on_piece)

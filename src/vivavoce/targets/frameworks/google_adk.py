@@ -15,7 +15,7 @@ from vivavoce.messages import AnyMessage
 from vivavoce.plugins import lazy
 from vivavoce.records.usage import Usage, total
 from vivavoce.targets.first_token import FirstToken
-from vivavoce.targets.frameworks.framework import Beginning, Framework, has, of_target, usage_in
+from vivavoce.targets.frameworks.framework import Beginning, Framework, has, of_target, usage_in, value_in
 from vivavoce.targets.target import Reply
 
 _APP, _USER = "vivavoce", "user"
@@ -58,7 +58,8 @@ class _Conversation:
         )
         async for event in running:
             if getattr(event, "partial", None):
-                token.came()
+                for part in value_in(event, "content.parts") or [None]:
+                    token.came(getattr(part, "text", None))
             else:
                 events.append(event)
         self._check(events)

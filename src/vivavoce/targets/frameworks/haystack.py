@@ -126,8 +126,7 @@ class _Conversation:
 
 
 def _came(token: FirstToken, piece: object) -> None:
-    del piece
-    token.came()
+    token.came(getattr(piece, "content", None))
 
 
 def _keywords(**given: Any) -> dict[str, Any]:

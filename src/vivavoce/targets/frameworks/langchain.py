@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import isawaitable
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, get_type_hints, runtime_checkable
 
 from pydantic_core import to_jsonable_python
 
@@ -32,6 +33,7 @@ _OUTPUTS = ("output", "answer", "response", "result", "text", "content")
 
 _INTERRUPTS = "__interrupt__"
 _MODES = ("messages", "values")
+_WHICH = "make a LangChainTarget of it and say with input_key which of them is the message"
 
 
 @runtime_checkable
@@ -47,7 +49,8 @@ class LangChainTarget(FrameworkTarget):
     A chat model gets the conversation as messages. A chain gets the text of the last message under `input_key`, by
     default the one text that its schema of inputs requires, and the messages before it, or all where it wants no text,
     under the one key that is a list. A graph gets the messages under `state_key`, only the new one where it has a
-    checkpointer. Every call has the id of the conversation as `thread_id` and `session_id` in its configuration.
+    checkpointer; one whose state has no such key gets the text as a chain does. Every call has the id of the
+    conversation as `thread_id` and `session_id` in its configuration.
 
     What is returned is a text, a message, messages, or a mapping with messages or an answer; of messages, those after
     the last one of the user count. `stream` and `options` are those of `FrameworkTarget`.
@@ -100,12 +103,11 @@ def _adapts(thing: object) -> bool:
 
 
 def _prepared(runnable: Any, name: str, input_key: str | None = None, state_key: str = "messages") -> _Asked:
-    graph = hasattr(runnable, "checkpointer")
-    remembers = graph and bool(getattr(runnable, "checkpointer", None))
-    text_key, list_key = (None, state_key) if graph else (input_key, None)
-    if not graph and input_key is None:
-        text_key, list_key = _keys(runnable, name)
-    return _Asked(runnable, text_key, list_key, remembers)
+    text_key, list_key = input_key, None
+    if input_key is None:
+        is_graph = hasattr(runnable, "checkpointer")
+        text_key, list_key = _keys_of_graph(runnable, name, state_key) if is_graph else _keys(runnable, name)
+    return _Asked(runnable, text_key, list_key, remembers=bool(getattr(runnable, "checkpointer", None)))
 
 
 async def _open(asked: _Asked, beginning: Beginning) -> _Conversation:
@@ -153,7 +155,7 @@ class _Conversation:
             pieces = cast("AsyncIterator[Any]", self.asked.runnable.astream(given, **options))
             whole: Any = None
             async for piece in pieces:
-                token.came()
+                token.came(getattr(piece, "content", piece))
                 whole = piece if whole is None else whole + piece
             return whole
         state: Any = None
@@ -161,7 +163,7 @@ class _Conversation:
             if mode == "values":
                 state = piece
             elif role_of(piece[0]) == "assistant":
-                token.came()
+                token.came(getattr(piece[0], "content", None))
         return state
 
     async def close(self) -> None:
@@ -187,7 +189,9 @@ def _interrupts(returned: object) -> list[str]:
 def _keys(runnable: object, name: str) -> tuple[str | None, str | None]:
     """Return the keys of a text and of messages in the input of a runnable; two times None for messages as they are."""
     describe = getattr(runnable, "get_input_jsonschema", None)
-    schema = cast("dict[str, Any]", describe() if callable(describe) else {})
+    schema: dict[str, Any] = {}
+    with suppress(Exception):  # it is of the user's types, of which some have no schema
+        schema = cast("dict[str, Any]", describe() if callable(describe) else {})
     fields = cast("dict[str, dict[str, Any]]", schema.get("properties") or {})
     if schema.get("type") != "object" or not fields:
         return None, None
@@ -195,9 +199,22 @@ def _keys(runnable: object, name: str) -> tuple[str | None, str | None]:
     required = cast("Sequence[str]", schema.get("required") or fields)
     texts = [key for key in required if key not in lists]
     if len(texts) > 1 or len(lists) > 1:
-        rule = "say with input_key which of them is the message, and fill the others before, as with partial()"
-        raise UsageError(f"{name} takes {', '.join(fields)}; {rule}")
+        raise UsageError(f"{name} takes {', '.join(fields)}; {_WHICH}, and fill the others before, as with partial()")
     return (texts[0] if texts else None), (lists[0] if lists else None)
+
+
+def _keys_of_graph(graph: Any, name: str, state_key: str) -> tuple[str | None, str | None]:
+    """Return the same of a graph: the key of its messages, or else the only one of a text."""
+    try:
+        fields = get_type_hints(graph.builder.input_schema)
+    except (AttributeError, NameError, TypeError):  # it has no state of named fields, or types of another module
+        return None, state_key
+    if state_key in fields or not fields:
+        return None, state_key
+    texts = [key for key, kind in fields.items() if kind is str]
+    if len(texts) != 1:
+        raise UsageError(f"{name} takes {', '.join(fields)}; {_WHICH}, or with state_key which are the messages")
+    return texts[0], None
 
 
 def _answer(returned: object) -> object:

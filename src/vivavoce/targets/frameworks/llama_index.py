@@ -78,7 +78,7 @@ class _AgentConversation:
         running = self.agent.run(user_msg=text_of(messages, _TITLE), **options)
         async for event in running.stream_events():
             if hasattr(event, "delta"):
-                token.came()
+                token.came(event.delta)
             else:
                 turn.add(event)
         result = await running

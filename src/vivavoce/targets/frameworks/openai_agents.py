@@ -14,10 +14,10 @@ from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.plugins import lazy
 from vivavoce.records.usage import Usage
 from vivavoce.targets.first_token import FirstToken
-from vivavoce.targets.frameworks.framework import Beginning, Framework, has, usage_in, waits_for, with_answer
+from vivavoce.targets.frameworks.framework import Beginning, Framework, has, usage_in, value_in, waits_for, with_answer
 from vivavoce.targets.target import Reply
 
-_FORMAT = "openai-responses"
+_FORMAT, _WORDS = "openai-responses", "response.output_text.delta"
 
 
 def _adapts(thing: object) -> bool:
@@ -53,8 +53,8 @@ class _Conversation:
             return await runner.run(self.agent, given, **options)
         result = runner.run_streamed(self.agent, given, **options)
         async for event in result.stream_events():
-            if "delta" in str(getattr(getattr(event, "data", None), "type", "")):
-                token.came()
+            if "delta" in (kind := str(value_in(event, "data.type"))):
+                token.came(value_in(event, "data.delta") if kind == _WORDS else None)
         return result
 
     async def close(self) -> None:

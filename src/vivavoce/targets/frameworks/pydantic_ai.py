@@ -19,6 +19,7 @@ from vivavoce.targets.frameworks.framework import (
     of_target,
     text_of,
     usage_in,
+    value_in,
     waits_for,
     with_answer,
 )
@@ -79,9 +80,16 @@ def _listening(token: FirstToken) -> Any:
         del context
         async for event in events:
             if getattr(event, "event_kind", None) in _PIECES:
-                token.came()
+                token.came(_words(event))
 
     return listen
+
+
+def _words(event: Any) -> Any:
+    """Return the words of a piece, None where it is of a call or of a thought."""
+    if value_in(event, "part.part_kind") == "text":
+        return value_in(event, "part.content")
+    return value_in(event, "delta.content_delta") if value_in(event, "delta.part_delta_kind") == "text" else None
 
 
 FRAMEWORK = Framework(_TITLE, "pydantic-ai-slim", "2.68", _adapts, _open, streams=True)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError
+from vivavoce.exchange.own_traffic import marked_spans
 from vivavoce.messages import AnyMessage
+from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.targets.crash import crash_of, was_raised_here
 from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import Beginning, Conversation, Framework
@@ -83,7 +85,8 @@ class FrameworkSession:
             TargetFault: it raised (kind `crash`), or it returned what is not understood (kind `format`).
         """
         token = FirstToken()
-        reply = await _theirs(self.target, self.conversation.send(messages, token))
+        with marked_spans():
+            reply = await _theirs(self.target, self.conversation.send(messages, token), token)
         if not reply.messages:
             raise TargetFault(f"{self.target.name} said nothing and called no tool", kind="format")
         return Reply(token.noted_in(reply.messages), reply.usage)
@@ -110,18 +113,22 @@ def _name_of(thing: object) -> str:
     return own if isinstance(own, str) and own else type(thing).__name__
 
 
-async def _theirs(target: FrameworkTarget, running: Awaitable[T]) -> T:
+async def _theirs(target: FrameworkTarget, running: Awaitable[T], token: FirstToken | None = None) -> T:
     """Wait for the framework; whatever it raises is the fault of the target, base exceptions of its own too.
 
+    The words of a reply that had come by then are part of the evidence.
     What our own code raises over its objects says that they are not those of the version that was tried.
     """
     try:
         return await running
-    except (Fault, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+    except (Fault, asyncio.CancelledError, GeneratorExit):
         raise
     except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and is_cancelled():
+            raise
         if not was_raised_here(error):
-            raise crash_of(target.name, error, hint=_hint(error)) from error
+            so_far = "" if token is None else token.so_far
+            raise crash_of(target.name, error, hint=_hint(error), so_far=so_far) from error
         framework = target.framework
         message = (
             f"{target.name} is of {framework.installed}, which is not understood as {framework.tried} was: "
