@@ -1,0 +1,163 @@
+"""JSON as a tree that knows where everything in it was written; what is not JSON is None."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from vivavoce.report.html.content.blocks import Leaf
+from vivavoce.report.html.content.legible import legible
+
+DEEPEST = 40
+"""Objects and arrays within each other; what is deeper is no tree."""
+LARGEST = 2_000_000
+"""Characters of a text that is read as JSON."""
+_IN_STRINGS = 2
+"""How often JSON may stand in a string of JSON."""
+
+_TOKEN = re.compile(r'\s*("(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++)')
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A string, a number, or one of three words; `inner` is the JSON in a string, with places of its own."""
+
+    leaf: Leaf
+    inner: Container | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A value of an object or an array; `colon` and `comma` are as they were written, None where there is none."""
+
+    key: Leaf | None
+    colon: Leaf | None
+    value: Value
+    comma: Leaf | None
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """An object or an array; `cut` means that it goes on where reading stopped, and then it has no end."""
+
+    opening: Leaf
+    entries: tuple[Entry, ...]
+    closing: Leaf | None
+
+    @property
+    def width(self) -> int:
+        """The characters of its text, as it was written."""
+        return 1 << 30 if self.closing is None else self.closing.end - self.opening.start
+
+    @property
+    def flat(self) -> bool:
+        """Whether nothing in it is an object or an array."""
+        return all(isinstance(one.value, Scalar) for one in self.entries)
+
+    @property
+    def has_inner(self) -> bool:
+        """Whether a string in it holds JSON."""
+        values = (one.value for one in self.entries)
+        return any(one.has_inner if isinstance(one, Container) else one.inner is not None for one in values)
+
+
+Value: TypeAlias = Scalar | Container
+
+
+def json_tree(text: str, limit: int) -> Container | None:
+    """Return the tree of a text that is a JSON object or array; what begins after `limit` characters is left out."""
+    return _read(text, limit, 0)
+
+
+def json_leaves(value: Value) -> Iterator[Leaf]:
+    """Yield the leaves of a tree in order, without those of JSON in its strings."""
+    if isinstance(value, Scalar):
+        yield value.leaf
+        return
+    yield value.opening
+    for one in value.entries:
+        yield from (leaf for leaf in (one.key, one.colon) if leaf is not None)
+        yield from json_leaves(one.value)
+        yield from () if one.comma is None else (one.comma,)
+    yield from () if value.closing is None else (value.closing,)
+
+
+def _read(text: str, limit: int, within: int) -> Container | None:
+    if text.lstrip()[:1] not in ("{", "[") or len(text) > LARGEST:
+        return None
+    try:
+        json.loads(text)
+        found = _Reader(text, limit, within).value(0)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, Container) else None
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads tokens of a text that is JSON."""
+
+    text: str
+    limit: int
+    within: int
+    position: int = 0
+
+    def value(self, depth: int) -> Value:
+        token = self._next()
+        if token.text == "{" or token.text == "[":
+            if depth > DEEPEST:
+                raise ValueError("too deep")
+            return self._container(token, depth)
+        return self._scalar(token)
+
+    def _container(self, opening: Leaf, depth: int) -> Container:
+        entries: list[Entry] = []
+        named = opening.text == "{"
+        if self._peek() in "}]":
+            return Container(opening, (), self._next())
+        while self.position < self.limit:
+            key, colon = (self._shown(self._next()), self._next()) if named else (None, None)
+            value = self.value(depth + 1)
+            if isinstance(value, Container) and value.closing is None:
+                entries.append(Entry(key, colon, value, None))
+                break
+            end = self._next()
+            if end.text != ",":
+                return Container(opening, (*entries, Entry(key, colon, value, None)), end)
+            entries.append(Entry(key, colon, value, end))
+        return Container(opening, tuple(entries), None)
+
+    def _scalar(self, token: Leaf) -> Scalar:
+        if token.text[0] != '"':
+            return Scalar(token)
+        return Scalar(self._shown(token), self._inner(token))
+
+    def _shown(self, token: Leaf) -> Leaf:
+        """Return a string with the letters that were written as escapes; control characters stay escapes."""
+        if "\\" not in token.text:
+            return token
+        words = str(json.loads(token.text))
+        shown = json.dumps(words, ensure_ascii=False)
+        if shown == token.text or legible(words) != words:
+            return token
+        return Leaf(shown, token.start, token.end, verbatim=False)
+
+    def _inner(self, token: Leaf) -> Container | None:
+        """Return the JSON in a string."""
+        if self.within >= _IN_STRINGS or token.text[1:2] not in ("{", "["):
+            return None
+        return _read(str(json.loads(token.text)), self.limit, self.within + 1)
+
+    def _next(self) -> Leaf:
+        found = _TOKEN.match(self.text, self.position)
+        if found is None:
+            raise ValueError("not JSON")
+        self.position = found.end()
+        return Leaf(found[1], *found.span(1))
+
+    def _peek(self) -> str:
+        found = _TOKEN.match(self.text, self.position)
+        return "" if found is None else found[1]

@@ -1,0 +1,114 @@
+"""What a message holds at an address of its own: a picture, a sound, or all of a text that is too long for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.exceptions import HTTPException
+
+from vivavoce.errors import NotFound
+from vivavoce.messages import AIMessage, AnyMessage
+from vivavoce.records.counting import to_index, to_number
+from vivavoce.records.run import AttemptKey
+from vivavoce.report.html.content.media import Media, decoded, media_of
+from vivavoce.report.html.parts import ContentPlace, Showing
+from vivavoce.report.transcript import words_of
+from vivavoce.server.pages.links import TrialNumber, message_content
+from vivavoce.server.pages.route import PageRoute
+from vivavoce.store.runs.naming import no_conversation
+from vivavoce.store.store import Store
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+Place = Annotated[int | None, Query(ge=0, lt=2**31)]
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; sandbox",
+    "x-content-type-options": "nosniff",
+    "content-disposition": "inline",
+}
+"""Whatever a browser takes the bytes for, nothing in them runs and nothing is loaded."""
+
+
+@router.get("/content")
+def content(
+    request: Request,
+    run: str,
+    sample: str,
+    target: str,
+    trial: TrialNumber = 1,
+    turn: Annotated[int | None, Query(ge=1, lt=2**31)] = None,
+    message: Place = None,
+    part: Place = None,
+    call: Place = None,
+) -> Response:
+    """Return a part of a message as it is stored; without a part its text, without a message that of its turn."""
+    store = cast("Store", request.app.state.store)
+    key = AttemptKey(sample, target, to_index(trial))
+    index = None if turn is None else to_index(turn)
+    messages = _messages(store, store.run(run).id, key, index)
+    if message is None:
+        return _text("\n\n".join(f"{one.role}: {_words(one)}" for one in messages))
+    if message >= len(messages):
+        raise NotFound("message", str(message), within="this turn")
+    chosen = messages[message]
+    if part is not None:
+        return _media(chosen, part)
+    if call is not None:
+        return _text(_arguments(chosen, call))
+    return _text(words_of(chosen))
+
+
+def showing(run: str, key: AttemptKey, *, raw: bool = False) -> Showing:
+    """Return how the messages of a conversation are shown on a page of this server."""
+    return Showing(raw=raw, address=lambda place: _address(run, key, place))
+
+
+def _address(run: str, key: AttemptKey, place: ContentPlace) -> str:
+    return message_content(run, key, place.turn, message=place.message, part=place.part, call=place.call)
+
+
+def _messages(store: Store, run: str, key: AttemptKey, turn: int | None) -> Sequence[AnyMessage]:
+    """Return the messages of a turn, or those before the first one.
+
+    Raises:
+        NotFound: there is no such conversation, or it has no such turn.
+    """
+    outcomes = list(store.outcomes(store.grading(run).id, sample_id=key.sample_id))
+    found = next((one for one in outcomes if one.attempt.key == key), None)
+    if found is None:
+        known = (one.attempt.key for one in outcomes)
+        raise no_conversation(run, key.sample_id, key.target, to_number(key.trial), known)
+    talk = found.attempt.trajectory
+    if turn is None:
+        return talk.opening
+    if turn >= len(talk.turns):
+        raise NotFound("turn", str(turn + 1), within="this conversation")
+    return talk.turns[turn].messages
+
+
+def _media(message: AnyMessage, part: int) -> Response:
+    parts = message.content if isinstance(message.content, list) else []
+    media: Media | None = media_of(parts[part]) if part < len(parts) else None
+    data = decoded(media) if media is not None and media.shown else None
+    if media is None or data is None:
+        raise HTTPException(404, "this part of the message is no picture and no sound that can be shown")
+    return Response(data, media_type=media.type, headers=HEADERS)
+
+
+def _arguments(message: AnyMessage, call: int) -> str:
+    calls = (message.tool_calls or []) if isinstance(message, AIMessage) else []
+    if call >= len(calls):
+        raise NotFound("tool call", str(call), within="this message")
+    return calls[call].function.arguments
+
+
+def _words(message: AnyMessage) -> str:
+    calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
+    return "\n".join((words_of(message), *(f"{one.name}({one.function.arguments})" for one in calls)))
+
+
+def _text(text: str) -> Response:
+    return Response(text.encode("utf-8", "replace"), media_type="text/plain; charset=utf-8", headers=HEADERS)
