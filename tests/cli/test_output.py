@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -122,12 +123,39 @@ def _on_terminal(command: list[str], folder: Path) -> str:
     return written.decode()
 
 
+POOL = """
+import time
+from concurrent.futures import ThreadPoolExecutor
+idle, busy = ThreadPoolExecutor(1, "idle"), ThreadPoolExecutor(1, "busy")
+
+def reply(message):
+    idle.submit(len, message).result()
+    busy.submit(time.sleep, 60)
+    return "Hello"
+"""
+
+
+def test_threads_of_pools_are_waited_for_unless_they_are_busy(viva_process: Viva, tmp_path: Path) -> None:
+    tmp_path.joinpath("bot.py").write_text(POOL)
+    row = "{rows: [{id: a, input: Hi, ground_truth: Hello}]}"
+    target = "target: {kind: function, function: 'bot.py:reply'}\n"
+    graders = "graders: {says: {kind: function, function: contains}}\n"
+    tmp_path.joinpath("suite.yaml").write_text(f"name: s\ndataset: {row}\n{target}{graders}")
+    since = time.monotonic()
+    done = viva_process("run", "suite.yaml")
+    assert (done.returncode, time.monotonic() - since < 30) == (0, True)
+    assert "left threads running, which are not waited for: busy_0" in done.stderr
+    assert "idle" not in done.stderr
+
+
 @pytest.mark.parametrize("threads", [False, True])
 def test_a_target_that_prints_and_leaves_threads_spoils_nothing(
     viva_process: Viva, tmp_path: Path, threads: bool
 ) -> None:
     left = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), name='worker').start()\n"
-    bot = "print('made')\n\ndef reply(message):\n    print('thinking')\n    return 'Hello'\n"
+    begun = "    os.write(1, b'bare')\n    subprocess.run(['echo', 'of a program'])\n"
+    begun = f"def reply(message):\n    print('thinking')\n{begun}    return 'Hello'\n"
+    bot = f"import os, subprocess\nprint('made')\n\n{begun}"
     tmp_path.joinpath("bot.py").write_text(bot + (left if threads else ""))
     tmp_path.joinpath("rows.jsonl").write_text('{"id": "a", "input": "Hi", "ground_truth": "Hello"}\n')
     target = "target: {kind: function, function: 'bot.py:reply'}\n"
@@ -136,6 +164,8 @@ def test_a_target_that_prints_and_leaves_threads_spoils_nothing(
     done = viva_process("run", "suite.yaml")
     assert done.returncode == 0
     assert "made" not in done.stdout
-    assert "thinking" not in done.stdout
-    assert "thinking" in done.stderr
+    for printed in ("thinking", "bare", "of a program"):
+        assert printed not in done.stdout
+        assert printed in done.stderr
+    assert "says" in done.stdout
     assert ("left threads running, which are not waited for: worker" in done.stderr) is threads

@@ -51,6 +51,8 @@ def test_turns_scores_and_a_comparison_are_read(url: str) -> None:
         found = client.compare("latest", "latest")
         assert found.same
         assert found.targets[0].matched == len(ROWS)
+        with pytest.raises(UsageError, match="named twice"):
+            client.compare_several("latest", "latest", "latest")
 
 
 def test_words_are_found_and_a_run_is_exported(url: str) -> None:

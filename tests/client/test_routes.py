@@ -27,6 +27,7 @@ METHODS: dict[tuple[str, str], str] = {
     ("PUT", "/runs/{run}/samples/{sample:path}/{trial}/labels"): "label",
     ("DELETE", "/runs/{run}/samples/{sample:path}/{trial}/labels"): "unlabel",
     ("GET", "/comparisons"): "compare",
+    ("GET", "/comparisons/several"): "compare_several",
     ("GET", "/trends"): "trends",
     ("GET", "/search"): "search",
     ("GET", "/audit"): "audit",

@@ -43,7 +43,7 @@ async def test_a_gain_is_no_loss_and_an_interval_that_holds_zero_is_neither(
 
 
 async def test_a_difference_without_an_interval_decides_nothing(store: Store) -> None:
-    assert cells(await written(store, some(1, 1.0), some(1, 0.0)))[1][6] == "unknown"
+    assert cells(await written(store, some(1, 1.0), some(1, 0.0)))[1][6] == "too few pairs"
 
 
 async def test_the_samples_behind_it_are_folded_and_the_rest_is_counted(store: Store) -> None:

@@ -12,7 +12,8 @@ from vivavoce.errors import UsageError
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, failed, skipped
 from vivavoce.report.baseline import Baseline, read_baseline, write_baseline
-from vivavoce.report.compare import Comparison, compare
+from vivavoce.report.compare import compare
+from vivavoce.report.comparison import Comparison
 from vivavoce.report.worse import Tolerance, reason_lines, ruled, sentence
 from vivavoce.store.store import Store
 
@@ -157,7 +158,7 @@ async def test_a_baseline_compares_as_its_run_does_and_has_no_texts(store: Store
         ruled(compare(store, side, other.grading, reasons=False), Tolerance())
         for side in (one.grading, read_baseline(path).side)
     )
-    assert with_file == with_run
+    assert with_file == with_run.model_copy(update={"changes": []})
 
 
 async def test_a_run_that_is_not_complete_makes_no_baseline(store: Store) -> None:

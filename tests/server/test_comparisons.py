@@ -8,7 +8,7 @@ from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
 from vivavoce.report import compare as plain
-from vivavoce.report.compare import Comparison
+from vivavoce.report.comparison import Comparison
 from vivavoce.server import comparisons as module
 from vivavoce.server.comparisons import Comparisons
 from vivavoce.store.store import Store

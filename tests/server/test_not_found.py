@@ -25,12 +25,13 @@ WRONG: dict[str, str] = {
     "a": "nothing", "b": "nothing", "from": "nothing", "to": "nothing", "suite": "nothing", "turn": "7",
     "grading_a": "nothing", "grading_b": "nothing", "target_a": "nothing", "target_b": "nothing",
     "sample_a": "nothing", "sample_b": "nothing", "grade": "nothing",
+    "baseline": "nothing",
 }  # fmt: skip
 TOLD = {**WRONG, "trial": "8"}
 """The names as an answer gives them: an address counts trials from 0, people are told the eighth."""
 RIGHT: dict[str, str] = {
     "run": "latest", "sample": "kind", "trial": "0", "queue": "q", "place": "1", "a": "latest", "b": "latest",
-    "suite": "refunds", "q": "refund", "grader": "said", "sample_a": "kind", "sample_b": "kind",
+    "suite": "refunds", "q": "refund", "grader": "said", "sample_a": "kind", "sample_b": "kind", "baseline": "latest",
 }  # fmt: skip
 NEEDED = {"/compare": "ab", "/trends": ("suite",), "/label": ("run",)}
 """What a page is asked for besides, so that it shows something."""

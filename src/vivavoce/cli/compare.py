@@ -1,4 +1,4 @@
-"""`viva compare`: what changed between two runs, and how certain that is."""
+"""`viva compare`: what changed between runs, and how certain that is."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from vivavoce.cli.output import StoreOption, files, out, print_json, store_of
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading
 from vivavoce.report.baseline import read_baseline
-from vivavoce.report.compare import Comparison, compare
+from vivavoce.report.compare import compare
+from vivavoce.report.comparison import Comparison
 from vivavoce.report.markdown_comparison import markdown_comparison
 from vivavoce.report.said import with_words
+from vivavoce.report.several import SeveralComparisons, compare_several
+from vivavoce.report.several_tables import markdown_several, several
 from vivavoce.report.side_by_side import comparison
 from vivavoce.report.sides import GradedSide
 from vivavoce.report.worse import Tolerance, ruled
@@ -23,15 +26,14 @@ from vivavoce.store.store import Store
 
 
 def command(
-    a: Annotated[
-        str | None,
+    runs: Annotated[
+        list[str] | None,
         typer.Argument(
-            help="The earlier run: its id, the beginning or end of its id, or 'latest~1', the default. With "
-            "--baseline the only run, 'latest' by default.",
+            help="The earlier run and the later one, each by its id, the beginning or end of its id, or 'latest~1'; "
+            "default: the two newest. Of more, each is compared with the first. With --baseline only the later run.",
             show_default=False,
         ),
     ] = None,
-    b: Annotated[str | None, typer.Argument(help="The later run, 'latest' by default.", show_default=False)] = None,
     *,
     baseline: BaselineOption = None,
     fail_on_worse: Annotated[
@@ -50,45 +52,66 @@ def command(
     ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Compare two runs, sample by sample; only samples that ask the same in both runs are compared.
+    """Compare runs, sample by sample; only samples that ask the same in both runs are compared.
 
     For each grader, shows the difference of the means with its 95% interval, the samples that flipped between pass and
-    fail, and what could not be compared. If a grader itself changed between the runs, there is a warning.
+    fail, and what could not be compared. If a grader itself changed between the runs, its difference is not read. Of
+    more than two runs each is compared with the first; their intervals are wider, so that all hold together with 95%.
 
-    With --fail-on-worse, --fail-on-break or --baseline it is decided whether the later run is worse. Exit codes: 0 not
+    With --fail-on-worse, --fail-on-break or --baseline it is decided whether a later run is worse. Exit codes: 0 not
     worse, 1 worse, 2 wrong usage, 3 undecided: too few samples, errors, or graders or samples that differ.
     """
-    first, second = _runs(a, b, baseline, grading_a)
     decides = fail_on_worse or fail_on_break or smallest_effect is not None or baseline is not None
+    tolerance = Tolerance(smallest_effect, fail_on_break) if decides else None
+    named = list(runs or [])
+    if len(named) > 2:
+        if baseline is not None or any((grading_a, grading_b, target_a, target_b)):
+            raise UsageError("--baseline, --grading-a, --grading-b, --target-a and --target-b are for two runs")
+        with Store.open(store_of(store), create=False) as opened:
+            found = _several(opened, named, tolerance)
+        _show(found, as_json=as_json, as_markdown=as_markdown)
+        if tolerance is not None:
+            raise typer.Exit(EXIT_CODES[found.verdict])
+        return
+    first, second = _runs(named, baseline, grading_a)
     earlier = None if baseline is None else read_baseline(baseline).side
     with Store.open(store_of(store), create=False) as opened:
         side: Grading | GradedSide = earlier or _scores(opened, first, grading_a)
         later = _scores(opened, second, grading_b)
-        found = compare(opened, side, later, target_a, target_b)
-        found = with_words(opened, found, side if isinstance(side, Grading) else None, later)
-    if decides:
-        found = ruled(found, Tolerance(smallest_effect, fail_on_break))
-    _show(found, as_json=as_json, as_markdown=as_markdown)
-    if found.ruling is not None:
-        raise typer.Exit(EXIT_CODES[found.ruling.verdict])
+        both = compare(opened, side, later, target_a, target_b)
+        both = with_words(opened, both, side if isinstance(side, Grading) else None, later)
+    if tolerance is not None:
+        both = ruled(both, tolerance)
+    _show(both, as_json=as_json, as_markdown=as_markdown)
+    if both.ruling is not None:
+        raise typer.Exit(EXIT_CODES[both.ruling.verdict])
 
 
-def _runs(a: str | None, b: str | None, baseline: Path | None, grading_a: str | None) -> tuple[str, str]:
+def _several(store: Store, named: list[str], tolerance: Tolerance | None) -> SeveralComparisons:
+    def compared(one: Grading, other: Grading, level: float) -> Comparison:
+        found = compare(store, one, other, level=level)
+        return found if tolerance is None else ruled(found, tolerance)
+
+    first, *others = (_scores(store, one, None) for one in named)
+    return compare_several(first, others, store.run(first.run_id).suite, compared)
+
+
+def _runs(named: list[str], baseline: Path | None, grading_a: str | None) -> tuple[str, str]:
     """Return the earlier and the later run; with a baseline, the only run named is the later one."""
     if baseline is None:
-        return a or "latest~1", b or "latest"
-    if b is not None or grading_a is not None:
+        return named[0] if named else "latest~1", named[1] if len(named) > 1 else "latest"
+    if len(named) > 1 or grading_a is not None:
         raise UsageError("--baseline takes the place of the earlier run; name only the later one")
-    return "", a or "latest"
+    return "", named[0] if named else "latest"
 
 
-def _show(found: Comparison, *, as_json: bool, as_markdown: bool) -> None:
+def _show(found: Comparison | SeveralComparisons, *, as_json: bool, as_markdown: bool) -> None:
     if as_json:
         print_json(found.model_dump_json(indent=2))
     elif as_markdown:
-        files().write(markdown_comparison(found))
+        files().write(markdown_comparison(found) if isinstance(found, Comparison) else markdown_several(found))
     else:
-        out().print(comparison(found))
+        out().print(comparison(found) if isinstance(found, Comparison) else several(found))
 
 
 def _scores(store: Store, run: str, grading: str | None) -> Grading:

@@ -4,7 +4,8 @@ Errors are `VivavoceError`s: a `UsageError` has the server's message about a wro
 server could not be reached or failed.
 """
 
-from vivavoce.client.asynchronous import LOCAL, AsyncClient, AsyncJob
+from vivavoce.client.asynchronous import AsyncClient, AsyncJob
+from vivavoce.client.connection import LOCAL
 from vivavoce.client.synchronous import Client, Job
 
 __all__ = ["LOCAL", "AsyncClient", "AsyncJob", "Client", "Job"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, cast
-from urllib.parse import quote, urlencode
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from urllib.parse import urlencode
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
+from vivavoce.client.connection import Connection, checked, part
 from vivavoce.client.refusal import refusal_of
 from vivavoce.errors import Fault
 from vivavoce.metrics.choice import Choice
@@ -17,8 +17,8 @@ from vivavoce.metrics.metric import Conversation, evaluation_input
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import State
-from vivavoce.report.compare import Comparison
-from vivavoce.report.strict_json import strict_json
+from vivavoce.report.comparison import Comparison
+from vivavoce.report.several import SeveralComparisons
 from vivavoce.report.trends import Trend
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
 from vivavoce.server.replies import (
@@ -45,20 +45,9 @@ from vivavoce.store.browse.listing import (
     ScorePage,
     TurnPage,
 )
-from vivavoce.wire.http import Answer, Limits, checked_url
-from vivavoce.wire.http import Client as Connections
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
-
-LOCAL = "http://127.0.0.1:8484"
-"""The default address of `viva serve`."""
-
-LARGEST = 200_000_000
-"""Bytes of an answer at most."""
-
-T = TypeVar("T")
-M = TypeVar("M", bound=BaseModel)
 
 _GRADINGS = TypeAdapter(list[Grading])
 _LABELS = TypeAdapter(list[Label])
@@ -83,28 +72,11 @@ class Place(TypedDict, total=False):
     """Whose question is answered."""
 
 
-class AsyncClient:
+class AsyncClient(Connection):
     """A server; `token` is the access token it requires, `timeout` the seconds that an answer may take.
 
     Use it with `async with`, or close it.
     """
-
-    def __init__(self, url: str = LOCAL, token: str | None = None, *, timeout: float = 300.0) -> None:
-        self._url = checked_url(url, "the address of the server").rstrip("/") + "/api/v1"
-        self._headers = {"accept": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
-        self._connections = Connections(Limits(timeout=timeout, size=LARGEST), [token or ""], Fault)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._connections.close()
 
     def runs(self, *, suite: str | None = None, text: str | None = None) -> AsyncGenerator[RunEntry]:
         """Yield the runs, the newest first, a page at a time; `text` is a part of the name of the run or its suite."""
@@ -116,7 +88,7 @@ class AsyncClient:
         Raises:
             UsageError: there is no such run or grading.
         """
-        return await self._get(f"/runs/{_part(name)}", {"grading": grading}, RunReport)
+        return await self._get(f"/runs/{part(name)}", {"grading": grading}, RunReport)
 
     def samples(
         self,
@@ -132,7 +104,7 @@ class AsyncClient:
             UsageError: there is no such run or grading, or the filter cannot be read.
         """
         params = {"filter": filter, "sort": sort, "grading": grading}
-        return self._pages(f"/runs/{_part(run)}/samples", params, CountedSamples, lambda page: page.samples)
+        return self._pages(f"/runs/{part(run)}/samples", params, CountedSamples, lambda page: page.samples)
 
     async def gradings(self, run: str = "latest") -> list[Grading]:
         """Return the sets of scores of a run, the oldest first.
@@ -140,7 +112,7 @@ class AsyncClient:
         Raises:
             NotFound: there is no such run.
         """
-        return _GRADINGS.validate_json((await self._send("GET", f"/runs/{_part(run)}/gradings")).body)
+        return _GRADINGS.validate_json((await self._send("GET", f"/runs/{part(run)}/gradings")).body)
 
     def errors(self, run: str = "latest", *, grading: str | None = None) -> AsyncGenerator[SampleEntry]:
         """Yield the samples of a run that something broke, each with what, a page at a time.
@@ -148,9 +120,7 @@ class AsyncClient:
         Raises:
             NotFound: there is no such run or grading.
         """
-        return self._pages(
-            f"/runs/{_part(run)}/errors", {"grading": grading}, CountedSamples, lambda page: page.samples
-        )
+        return self._pages(f"/runs/{part(run)}/errors", {"grading": grading}, CountedSamples, lambda page: page.samples)
 
     async def delete_run(self, run: str) -> None:
         """Delete a run, named in full, with its conversations, scores and labels, for good.
@@ -159,7 +129,7 @@ class AsyncClient:
             NotFound: there is no such run.
             UsageError: it is being worked on, or the token may not do this.
         """
-        await self._send("DELETE", f"/runs/{_part(run)}")
+        await self._send("DELETE", f"/runs/{part(run)}")
 
     async def trends(
         self,
@@ -194,7 +164,7 @@ class AsyncClient:
             UsageError: there is no such run, grading or format.
         """
         params = urlencode({"format": format} | ({"grading": grading} if grading else {}), errors="replace")
-        return (await self._send("GET", f"/runs/{_part(run)}/export?{params}")).body
+        return (await self._send("GET", f"/runs/{part(run)}/export?{params}")).body
 
     async def conversation(
         self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None
@@ -204,7 +174,7 @@ class AsyncClient:
         Raises:
             UsageError: there is no such conversation.
         """
-        place = f"/runs/{_part(run)}/samples/{_part(sample)}/{trial}"
+        place = f"/runs/{part(run)}/samples/{part(sample)}/{trial}"
         return await self._get(place, {"target": target, "grading": grading}, Outcome)
 
     def turns(
@@ -215,7 +185,7 @@ class AsyncClient:
         Raises:
             UsageError: there is no such conversation.
         """
-        place = f"/runs/{_part(run)}/samples/{_part(sample)}/{trial}/turns"
+        place = f"/runs/{part(run)}/samples/{part(sample)}/{trial}/turns"
         return self._pages(place, {"target": target, "grading": grading}, TurnPage, lambda page: page.turns)
 
     def scores(
@@ -227,7 +197,7 @@ class AsyncClient:
             UsageError: there is no such run or grading.
         """
         params = {"grader": grader, "state": state, "grading": grading}
-        return self._pages(f"/runs/{_part(run)}/scores", params, ScorePage, lambda page: page.scores)
+        return self._pages(f"/runs/{part(run)}/scores", params, ScorePage, lambda page: page.scores)
 
     async def compare(self, a: str, b: str) -> Comparison:
         """Return a comparison of the newest scores of two runs, paired sample by sample.
@@ -236,6 +206,14 @@ class AsyncClient:
             UsageError: there is no such run, or they have no target in common.
         """
         return await self._get("/comparisons", {"a": a, "b": b}, Comparison)
+
+    async def compare_several(self, baseline: str, *runs: str) -> SeveralComparisons:
+        """Return comparisons of the newest scores of runs with those of a baseline run.
+
+        Raises:
+            UsageError: there is no such run, one is named twice, or one has no target in common with the baseline.
+        """
+        return await self._get("/comparisons/several", {"baseline": baseline, "run": runs}, SeveralComparisons)
 
     def labels(
         self, run: str = "latest", *, grader: str | None = None, author: str | None = None
@@ -246,7 +224,7 @@ class AsyncClient:
             UsageError: there is no such run.
         """
         params = {"grader": grader, "author": author}
-        return self._pages(f"/runs/{_part(run)}/labels", params, LabelPage, lambda page: page.labels)
+        return self._pages(f"/runs/{part(run)}/labels", params, LabelPage, lambda page: page.labels)
 
     @shows_options
     async def label(
@@ -258,7 +236,7 @@ class AsyncClient:
             UsageError: there is no such conversation, or there are several targets and none is named.
         """
         body = {"verdict": verdict, "note": note}
-        return _parsed(await self._send("PUT", _labels_at(run, sample, **where), body), Label)
+        return checked(Label, (await self._send("PUT", _labels_at(run, sample, **where), body)).body)
 
     @shows_options
     async def unlabel(self, run: str, sample: str, **where: Unpack[Place]) -> Label:
@@ -267,7 +245,7 @@ class AsyncClient:
         Raises:
             UsageError: there is no such label.
         """
-        return _parsed(await self._send("DELETE", _labels_at(run, sample, **where)), Label)
+        return checked(Label, (await self._send("DELETE", _labels_at(run, sample, **where))).body)
 
     async def labels_of(self, run: str, sample: str, trial: int = 0, *, target: str | None = None) -> list[Label]:
         """Return the labels of a conversation and of its turns, the oldest first.
@@ -287,7 +265,7 @@ class AsyncClient:
             UsageError: there is no such run.
         """
         params = {"grader": grader, "author": author, "turns": "true" if turns else None}
-        return await self._get(f"/runs/{_part(run)}/labels/agreement", params, LabelAgreement)
+        return await self._get(f"/runs/{part(run)}/labels/agreement", params, LabelAgreement)
 
     @shows_options
     async def evaluate(
@@ -313,7 +291,7 @@ class AsyncClient:
         body["messages"] = [message.model_dump(mode="json", exclude_unset=True) for message in metric_input.messages]
         body |= {"metrics": list(as_several(metrics)), "judge": judge}
         answer = await self._send("POST", "/evaluations", body)
-        return EvaluationReport(_parsed(answer, Evaluated).results)
+        return EvaluationReport(checked(Evaluated, (answer).body).results)
 
     async def evaluate_stored(
         self,
@@ -333,9 +311,9 @@ class AsyncClient:
             NotFound: there is no such conversation.
             UsageError: a metric is unknown, the judge may not be named, or the run is not finished.
         """
-        place = f"/test-results/{_part(run)}/{_part(sample)}/evaluations"
+        place = f"/test-results/{part(run)}/{part(sample)}/evaluations"
         body = {"metrics": list(as_several(metrics)), "trial": trial, "judge": judge, "store": store}
-        return EvaluationReport(_parsed(await self._send("POST", place, body), Evaluated).results)
+        return EvaluationReport(checked(Evaluated, (await self._send("POST", place, body)).body).results)
 
     async def capture(
         self, run: str, sample: str, *, trial: int = 0, target: str | None = None, to: str | None = None
@@ -346,8 +324,8 @@ class AsyncClient:
             NotFound: there is no such conversation.
             UsageError: the file cannot be used, or the server may not write datasets.
         """
-        place = f"/runs/{_part(run)}/samples/{_part(sample)}/{trial}/row"
-        return _parsed(await self._send("POST", place, {"target": target, "to": to}), CapturedRow)
+        place = f"/runs/{part(run)}/samples/{part(sample)}/{trial}/row"
+        return checked(CapturedRow, (await self._send("POST", place, {"target": target, "to": to})).body)
 
     def jobs(self) -> AsyncGenerator[JobRecord]:
         """Yield the jobs of the server, the newest first, a page at a time."""
@@ -378,7 +356,9 @@ class AsyncClient:
             UsageError: something in it is wrong, or may not be asked for.
         """
         headers = {} if key is None else {"idempotency-key": key}
-        return AsyncJob(self, _parsed(await self._send("POST", "/jobs", {"kind": kind, **fields}, headers), JobRecord))
+        return AsyncJob(
+            self, checked(JobRecord, (await self._send("POST", "/jobs", {"kind": kind, **fields}, headers)).body)
+        )
 
     async def job(self, job_id: str) -> AsyncJob:
         """Return a job.
@@ -386,17 +366,17 @@ class AsyncClient:
         Raises:
             UsageError: there is no job with that id.
         """
-        return AsyncJob(self, await self._get(f"/jobs/{_part(job_id)}", {}, JobRecord))
+        return AsyncJob(self, await self._get(f"/jobs/{part(job_id)}", {}, JobRecord))
 
     async def cancel(self, job_id: str) -> JobRecord:
         """Have a job finish what is in flight and end; a second time, drop that too."""
-        return _parsed(await self._send("DELETE", f"/jobs/{_part(job_id)}"), JobRecord)
+        return checked(JobRecord, (await self._send("DELETE", f"/jobs/{part(job_id)}")).body)
 
     async def events(self, job_id: str, after: int = 0) -> AsyncGenerator[JobEvent]:
         """Yield what happened in a job since an event, and what happens, until it is over."""
         import aiohttp
 
-        source, url = f"GET {self._url}/jobs", f"{self._url}/jobs/{_part(job_id)}/events"
+        source, url = f"GET {self._url}/jobs", f"{self._url}/jobs/{part(job_id)}/events"
         headers = self._headers | {"last-event-id": str(after), "accept": "text/event-stream"}
         waits = aiohttp.ClientTimeout(total=None, sock_connect=self._connections.limits.timeout, sock_read=60)
         try:
@@ -412,34 +392,6 @@ class AsyncClient:
                     yield event
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Fault(f"{source}: the connection broke: {error}", kind="connection", retryable=True) from error
-
-    async def _pages(
-        self, path: str, params: Mapping[str, str | None], kind: type[M], items: Callable[[M], Sequence[T]]
-    ) -> AsyncGenerator[T]:
-        after: str | None = None
-        while True:
-            page = await self._get(path, {**params, "after": after, "limit": "200"}, kind)
-            for item in items(page):
-                yield item
-            after = cast("str | None", page.model_dump(include={"next"})["next"])
-            if after is None:
-                return
-
-    async def _get(self, path: str, params: Mapping[str, str | None], kind: type[M]) -> M:
-        query = urlencode({name: value for name, value in params.items() if value is not None}, errors="replace")
-        return _parsed(await self._send("GET", f"{path}?{query}"), kind)
-
-    async def _send(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
-    ) -> Answer:
-        data = None if body is None else strict_json(body).encode()
-        all_headers = self._headers | {"content-type": "application/json"} | dict(headers or {})
-        try:
-            return await self._connections.request(
-                method, self._url + path, data, all_headers, repeatable=method == "GET"
-            )
-        except Fault as error:
-            raise refusal_of(error.status, error.evidence) or error from error.__cause__
 
 
 class AsyncJob:
@@ -475,26 +427,10 @@ async def _events(response: ClientResponse) -> AsyncIterator[JobEvent]:
     """Read server-sent events, of which every one here has its data in one line."""
     async for line in response.content:
         if line.startswith(b"data:"):
-            yield _checked(JobEvent, line[5:])
-
-
-def _parsed(answer: Answer, kind: type[M]) -> M:
-    return _checked(kind, answer.body)
-
-
-def _checked(kind: type[M], body: bytes) -> M:
-    try:
-        return kind.model_validate_json(body)
-    except ValidationError as error:
-        raise Fault(f"the server answered something else than a {kind.__name__}: {error}", kind="format") from error
+            yield checked(JobEvent, line[5:])
 
 
 def _labels_at(run: str, sample: str, **where: Unpack[Place]) -> str:
     trial = where.pop("trial", 0)
     query = urlencode({name: value for name, value in where.items() if value is not None}, errors="replace")
-    return f"/runs/{_part(run)}/samples/{_part(sample)}/{trial}/labels?{query}"
-
-
-def _part(text: str) -> str:
-    """Return a text as one part of a path."""
-    return quote(text, safe="", errors="replace")
+    return f"/runs/{part(run)}/samples/{part(sample)}/{trial}/labels?{query}"

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Iterator
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
-from vivavoce.client.asynchronous import LOCAL, AsyncClient, AsyncJob, Place
+from vivavoce.client.asynchronous import AsyncClient, AsyncJob, Place
+from vivavoce.client.connection import LOCAL
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore
 from vivavoce.metrics.metric import Conversation
@@ -14,7 +15,8 @@ from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import State
-from vivavoce.report.compare import Comparison
+from vivavoce.report.comparison import Comparison
+from vivavoce.report.several import SeveralComparisons
 from vivavoce.report.trends import Trend
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
 from vivavoce.server.replies import CapturedRow, ExportFormat, Health, MetricLine, RunReport, SearchHit
@@ -122,6 +124,10 @@ class Client:
     def compare(self, a: str, b: str) -> Comparison:
         """Return a comparison of two runs."""
         return self._loop.run(self._client.compare(a, b))
+
+    def compare_several(self, baseline: str, *runs: str) -> SeveralComparisons:
+        """Return comparisons of runs with a baseline run."""
+        return self._loop.run(self._client.compare_several(baseline, *runs))
 
     def labels(self, run: str = "latest", *, grader: str | None = None, author: str | None = None) -> Iterator[Label]:
         """Yield the labels of the conversations of a run."""

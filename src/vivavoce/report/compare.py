@@ -5,165 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias, cast
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import TypeAlias
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.plugins import lazy
-from vivavoce.records.reason import Verdict
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
+from vivavoce.report.changes import Change, changes_between, metric_change
+from vivavoce.report.comparison import Comparison, Flip, GraderComparison, MeanDifference, Side, TargetComparison
 from vivavoce.report.pairing import Pairing, pair
 from vivavoce.report.sides import GradedSide, GradedTarget, Origin, side_of
 from vivavoce.report.worst import why
-from vivavoce.samples.table import Tabular
 from vivavoce.stats.paired import difference_of
 from vivavoce.store.browse.scenarios import Scored
+from vivavoce.store.browse.series import Graded
 from vivavoce.store.store import Store
-
-
-class Compared(BaseModel):
-    """Immutable."""
-
-    model_config = ConfigDict(frozen=True)
-
-
-class Flip(Compared):
-    """A scenario that passed on one side and not on the other; `why` is the reason on the failing side.
-
-    Scores are the means of the trials; the two ids may differ. `why` is empty if reasons were not requested, and so are
-    `asked`, `said_a` and `said_b`, the words of the trial that scored lowest on each side.
-    """
-
-    sample_a: str
-    sample_b: str
-    score_a: float
-    score_b: float
-    why: str
-    asked: str = ""
-    said_a: str = ""
-    said_b: str = ""
-
-
-class Side(Compared):
-    """How many attempts one side scored, could not score, and skipped; only scores are compared."""
-
-    scored: int
-    errors: int
-    skipped: int
-
-
-class Change(Compared):
-    """What b - a comes to over `n` scenarios, with its 95% interval; unknown values are None."""
-
-    n: int = 0
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-class GraderComparison(Compared):
-    """One grader (or the reward) on both sides, over the `n` scenarios that both have scored.
-
-    `difference` is b - a with its 95% interval; `p_value` is that of the sign test on wins and losses, from b's view.
-    Unknown values are None. `passed` passed on both, `worsened` on a only, `improved` on b only; a scenario passes when
-    every trial with a score does. `breaks` names the samples that passed in every trial on a and pass in none on b,
-    `lost` those that passed so on a and have only errors on b. `broke` names those that only a could score, because of
-    errors on b, `fixed` those that only b could, and `dropped` those that b skips. `note` says why the two sides may
-    not be comparable. `at_worst` and `at_best` are the change if the scores that are missing because of errors had been
-    the worst and the best for b, None where there are no errors.
-    """
-
-    name: str
-    a: Side
-    b: Side
-    n: int
-    mean_a: float | None = None
-    mean_b: float | None = None
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p_value: float | None = None
-    wins: int = 0
-    losses: int = 0
-    ties: int = 0
-    passed: int = 0
-    worsened: list[Flip] = []
-    improved: list[Flip] = []
-    breaks: list[str] = []
-    lost: list[str] = []
-    broke: list[str] = []
-    fixed: list[str] = []
-    dropped: list[str] = []
-    same_fingerprint: bool
-    note: str | None = None
-    at_worst: Change | None = None
-    at_best: Change | None = None
-
-    @property
-    def change(self) -> Change:
-        """What b - a comes to."""
-        return Change(n=self.n, difference=self.difference, low=self.low, high=self.high)
-
-
-class TargetComparison(Compared):
-    """Two targets: how many scenarios both have, the ids that only one has, and each grader."""
-
-    target_a: str
-    target_b: str
-    matched: int
-    unmatched_a: list[str]
-    unmatched_b: list[str]
-    graders: list[GraderComparison]
-
-
-class RulingReason(Compared):
-    """One thing that a ruling rests on, in words; without a verdict it decides nothing."""
-
-    verdict: Verdict | None
-    text: str
-
-
-class Ruling(Compared):
-    """Whether side b may take the place of side a: `fail` if it is worse, `inconclusive` if that cannot be said."""
-
-    verdict: Verdict
-    reasons: list[RulingReason]
-
-
-class Comparison(Tabular, Compared):
-    """Two gradings; targets and graders that only one side has are listed by name, unless targets were chosen.
-
-    `notes` are what a reader should know of the two sides. `ruling` is None unless somebody asked whether b is worse.
-    """
-
-    TABLES: ClassVar = ("graders", "changes")
-    TABLES_FROM: ClassVar = "vivavoce.report.comparison_tables:comparison_table"
-
-    suite_a: str
-    run_a: str
-    grading_a: str
-    suite_b: str
-    run_b: str
-    grading_b: str
-    targets: list[TargetComparison]
-    targets_only_a: list[str]
-    targets_only_b: list[str]
-    graders_only_a: list[str]
-    graders_only_b: list[str]
-    same_tester: bool = True
-    notes: list[str] = Field(default_factory=list[str])
-    ruling: Ruling | None = None
-
-    def _repr_html_(self) -> str:
-        """Return what changed for a notebook, in which every text is escaped."""
-        return cast("str", lazy("vivavoce.report.html.cards:comparison_html")(self))
-
-    @property
-    def same(self) -> bool:
-        """Whether both sides are the same scores."""
-        return self.grading_a == self.grading_b and all(one.target_a == one.target_b for one in self.targets)
 
 
 def compare(
@@ -174,12 +29,13 @@ def compare(
     target_b: str | None = None,
     *,
     reasons: bool = True,
+    level: float = 0.95,
 ) -> Comparison:
     """Compare two gradings, or a grading with a side that is not in the store, such as a baseline.
 
     Samples are paired by their content (see `pair`), and the trials of one are averaged first. Targets are compared by
     name; a single target on each side is compared whatever the names, and so are the targets named here. Conversations
-    are not read. Without `reasons` no flip has a `why`; see `reasons_of`.
+    are not read. Without `reasons` no flip has a `why`; see `reasons_of`. `level` is that of the intervals.
 
     Raises:
         UsageError: a named target does not exist, or no target is on both sides.
@@ -195,14 +51,24 @@ def compare(
         suite_b=b.origin.suite,
         run_b=b.origin.run,
         grading_b=b.origin.grading,
-        targets=[_Both(a, b, *both).compare(store if reasons else None) for both in pairs],
+        targets=[_Both(a, b, *both, level).compare(store if reasons else None) for both in pairs],
         targets_only_a=[name for name in others_a if name not in {one for one, _ in pairs}],
         targets_only_b=[name for name in others_b if name not in {other for _, other in pairs}],
         graders_only_a=[name for name in a.graders if name not in b.graders],
         graders_only_b=[name for name in b.graders if name not in a.graders],
         same_tester=a.origin.tester == b.origin.tester,
+        changes=_changes(store, grading_a, grading_b, pairs) if isinstance(grading_a, Grading) else [],
         notes=[*_suites(a.origin, b.origin), *_partial(store, grading_a, grading_b)],
     )
+
+
+def _changes(store: Store, a: Grading, b: Grading, targets: Sequence[tuple[str, str]]) -> list[Change]:
+    """Return what changed besides the graders, each change of several targets once."""
+    before, after = (Graded(store.run(one.run_id), one) for one in (a, b))
+    found: list[Change] = []
+    for both in targets:
+        found += [one for one in changes_between(before, after, both) if one not in found]
+    return found
 
 
 def _suites(a: Origin, b: Origin) -> Iterator[str]:
@@ -266,6 +132,7 @@ class _Both:
     b: GradedSide
     target_a: str
     target_b: str
+    level: float
 
     def compare(self, store: Store | None) -> TargetComparison:
         """Compare them; the reasons are read from a store."""
@@ -288,33 +155,36 @@ class _Both:
             for one, other in pairing.pairs
             if one in means_a and other in means_b
         ]
-        never, note = b.never(name), self._note(name)
+        fallen = [other for _, other, (_, before), (_, after) in shared if before and not after]
+        note = self._note(name)
         plain = GraderComparison(
             name=name,
             a=_counts(a, name),
             b=_counts(b, name),
             n=len(shared),
-            breaks=[other for _, other, (_, passed), _ in shared if passed and other in never],
+            breaks=b.never(name, fallen),
             lost=[other for one, other in pairing.pairs if other in lost_b and one in means_a and means_a[one][1]],
             broke=[other for one, other in pairing.pairs if other in lost_b and one in means_a],
             fixed=[other for one, other in pairing.pairs if one in lost_a and other in means_b],
             dropped=[o for one, o in pairing.pairs if one in means_a and o not in means_b and o not in lost_b],
             same_fingerprint=note is None,
+            comparable=self._comparable(name),
+            level=self.level,
             note=note,
             at_worst=self._with_errors(name, pairing, 1.0, 0.0),
             at_best=self._with_errors(name, pairing, 0.0, 1.0),
         )
-        return plain.model_copy(update={**_difference(shared), **self._flips(name, shared, store)})
+        return plain.model_copy(update={**_difference(shared, self.level), **self._flips(name, shared, store)})
 
-    def _with_errors(self, name: str, pairing: Pairing, missing_a: float, missing_b: float) -> Change | None:
+    def _with_errors(self, name: str, pairing: Pairing, missing_a: float, missing_b: float) -> MeanDifference | None:
         """Return the change with scores in place of those that errors left out, None where there are no errors."""
         a, b = self.a.targets[self.target_a], self.b.targets[self.target_b]
         if not (a.broken(name) or b.broken(name)):
             return None
         ones, others = a.means_with(name, missing_a), b.means_with(name, missing_b)
         pairs = [(ones[one][0], others[other][0]) for one, other in pairing.pairs if one in ones and other in others]
-        found = difference_of([after - before for before, after in pairs])
-        return found and Change(n=found.n, difference=found.mean, low=found.low, high=found.high)
+        found = difference_of([after - before for before, after in pairs], self.level)
+        return found and MeanDifference(n=found.n, difference=found.mean, low=found.low, high=found.high)
 
     def _flips(self, name: str, shared: Sequence[_Pair], store: Store | None) -> dict[str, object]:
         passed = sum(before and after for _, _, (_, before), (_, after) in shared)
@@ -331,13 +201,19 @@ class _Both:
             "improved": [_flip(both, why_a.get(both[0], "")) for both in improved],
         }
 
+    def _comparable(self, name: str) -> bool:
+        one, other = self.a.origin.print_of(name), self.b.origin.print_of(name)
+        return one == other or None in (one, other)
+
     def _note(self, name: str) -> str | None:
         one, other = self.a.origin.print_of(name), self.b.origin.print_of(name)
         if one is None or other is None:
             return "it is unknown whether the grader was the same on both sides"
-        if one != other:
-            return "changed between the two gradings; part of the difference may come from the grader"
-        return None
+        if one == other:
+            return None
+        change = metric_change(self.a.grading, self.b.grading, name)
+        what = f" ({change.phrases})" if change is not None and change.phrases else ""
+        return f"changed between the two gradings{what}; part of the difference may come from the grader"
 
 
 def _counts(target: GradedTarget, grader: str) -> Side:
@@ -348,13 +224,15 @@ def _counts(target: GradedTarget, grader: str) -> Side:
 
 def _flip(both: tuple[str, str, float, float], reason: str) -> Flip:
     one, other, score_a, score_b = both
-    return Flip(sample_a=one, sample_b=other, score_a=score_a, score_b=score_b, why=reason)
+    return Flip.model_construct(
+        sample_a=one, sample_b=other, score_a=score_a, score_b=score_b, why=reason, asked="", said_a="", said_b=""
+    )
 
 
-def _difference(shared: Sequence[_Pair]) -> dict[str, float | int | None]:
+def _difference(shared: Sequence[_Pair], level: float) -> dict[str, float | int | None]:
     """Return the means over some pairs, and how much they differ."""
     ones, others = [value for _, _, (value, _), _ in shared], [value for _, _, _, (value, _) in shared]
-    found = difference_of([after - before for before, after in zip(ones, others, strict=True)])
+    found = difference_of([after - before for before, after in zip(ones, others, strict=True)], level)
     if found is None:
         return {}
     return {

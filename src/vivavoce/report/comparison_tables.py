@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vivavoce.report.compare import Comparison, Flip, GraderComparison, TargetComparison
+from vivavoce.report.comparison import Comparison, Flip, GraderComparison, TargetComparison
 from vivavoce.samples.table import Table, table_of
 
 _TARGETS = {"run_a": "string", "run_b": "string", "target_a": "string", "target_b": "string", "grader": "string"}

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from vivavoce.report.compare import Comparison, Flip, GraderComparison, TargetComparison
+from vivavoce.report.comparison import Comparison, Flip, GraderComparison, TargetComparison
 from vivavoce.report.markdown import code, folded, interval, number, table
+from vivavoce.report.reading import in_markdown
 from vivavoce.report.said import lines_of
 from vivavoce.report.text import count
 from vivavoce.report.worse import reason_lines, sentence
@@ -38,6 +39,7 @@ def _lines(found: Comparison) -> Iterator[str]:
     for target in found.targets:
         yield from _target(target)
     yield ""
+    yield from (f"- {code(one.sentence, WIDEST)}" for one in found.changes)
     yield from (f"- {code(note, WIDEST)}" for note in found.notes)
     for side, graders, targets in (
         ("before", found.graders_only_a, found.targets_only_a),
@@ -72,14 +74,7 @@ def _target(found: TargetComparison) -> Iterator[str]:
 def _grader(one: GraderComparison) -> list[str]:
     difference = "–" if one.difference is None else f"{one.difference:+.3f}"
     before = [code(one.name), str(one.n), number(one.mean_a), number(one.mean_b), difference]
-    return [*before, interval(one.low, one.high), _word(one), str(one.a.errors), str(one.b.errors)]
-
-
-def _word(one: GraderComparison) -> str:
-    """Return the reading of the difference; an interval that contains zero shows no clear change."""
-    if one.low is None or one.high is None:
-        return "unknown"
-    return "**worse**" if one.high < 0 else "better" if one.low > 0 else "no clear change"
+    return [*before, interval(one.low, one.high), in_markdown(one.reading), str(one.a.errors), str(one.b.errors)]
 
 
 def _flips(flips: Sequence[tuple[str, Flip]]) -> Iterator[str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from vivavoce.report.compare import Comparison, Flip, GraderComparison, Ruling, TargetComparison
+from vivavoce.report import reading
+from vivavoce.report.comparison import Comparison, Flip, GraderComparison, Ruling, TargetComparison
 from vivavoce.report.said import lines_of
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.terminal import STYLES, interval, number
@@ -41,6 +42,7 @@ def comparison(found: Comparison) -> Group:
         return Group(*parts, same, *ruling)
     for target in found.targets:
         parts += _target(target, named=len(found.targets) > 1)
+    parts += [Text(safe(one.sentence)) for one in found.changes]
     parts += [Text(safe(note), style="yellow") for note in found.notes]
     only = [("a", found.graders_only_a), ("b", found.graders_only_b)]
     parts += [Text(f"only in {side}: {', '.join(map(safe, names))}", style="yellow") for side, names in only if names]
@@ -91,9 +93,7 @@ def _table(found: TargetComparison) -> FittingTable:
 def _cells(grader: GraderComparison) -> list[Text]:
     difference = Text("–")
     if grader.difference is not None:
-        sure = grader.low is not None and grader.high is not None and (grader.low > 0 or grader.high < 0)
-        style = ("red" if grader.difference < 0 else "green") if sure else ""
-        difference = Text(f"{grader.difference:+.3f}", style=style)
+        difference = Text(f"{grader.difference:+.3f}", style=reading.STYLES.get(grader.reading, ""))
     before = [safe(grader.name), str(grader.n), number(grader.mean_a), number(grader.mean_b)]
     counts = [str(grader.wins), str(grader.losses), f"{grader.a.errors}/{grader.b.errors}"]
     after = [interval(grader.low, grader.high), number(grader.p_value), *counts]

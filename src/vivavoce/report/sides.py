@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -69,39 +69,39 @@ class GradedTarget:
 
     def means(self, grader: str) -> dict[str, Scored]:
         """Return the mean over the trials of each sample that has a score, and whether all of these pass."""
-        scores = self.scores.scores.get(grader, {})
-        found: dict[str, Scored] = {}
-        for sample, numbers in self.attempts.items():
-            if len(numbers) > 1:
-                of = [scores[number] for number in numbers if number in scores]
-                if of:
-                    found[sample] = math.fsum(value for value, _ in of) / len(of), all(passed for _, passed in of)
-            elif numbers[0] in scores:
-                found[sample] = scores[numbers[0]]
-        return found
+        return _means(self.attempts, self.scores.scores.get(grader, {}))
 
     def means_with(self, grader: str, missing: float) -> dict[str, Scored]:
         """Return what `means` does, as if every score that is missing because of an error had been `missing`."""
         lost, known = self._lost(grader), self.scores.scores.get(grader, {})
         filled = {**known, **dict.fromkeys(lost, (missing, missing >= 1))}
-        scores = ScenarioScores(self.scores.attempts, self.scores.graders, {grader: filled}, {})
-        return GradedTarget(scores, self.samples, self.attempts, self.numbers).means(grader)
+        broken = {sample: self.attempts[sample] for sample in self.broken(grader)}
+        return {**_means(self.attempts, known), **_means(broken, filled)}
 
-    def never(self, grader: str) -> set[str]:
-        """Return the samples that have scores of which none passes."""
+    def never(self, grader: str, samples: Iterable[str]) -> list[str]:
+        """Return those of some samples that have scores of which none passes."""
         scores = self.scores.scores.get(grader, {})
-        passed = {sample: [scores[n][1] for n in numbers if n in scores] for sample, numbers in self.attempts.items()}
-        return {sample for sample, each in passed.items() if each and not any(each)}
+        passed = {sample: [scores[n][1] for n in self.attempts[sample] if n in scores] for sample in samples}
+        return [sample for sample, each in passed.items() if each and not any(each)]
 
     def broken(self, grader: str) -> set[str]:
         """Return the samples of which an attempt could not be scored."""
-        lost = self._lost(grader)
-        if not lost:
-            return set()
-        return {sample for sample, numbers in self.attempts.items() if not lost.isdisjoint(numbers)}
+        return {self.scores.attempts[number].sample_id for number in self._lost(grader) & self.numbers}
 
     def _lost(self, grader: str) -> set[int]:
         return {number for number, state in self.scores.unscored.get(grader, {}).items() if state == "error"}
+
+
+def _means(attempts: Mapping[str, Sequence[int]], scores: Mapping[int, Scored]) -> dict[str, Scored]:
+    found: dict[str, Scored] = {}
+    for sample, numbers in attempts.items():
+        if len(numbers) > 1:
+            of = [scores[number] for number in numbers if number in scores]
+            if of:
+                found[sample] = math.fsum(value for value, _ in of) / len(of), all(passed for _, passed in of)
+        elif numbers[0] in scores:
+            found[sample] = scores[numbers[0]]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

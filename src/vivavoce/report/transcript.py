@@ -164,13 +164,14 @@ def _message(message: AnyMessage) -> Iterator[RenderableType]:
 def words_of(message: AnyMessage) -> str:
     """Return the text of a message, with a word for each part that is not text."""
     content = message.content or ""
-    parts = [content] if isinstance(content, str) else [_part(part) for part in content]
+    parts = [content] if isinstance(content, str) else [words_of_part(part) for part in content]
     if isinstance(message, AIMessage) and message.refusal:
         parts.append(f"[refusal] {message.refusal}")
     return "\n".join(part for part in parts if part)
 
 
-def _part(part: ContentPart) -> str:
+def words_of_part(part: ContentPart) -> str:
+    """Return the text of a part of a message, or a word for what it is."""
     match part:
         case ImagePart():
             url = part.image_url.url

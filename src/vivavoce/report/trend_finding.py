@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from vivavoce.report.changes import SUBJECTS
 from vivavoce.report.text import count, one_line
-from vivavoce.report.trend_changes import SUBJECTS
 from vivavoce.report.trend_point import Point, step_between
 
 ENOUGH = 3

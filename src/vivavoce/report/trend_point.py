@@ -7,7 +7,7 @@ import math
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.records.run import Status, Verdict
-from vivavoce.report.trend_changes import Change
+from vivavoce.report.changes import Change
 
 
 class Step(BaseModel):

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import NotFound
 from vivavoce.records.run import Grading
+from vivavoce.report.changes import Change, changes_between, metric_change, rules_of
 from vivavoce.report.headline import gate_of
 from vivavoce.report.html.metrics import gates_of, is_about
-from vivavoce.report.trend_changes import Change, changes_between, metric_change, rules_of
 from vivavoce.report.trend_finding import finding
 from vivavoce.report.trend_point import Point, step_between
 from vivavoce.run.summary import GraderSummary, Summary

@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vivavoce.records.reason import Verdict
-from vivavoce.report.compare import Change, Comparison, GraderComparison, Ruling, RulingReason, TargetComparison
+from vivavoce.report.comparison import (
+    Comparison,
+    GraderComparison,
+    MeanDifference,
+    Ruling,
+    RulingReason,
+    TargetComparison,
+)
 from vivavoce.report.text import count
 
 FEWEST = 6
@@ -105,16 +112,16 @@ def _of_grader(one: GraderComparison, tolerance: Tolerance) -> RulingReason:
     verdict = _verdict(one.change, tolerance)
     if possible and possible != {verdict}:
         errors = count(one.a.errors + one.b.errors, "error")
-        return _undecided(f"{one.name}: {_words(one.change)}; {errors} could change the result")
+        return _undecided(f"{one.name}: {_words(one)}; {errors} could change the result")
     if one.n < FEWEST and verdict == "inconclusive":
         pairs = count(one.n, "sample")
         return _undecided(f"{one.name}: {pairs} on both sides; a loss shows from {FEWEST} on")
     if verdict == "inconclusive":
-        return _undecided(f"{one.name}: {_words(one.change)}; {count(one.n, 'sample')} cannot tell that from chance")
-    return RulingReason(verdict=verdict, text=f"{one.name}: {_words(one.change)}")
+        return _undecided(f"{one.name}: {_words(one)}; {count(one.n, 'sample')} cannot tell that from chance")
+    return RulingReason(verdict=verdict, text=f"{one.name}: {_words(one)}")
 
 
-def _verdict(change: Change, tolerance: Tolerance) -> Verdict:
+def _verdict(change: MeanDifference, tolerance: Tolerance) -> Verdict:
     if change.difference is None or change.low is None or change.high is None:
         return "inconclusive"
     matters = tolerance.smallest_effect
@@ -126,11 +133,11 @@ def _verdict(change: Change, tolerance: Tolerance) -> Verdict:
     return "pass"
 
 
-def _words(change: Change) -> str:
-    if change.difference is None:
+def _words(one: GraderComparison) -> str:
+    if one.difference is None:
         return "nothing to compare"
-    between = "" if change.low is None else f", 95% interval {change.low:+.3f} … {change.high:+.3f}"
-    return f"{change.difference:+.3f}{between}, n {change.n:,}"
+    between = "" if one.low is None else f", {100 * one.level:.4g}% interval {one.low:+.3f} … {one.high:+.3f}"
+    return f"{one.difference:+.3f}{between}, n {one.n:,}"
 
 
 def _undecided(text: str) -> RulingReason:

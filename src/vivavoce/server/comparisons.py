@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from vivavoce.records.run import Grading
-from vivavoce.report.compare import Comparison, compare
+from vivavoce.report.compare import compare
+from vivavoce.report.comparison import Comparison
+from vivavoce.report.several import SeveralComparisons, compare_several
 from vivavoce.store.store import Store
 
 KEPT = 16
@@ -33,6 +35,7 @@ class Comparisons:
         targets: tuple[str | None, str | None] = (None, None),
         *,
         reasons: bool = True,
+        level: float = 0.95,
     ) -> Comparison:
         """Return the result of `compare`, from the cache if both gradings are finished.
 
@@ -40,16 +43,28 @@ class Comparisons:
             UsageError: a named target does not exist, or no target is on both sides.
         """
         if a.finished_at is None or b.finished_at is None:
-            return compare(store, a, b, *targets, reasons=reasons)
+            return compare(store, a, b, *targets, reasons=reasons, level=level)
         sides = [(one.model_dump_json(), store.browse.count_samples(one.id)) for one in (a, b)]
-        key = (*sides, targets, reasons)
+        key = (*sides, targets, reasons, level)
         with self._lock:
             if (known := self._kept.get(key)) is not None:
                 self._kept.move_to_end(key)
                 return known
-        found = compare(store, a, b, *targets, reasons=reasons)
+        found = compare(store, a, b, *targets, reasons=reasons, level=level)
         with self._lock:
             self._kept[key] = found
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return found
+
+    def several(self, store: Store, baseline: Grading, others: Sequence[Grading]) -> SeveralComparisons:
+        """Return the result of `compare_several`, without reasons of flips.
+
+        Raises:
+            UsageError: a run is named twice, there are too many, or one has no target in common with the baseline.
+        """
+
+        def compared(one: Grading, other: Grading, level: float) -> Comparison:
+            return self.compare(store, one, other, reasons=False, level=level)
+
+        return compare_several(baseline, others, store.run(baseline.run_id).suite, compared)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from vivavoce.report.compare import Flip, GraderComparison, Side, TargetComparison
-from vivavoce.report.html.comparing import DifferenceScale, difference, finding, lead, reading_of, scale_of, signed
+from vivavoce.report.comparison import Flip, GraderComparison, Side, TargetComparison
+from vivavoce.report.html.comparing import DifferenceScale, difference, finding, lead, scale_of, signed
 
 SIDE = Side(scored=90, errors=0, skipped=0)
 
@@ -30,10 +30,10 @@ def flips(number: int) -> list[Flip]:
 
 @pytest.mark.parametrize(
     ("low", "high", "reading"),
-    [(-0.2, -0.01, "worse"), (-0.2, 0.0, "same"), (0.0, 0.2, "same"), (0.01, 0.2, "better"), (None, None, "open")],
+    [(-0.2, -0.01, "worse"), (-0.2, 0.0, "same"), (0.0, 0.2, "same"), (0.01, 0.2, "better"), (None, None, "unknown")],
 )
 def test_an_interval_that_touches_zero_tells_no_change(low: float | None, high: float | None, reading: str) -> None:
-    assert reading_of(grader(low=low, high=high)) == reading
+    assert grader(low=low, high=high).reading == reading
 
 
 def test_only_what_is_surely_worse_is_drawn_as_a_fault() -> None:
@@ -82,6 +82,24 @@ def test_what_cannot_be_compared_is_told() -> None:
     assert finding(target(matched=0), None).startswith("The two runs share no sample")
     nothing = grader(mean=None, low=None, high=None, n=0)
     assert "No grader has a score on both sides" in finding(target(nothing), nothing)
+
+
+def test_a_grader_that_changed_gets_no_headline() -> None:
+    changed = grader("goal").model_copy(update={"note": "changed", "same_fingerprint": False, "comparable": False})
+    assert (changed.reading, difference(changed, scale_of([changed]), "/x", shown=True).word) == (
+        "incomparable",
+        "Not comparable",
+    )
+    assert finding(target(changed), changed) == (
+        "goal changed between the two runs, so a difference says nothing about the target until "
+        "both runs are graded alike."
+    )
+    same = grader("tone", -0.1, -0.2, -0.05)
+    assert lead([changed, same], "goal") is same
+    words = finding(target(changed, same), same)
+    assert "B is worse on tone" in words
+    assert "worse on goal" not in words
+    assert "goal changed between the two runs; these are left out here" in words
 
 
 def test_a_long_list_of_graders_is_cut_short() -> None:

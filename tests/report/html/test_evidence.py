@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.records.score import Evidence
-from vivavoce.report.html.evidence import Quote, Register
+from vivavoce.report.html.evidence import Quote, Register, pieces
 
 
 def quoted(*texts: str, bad: bool = True) -> tuple[Register, list[Quote]]:
@@ -15,7 +15,7 @@ def quoted(*texts: str, bad: bool = True) -> tuple[Register, list[Quote]]:
 
 
 def marked(register: Register, text: str) -> list[str]:
-    return [piece.text for piece in register.pieces(text, 0, by_assistant=True) if piece.quote]
+    return [text[mark.start : mark.end] for mark in register.marks(text, 0, by_assistant=True)]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_quote_is_found_as_faithfully_as_it_was_checked(quote: str, text: str,
 
 def test_letters_follow_the_text_and_not_the_marks() -> None:
     register, (late, early) = quoted("late", "early")
-    register.pieces("early and late", 0, by_assistant=True)
+    register.marks("early and late", 0, by_assistant=True)
     assert (early.letter, late.letter) == ("a", "b")
 
 
@@ -50,18 +50,35 @@ def test_what_overlaps_is_marked_once() -> None:
 
 def test_words_of_others_are_a_source_and_never_a_fault() -> None:
     register, (quote,) = quoted("paid")
-    register.pieces("paid", 0, by_assistant=False)
+    register.marks("paid", 0, by_assistant=False)
     assert quote.ink == "src"
+
+
+def test_each_note_keeps_its_own_colour_for_the_same_words() -> None:
+    register, (met,) = quoted("paid", bad=False)
+    (fault,) = register.enter([Evidence(text="paid", turn=0, verified=True)], "m1", bad=True)
+    register.marks("paid", 0, by_assistant=True)
+    assert (met.letter, met.ink, fault.letter, fault.ink) == ("a", "met", "a", "bad")
+    assert (met.place.cite.ink, met.place.cite.note) == (
+        "bad",
+        "m1",
+    )  # the words are red, and lead to the note that faults them
+
+
+def test_what_is_found_good_is_neither_a_fault_nor_a_source() -> None:
+    register, (quote,) = quoted("paid", bad=False)
+    register.marks("paid", 0, by_assistant=False)
+    assert quote.ink == "met"
 
 
 def test_the_28th_letter_has_two() -> None:
     words = [f"word{i:02}" for i in range(28)]
     register, quotes = quoted(*words)
-    register.pieces(" ".join(words), 0, by_assistant=True)
+    register.marks(" ".join(words), 0, by_assistant=True)
     assert [quotes[i].letter for i in (0, 25, 26, 27)] == ["a", "z", "aa", "ab"]
 
 
 @given(st.text(), st.lists(st.text(min_size=1), max_size=4))
 def test_whatever_is_quoted_the_text_stays_whole(text: str, quotes: list[str]) -> None:
     register, _ = quoted(*quotes)
-    assert "".join(piece.text for piece in register.pieces(text, 0, by_assistant=True)) == text
+    assert "".join(piece.text for piece in pieces(text, register.marks(text, 0, by_assistant=True))) == text

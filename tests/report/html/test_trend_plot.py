@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from vivavoce.report.changes import Change, Difference, Kind
 from vivavoce.report.html.trend_plot import LETTERS, Axis, letters, trend_plot
-from vivavoce.report.trend_changes import Change, Difference, Kind
 from vivavoce.report.trend_point import Point
 
 

@@ -16,7 +16,7 @@ from vivavoce.records.failure import shorten
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Evidence, Score
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.report.compare import Comparison, GraderComparison
+from vivavoce.report.comparison import Comparison, GraderComparison
 from vivavoce.report.html.rendering import STATIC, rendered
 from vivavoce.report.text import count
 from vivavoce.samples.sample import Sample
@@ -112,7 +112,8 @@ def comparison_html(found: Comparison) -> str:
         Rows(("grader", "target", "n", "before", "after", "difference", "95% interval"), graders),
         Rows(("passed before, fails now", "sample", "score", "why"), worse),
     ]
-    notes = [f"{one.name}: {one.note}" for target in found.targets for one in target.graders if one.note]
+    notes = [one.sentence for one in found.changes]
+    notes += [f"{one.name}: {one.note}" for target in found.targets for one in target.graders if one.note]
     return _html(Card(f"{found.run_b} after {found.run_a}", notes, tables))
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from vivavoce.report.compare import GraderComparison, TargetComparison
+from vivavoce.report.comparison import Comparison, GraderComparison, Reading, TargetComparison
 from vivavoce.report.html.plots import Range
+from vivavoce.report.reading import WORDS
+from vivavoce.report.several import SeveralComparisons
 from vivavoce.report.text import count, one_line
 from vivavoce.stats.paired import sign_test
-
-Reading = Literal["worse", "better", "same", "open"]
-"""The reading of a difference; `open` if there is no interval."""
 
 FEW = 30
 """With fewer pairs than this, only a large change is visible."""
@@ -65,13 +63,6 @@ class Difference:
     shown: bool
 
 
-def reading_of(grader: GraderComparison) -> Reading:
-    """Return the reading of a difference; an interval that includes zero shows no clear change."""
-    if grader.low is None or grader.high is None:
-        return "open"
-    return "worse" if grader.high < 0 else "better" if grader.low > 0 else "same"
-
-
 def scale_of(graders: Sequence[GraderComparison]) -> DifferenceScale:
     """Return the axis that shows every difference with its interval."""
     ends = [end for one in graders for end in (one.low, one.difference, one.high) if end is not None]
@@ -80,15 +71,19 @@ def scale_of(graders: Sequence[GraderComparison]) -> DifferenceScale:
 
 def difference(grader: GraderComparison, scale: DifferenceScale, link: str, *, shown: bool) -> Difference:
     """Return a grader as a row of the table; `shown` means that its flips are on the page."""
-    return Difference(grader, reading_of(grader), _word(grader), _plot(grader, scale), link, shown)
+    return Difference(grader, grader.reading, _word(grader), _plot(grader, scale), link, shown)
 
 
 def lead(graders: Sequence[GraderComparison], headline: str | None) -> GraderComparison | None:
-    """Return the grader whose flips are shown by default: the one that fell most, else the headline, else the first."""
-    worse = [one for one in graders if reading_of(one) == "worse"]
+    """Return the grader whose flips are shown by default: the one that fell most, else the headline, else the first.
+
+    One that is the same on both sides comes before one that may not be.
+    """
+    worse = [one for one in graders if one.reading == "worse"]
     if worse:
         return min(worse, key=lambda one: one.difference or 0.0)
-    return next((one for one in graders if one.name == headline), next(iter(graders), None))
+    known = sorted(graders, key=lambda one: (one.reading == "incomparable", one.name != headline))
+    return next(iter(known), None)
 
 
 def signed(value: float | None, digits: int = 3) -> str:
@@ -105,12 +100,39 @@ def finding(target: TargetComparison, shown: GraderComparison | None) -> str:
         return (
             f"No grader has a score on both sides of any of the {count(target.matched, 'sample')} that both runs asked."
         )
-    parts = [f"On the {pairs} that both runs scored, {_changes(target.graders)}."]
-    if shown is not None and shown.n:
+    alike = [one for one in target.graders if one.reading != "incomparable"]
+    apart = [one for one in target.graders if one.reading == "incomparable"]
+    if not any(one.n for one in alike):
+        return f"{_apart(apart)}, so a difference says nothing about the target until both runs are graded alike."
+    parts = [f"On the {pairs} that both runs scored, {_changes(alike)}."]
+    if apart:
+        parts.append(f"{_apart(apart)}; these are left out here.")
+    if shown is not None and shown.n and shown.reading != "incomparable":
         parts.append(_flips(shown))
         if shown.n < FEW:
             parts.append("With so few pairs, only a large change is visible.")
     return " ".join(parts)
+
+
+def _apart(graders: Sequence[GraderComparison]) -> str:
+    return f"{_listed([_name(one) for one in graders])} changed between the two runs"
+
+
+def several_finding(found: SeveralComparisons) -> str:
+    """Return in a sentence for each run how it differs from the baseline."""
+    return " ".join(f"{letter}{_difference_from_a(one)}." for letter, one in found.lettered)
+
+
+def _difference_from_a(found: Comparison) -> str:
+    graders = [one for target in found.targets for one in target.graders if one.reading != "incomparable"]
+    if not any(one.n for one in graders):
+        return " cannot be compared with A"
+    phrases = [
+        f" is {word} than A on {_listed([_name(one) for one in mine])}"
+        for word in ("worse", "better")
+        if (mine := [one for one in graders if one.reading == word])
+    ]
+    return " and".join(phrases) or " shows no clear change from A"
 
 
 def uneven(shown: GraderComparison) -> float:
@@ -127,13 +149,16 @@ def _changes(graders: Sequence[GraderComparison]) -> str:
 
 
 def _change(reading: Reading, graders: Sequence[GraderComparison]) -> str:
-    mine = [one for one in graders if reading_of(one) == reading]
+    mine = [one for one in graders if one.reading == reading]
     mine.sort(key=lambda one: -abs(one.difference or 0.0))
     if not mine:
         return ""
-    phrases = [_by(one) for one in mine[:NAMED]] + ([f"{len(mine) - NAMED} more"] if len(mine) > NAMED else [])
-    listed = ", ".join(phrases[:-1]) + " and " + phrases[-1] if len(phrases) > 1 else phrases[0]
-    return f"B is {reading} on {listed}"
+    return f"B is {reading} on {_listed([_by(one) for one in mine])}"
+
+
+def _listed(phrases: Sequence[str]) -> str:
+    named = [*phrases[:NAMED], *([f"{len(phrases) - NAMED} more"] if len(phrases) > NAMED else [])]
+    return ", ".join(named[:-1]) + " and " + named[-1] if len(named) > 1 else named[0]
 
 
 def _by(grader: GraderComparison) -> str:
@@ -162,25 +187,17 @@ def _name(grader: GraderComparison) -> str:
 
 
 def _word(grader: GraderComparison) -> str:
-    if not grader.n:
-        return "Nothing to compare"
-    words: dict[Reading, str] = {
-        "worse": "Worse",
-        "better": "Better",
-        "same": "No clear change",
-        "open": "Too few pairs",
-    }
-    return words[reading_of(grader)]
+    return WORDS[grader.reading].capitalize()
 
 
 def _plot(grader: GraderComparison, scale: DifferenceScale) -> Range | None:
     if grader.difference is None:
         return None
     label = f"Difference {signed(grader.difference)}"
-    bad = reading_of(grader) == "worse"
+    bad = grader.reading == "worse"
     if grader.low is None or grader.high is None:
         return Range(scale.at(grader.difference), None, None, bad, False, f"{label}, no interval")
-    label += f", 95% interval {signed(grader.low)} to {signed(grader.high)}"
+    label += f", {100 * grader.level:.4g}% interval {signed(grader.low)} to {signed(grader.high)}"
     return Range(scale.at(grader.difference), scale.at(grader.low), scale.at(grader.high), bad, False, label)
 
 

@@ -15,6 +15,7 @@ from vivavoce.records.spending import in_words, spent
 from vivavoce.records.test import Test
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.report.html.evidence import Register
+from vivavoce.report.html.parts import Part, Showing, Writer
 from vivavoce.report.html.plots import strip
 from vivavoce.report.html.score_notes import (
     ScoreNote,
@@ -26,7 +27,7 @@ from vivavoce.report.html.score_notes import (
     turn_notes,
     whole_notes,
 )
-from vivavoce.report.html.transcript import Part, Shown, Thought, Writer, judged, steps, thoughts
+from vivavoce.report.html.transcript import Shown, Thought, judged, steps, thoughts
 from vivavoce.report.html.wording import span
 from vivavoce.report.tester import discarded_title, measured
 from vivavoce.safe_text import safe
@@ -41,11 +42,13 @@ Link = Callable[[int], str | None]
 """Returns the address of the part of the conversation that begins with a turn, None if there is no such page."""
 
 
-def conversation(outcome: Outcome, link: Link, first: int = 0, prefix: str = "") -> dict[str, object]:
+def conversation(
+    outcome: Outcome, link: Link, first: int = 0, prefix: str = "", showing: Showing | None = None
+) -> dict[str, object]:
     """Return the values for the template of a conversation, without links to other pages.
 
     The part with turn `first` is shown. `prefix` begins all element ids, so that several conversations can be on one
-    page.
+    page, and `showing` says how messages are shown.
     """
     attempt, talk = outcome.attempt, outcome.attempt.trajectory
     register = Register(prefix)
@@ -53,7 +56,8 @@ def conversation(outcome: Outcome, link: Link, first: int = 0, prefix: str = "")
     tested = test_notes(talk.test, register)
     first = min(first, max(len(talk.turns) - 1, 0)) // SHOWN * SHOWN
     shown_failures: set[Failure] = set()
-    opening, shown = _turns(talk, by_turn, [*whole, *tested], register, first, shown_failures)
+    writer = Writer(register, showing or Showing())
+    opening, shown = _turns(talk, by_turn, [*whole, *tested], writer, first, shown_failures)
     failures = [talk.failure] if talk.failure is not None and talk.failure not in shown_failures else []
     whole = each_failure_once(whole, shown_failures.union(failures))
     final = next((note for note in reversed(whole) if note.score is not None), None)
@@ -73,6 +77,7 @@ def conversation(outcome: Outcome, link: Link, first: int = 0, prefix: str = "")
         "windows": _windows(link, len(talk.turns), first),
         "from_first": first,
         "prefix": prefix,
+        "raw": writer.showing.raw,
         "place_of": _places(link, first, prefix),
         "facts": _facts(outcome),
         "ending": _ending(talk.test, tested),
@@ -85,18 +90,17 @@ def _turns(
     talk: Trajectory,
     by_turn: TurnGrades,
     whole: Sequence[ScoreNote],
-    register: Register,
+    writer: Writer,
     first: int,
     shown_failures: set[Failure],
 ) -> tuple[list[Part], list[Shown]]:
     """Return the messages before the first turn, and the turns of this part; their failures count as shown."""
-    writer = Writer(register)
     opening = writer.parts(talk.opening, None)
     shown: list[Shown] = []
     for turn in talk.turns[:first]:
         writer.skip(turn.messages)
     part = talk.turns[first : first + SHOWN]
-    by_place = {turn.index: turn_notes(by_turn, turn.index, register) for turn in part}
+    by_place = {turn.index: turn_notes(by_turn, turn.index, writer.register) for turn in part}
     for turn in part:
         parts = writer.parts(turn.messages, turn.index)
         about = [

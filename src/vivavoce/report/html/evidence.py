@@ -4,64 +4,114 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from string import ascii_lowercase
+from typing import Literal
 
 from vivavoce.records.score import Evidence
+from vivavoce.report.html.content.legible import legible
 
 _LEFT_OUT = re.compile(r"\[(?:\.\.\.|…)\]|\((?:\.\.\.|…)\)|\.\.\.|…")
 _ALIKE = {mark: f"[{marks}]" for marks in ('“”„«»"', "‘’‚‹›'", "‐‑‒–—―−\\-") for mark in marks if mark != "\\"}
 _EDGE = " \"'“”‘’"
 
 
-@dataclass(slots=True)
-class Quote:
-    """A quotation or a tool call that a score note cites; `letter` is empty until it is found on the page.
+Ink = Literal["bad", "src", "met"]
+"""The colour class of evidence: words of the assistant that prove a fault, words of others for one, or no fault."""
 
-    `bad` means that it proves a fault, `note` is the id of the score note that cites it, `by_assistant` means that the
-    assistant wrote the words, and `prefix` begins all element ids.
+
+@dataclass(frozen=True, slots=True)
+class Cite:
+    """How cited words are written: their colour class, their element id, their letter, and the note they lead to."""
+
+    ink: Ink
+    anchor: str
+    letter: str
+    note: str
+
+
+@dataclass(slots=True)
+class Place:
+    """The place of cited words or of a cited tool call; `letter` is empty until it is found on the page.
+
+    `bad` means that one of the score notes that cite it finds a fault, `note` is the id of the first one that does, and
+    `by_assistant` means that the assistant wrote the words.
     """
+
+    anchor_prefix: str
+    note: str
+    bad: bool
+    letter: str = ""
+    by_assistant: bool = True
+
+    @property
+    def anchor(self) -> str:
+        """The element id of the words."""
+        return f"{self.anchor_prefix}ev-{self.letter}"
+
+    @property
+    def cite(self) -> Cite:
+        """How the words are written."""
+        return Cite(_ink(self.bad, self.by_assistant), self.anchor, self.letter, self.note)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A quotation or a tool call as one score note cites it; `bad` means that it proves a fault there."""
 
     text: str
     turn: int | None
     kind: str
     verified: bool
     bad: bool
-    note: str
-    letter: str = ""
-    by_assistant: bool = True
-    prefix: str = ""
+    place: Place
 
     @property
-    def ink(self) -> str:
-        """The colour class of its letter: a fault is red, a source is blue."""
-        return "bad" if self.bad and self.by_assistant else "src"
+    def ink(self) -> Ink:
+        """The colour class of its letter beside the note: another note may see the same words otherwise."""
+        return _ink(self.bad, self.place.by_assistant)
+
+    @property
+    def letter(self) -> str:
+        """The letter of its place, empty until it is found on the page."""
+        return self.place.letter
 
     @property
     def anchor(self) -> str:
         """The element id of its place."""
-        return f"{self.prefix}ev-{self.letter}"
+        return self.place.anchor
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where cited words are in a text; `last` means that the letter follows them."""
+
+    start: int
+    end: int
+    cite: Cite
+    last: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of text; `quote` is its evidence, `last` means that the letter follows it."""
+    """A piece of text; `cite` says what evidence it is, `last` that the letter follows it."""
 
     text: str
-    quote: Quote | None = None
+    cite: Cite | None = None
     last: bool = False
 
 
 @dataclass(slots=True)
 class Register:
-    """All the evidence about a conversation; the same words in the same turn are one piece of evidence.
+    """All the evidence about a conversation; the same words in the same turn have one place.
 
     `prefix` begins the names of all places in the conversation, where it shares a page with others.
     """
 
     prefix: str = ""
-    _quotes: dict[tuple[int | None, str], Quote] = field(default_factory=dict[tuple[int | None, str], Quote])
+    _cited: dict[tuple[int | None, str], Quote] = field(default_factory=dict[tuple[int | None, str], Quote])
     _lettered: int = 0
 
     def enter(self, evidence: Iterable[Evidence], note: str, *, bad: bool) -> list[Quote]:
@@ -69,50 +119,67 @@ class Register:
         return [self._entered(one, note, bad) for one in evidence]
 
     def of_turn(self, turn: int | None) -> list[Quote]:
-        """Return the evidence of a turn that was found on the page."""
-        return [quote for (where, _), quote in self._quotes.items() if where == turn and quote.letter]
+        """Return the evidence of a turn that was found on the page, each place once."""
+        return [quote for (where, _), quote in self._cited.items() if where == turn and quote.letter]
 
-    def call(self, reference: str, turn: int | None) -> Quote | None:
-        """Return the evidence for a tool call, by its reference."""
-        quote = self._quotes.get((turn, reference))
+    def awaits(self, turn: int | None) -> bool:
+        """Return whether evidence of a turn was not found on the page so far."""
+        return any(where == turn and quote.verified and not quote.letter for (where, _), quote in self._cited.items())
+
+    def call(self, reference: str, turn: int | None) -> Cite | None:
+        """Return how a tool call that is evidence is written, by its reference."""
+        quote = self._cited.get((turn, reference))
         if quote is None or quote.kind != "call" or not quote.verified:
             return None
-        return self._found(quote, by_assistant=True)
+        return self._found(quote.place, by_assistant=True)
 
-    def pieces(self, text: str, turn: int | None, *, by_assistant: bool) -> list[Piece]:
-        """Return a text split at the evidence of its turn; `by_assistant` if the assistant wrote it."""
-        spans: list[tuple[int, int, Quote]] = []
-        for (where, _), quote in self._quotes.items():
+    def marks(self, text: str, turn: int | None, *, by_assistant: bool) -> list[Mark]:
+        """Return where the evidence of a turn is in a text; `by_assistant` if the assistant wrote it."""
+        spans: list[tuple[int, int, Place]] = []
+        for (where, _), quote in self._cited.items():
             if where == turn and quote.kind != "call" and quote.verified and not quote.letter:
-                spans += [(start, end, quote) for start, end in _spans(quote.text, text)]
-        return list(self._cut(text, sorted(spans, key=lambda span: (span[0], -span[1])), by_assistant))
+                spans += [(start, end, quote.place) for start, end in _spans(quote.text, text)]
+        kept: list[tuple[int, int, Place]] = []
+        for span in sorted(spans, key=lambda span: (span[0], -span[1])):
+            if not kept or span[0] >= kept[-1][1]:
+                kept.append(span)
+        ends = {id(place): end for _, end, place in kept}
+        return [
+            Mark(start, end, self._found(place, by_assistant), ends[id(place)] == end) for start, end, place in kept
+        ]
 
-    def _cut(self, text: str, spans: list[tuple[int, int, Quote]], by_assistant: bool) -> Iterable[Piece]:
-        position = 0
-        kept = [span for i, span in enumerate(spans) if all(span[0] >= earlier[1] for earlier in spans[:i])]
-        ends = {id(quote): end for _, end, quote in kept}
-        for start, end, quote in kept:
-            if start > position:
-                yield Piece(text[position:start])
-            self._found(quote, by_assistant)
-            yield Piece(text[start:end], quote, ends[id(quote)] == end)
-            position = end
-        if position < len(text):
-            yield Piece(text[position:])
-
-    def _found(self, quote: Quote, by_assistant: bool) -> Quote:
-        if not quote.letter:
-            quote.letter, quote.by_assistant = _letter(self._lettered), by_assistant
+    def _found(self, place: Place, by_assistant: bool) -> Cite:
+        if not place.letter:
+            place.letter, place.by_assistant = _letter(self._lettered), by_assistant
             self._lettered += 1
-        return quote
+        return place.cite
 
     def _entered(self, one: Evidence, note: str, bad: bool) -> Quote:
-        quote = self._quotes.get((one.turn, one.text))
-        if quote is None:
-            quote = Quote(one.text, one.turn, one.kind, one.verified, bad, note, prefix=self.prefix)
-            self._quotes[one.turn, one.text] = quote
-        quote.bad = quote.bad or bad
+        known = self._cited.get((one.turn, one.text))
+        place = Place(self.prefix, note, bad) if known is None else known.place
+        if bad and not place.bad:
+            place.bad, place.note = True, note
+        quote = Quote(one.text, one.turn, one.kind, one.verified, bad, place)
+        self._cited.setdefault((one.turn, one.text), quote)
         return quote
+
+
+def pieces(text: str, marks: Iterable[Mark]) -> Iterator[Piece]:
+    """Yield a text split at its marks."""
+    position = 0
+    for mark in marks:
+        if mark.start > position:
+            yield Piece(text[position : mark.start])
+        yield Piece(text[mark.start : mark.end], mark.cite, mark.last)
+        position = mark.end
+    if position < len(text):
+        yield Piece(text[position:])
+
+
+def _ink(bad: bool, by_assistant: bool) -> Ink:
+    if not bad:
+        return "met"
+    return "bad" if by_assistant else "src"
 
 
 def _letter(number: int) -> str:
@@ -123,12 +190,13 @@ def _letter(number: int) -> str:
 
 def _spans(quote: str, text: str) -> list[tuple[int, int]]:
     """Return where a quote is: case, white space and punctuation style may differ, and words may be left out."""
+    quote = legible(quote)
     for wording in (quote, _unescaped(quote)) if "\\" in quote else (quote,):
         parts = [part for piece in _LEFT_OUT.split(wording) if (part := piece.strip().strip(_EDGE).strip())]
         found: list[tuple[int, int]] = []
         start = 0
         for part in parts:
-            match = re.compile(_pattern(part), re.IGNORECASE).search(text, start)
+            match = _pattern(part).search(text, start)
             if match is None:
                 break
             found.append(match.span())
@@ -138,8 +206,10 @@ def _spans(quote: str, text: str) -> list[tuple[int, int]]:
     return []
 
 
-def _pattern(part: str) -> str:
-    return r"\s+".join("".join(_ALIKE.get(mark) or re.escape(mark) for mark in word) for word in part.split())
+@lru_cache(maxsize=1024)
+def _pattern(part: str) -> re.Pattern[str]:
+    words = ("".join(_ALIKE.get(mark) or re.escape(mark) for mark in word) for word in part.split())
+    return re.compile(r"\s+".join(words), re.IGNORECASE)
 
 
 def _unescaped(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from vivavoce.messages import AIMessage
@@ -11,13 +11,17 @@ from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
 from vivavoce.records.trajectory import Turn
 from vivavoce.report.html.evidence import Register
+from vivavoce.report.html.parts import Part, Showing, Spoken, Writer
 from vivavoce.report.html.score_notes import ScoreNote, TurnGrades, state_of, turn_grades, turn_notes, whole_notes
-from vivavoce.report.html.transcript import Part, Spoken, Writer
 from vivavoce.report.transcript import words_of
+from vivavoce.report.word_difference import Stretch, same_share, word_difference
+from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import SampleStatus, worst_of
 
 SHOWN = 200
 """Turns on one page."""
+ALIKE = 0.3
+"""The share of two answers that has to be the same for their differences in words to be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,8 @@ class Half:
 class PairedTurn:
     """A turn of both, None for a side that has ended; `user_parts` are user messages that are the same on both sides.
 
-    `same` means that the answers are the same, too, and `first` that this is the first difference.
+    `same` means that the answers are the same, too, and `first` that this is the first difference. `words` are those
+    that differ between the answers, empty if these have too little in common.
     """
 
     index: int
@@ -54,6 +59,7 @@ class PairedTurn:
     b: Half | None
     same: bool
     first: bool
+    words: list[Stretch] = field(default_factory=list[Stretch])
 
     @property
     def calls(self) -> bool:
@@ -72,9 +78,13 @@ class PairedTalk:
     parting: int | None
 
 
-def paired_turns(a: Outcome, b: Outcome, first: int = 0) -> PairedTalk:
-    """Return the turns of two conversations from `first` on; names of places begin with `a-` and `b-`."""
-    one, other = _Side.of(a, "a-"), _Side.of(b, "b-")
+def paired_turns(a: Outcome, b: Outcome, first: int = 0, showing: Sequence[Showing] = ()) -> PairedTalk:
+    """Return the turns of two conversations from `first` on; names of places begin with `a-` and `b-`.
+
+    `showing` says how the messages of each are shown.
+    """
+    shown_a, shown_b = showing or (Showing(), Showing())
+    one, other = _Side.of(a, "a-", shown_a), _Side.of(b, "b-", shown_b)
     parting = parting_turn(a, b)
     both = list(zip_longest(one.turns, other.turns))
     for turn in one.turns[:first]:
@@ -113,10 +123,10 @@ class _Side:
     whole: list[ScoreNote]
 
     @classmethod
-    def of(cls, outcome: Outcome, prefix: str) -> _Side:
+    def of(cls, outcome: Outcome, prefix: str, showing: Showing) -> _Side:
         register = Register(prefix)
         turns, whole = outcome.attempt.trajectory.turns, whole_notes(outcome, register)
-        return cls(turns, turn_grades(outcome), register, Writer(register), whole)
+        return cls(turns, turn_grades(outcome), register, Writer(register, showing), whole)
 
     def half(self, turn: Turn | None) -> Half | None:
         if turn is None:
@@ -138,7 +148,19 @@ def _paired(
         user_parts = [part for part in a.parts if _is_user_message(part)]
         a, b = (replace(half, parts=[part for part in half.parts if not _is_user_message(part)]) for half in (a, b))
     same = _words(left) == _words(right) and not other.register.of_turn(right.index)
-    return PairedTurn(index, user_parts, a, b, same, index == parting)
+    return PairedTurn(index, user_parts, a, b, same, index == parting, [] if same else _difference(left, right))
+
+
+def _difference(one: Turn, other: Turn) -> list[Stretch]:
+    """Return the words that differ between the answers of two turns, none if these have too little in common."""
+    before, after = (
+        "\n".join(safe(message.text) for message in turn.messages if message.role == "assistant" and message.text)
+        for turn in (one, other)
+    )
+    if not before or not after or before == after:
+        return []
+    words = word_difference(before, after)
+    return words if same_share(words) >= ALIKE else []
 
 
 def _states(outcome: Outcome) -> Mapping[int, dict[str, SampleStatus]]:

@@ -2,55 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
 
-from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
-from vivavoce.records.answered import origin
 from vivavoce.records.test import Step, Test
-from vivavoce.records.trajectory import Turn, tool_results
-from vivavoce.report.html.evidence import Piece, Quote, Register
+from vivavoce.records.trajectory import Turn
+from vivavoce.report.html.evidence import Quote
+from vivavoce.report.html.parts import Called, Part
 from vivavoce.report.html.score_notes import ScoreNote, State
 from vivavoce.report.html.wording import span
 from vivavoce.report.text import one_line
-from vivavoce.report.transcript import words_of
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import worst_of
-
-LONGEST = 20_000
-"""Characters of the arguments or the result of a tool call that a page shows; messages are never cut."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    """A message; `role` is its author."""
-
-    role: str
-    pieces: list[Piece]
-    kind: Literal["said"] = "said"
-
-
-@dataclass(frozen=True, slots=True)
-class Called:
-    """A tool call with what came back; it is shown open if it contains evidence."""
-
-    name: str
-    short: str
-    brief: str
-    arguments: list[Piece]
-    result: list[Piece] | None
-    quote: Quote | None
-    kind: Literal["called"] = "called"
-
-    @property
-    def cited(self) -> bool:
-        """Whether there is evidence in it."""
-        return self.quote is not None or any(one.quote for one in [*self.arguments, *(self.result or ())])
-
-
-Part = Spoken | Called
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,55 +61,6 @@ class Shown:
         return ", ".join(words)
 
 
-@dataclass(slots=True)
-class Writer:
-    """Writes the turns of one conversation; tool calls are numbered from `c0` through all of it."""
-
-    register: Register
-    calls: int = 0
-
-    def parts(self, messages: Sequence[AnyMessage], turn: int | None) -> list[Part]:
-        """Return the messages of a turn, and tool calls with their results."""
-        answers = {id(call): answer for call, answer in tool_results(messages)}
-        answered = {id(answer) for answer in answers.values() if answer is not None}
-        return [
-            part
-            for message in messages
-            if not (isinstance(message, ToolMessage) and id(message) in answered)
-            for part in self._message(message, turn, answers)
-        ]
-
-    def skip(self, messages: Sequence[AnyMessage]) -> None:
-        """Count the calls of a turn that is not shown."""
-        self.calls += sum(len(one.tool_calls or ()) for one in messages if isinstance(one, AIMessage))
-
-    def _message(
-        self, message: AnyMessage, turn: int | None, answers: Mapping[int, ToolMessage | None]
-    ) -> Iterator[Part]:
-        calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
-        text = safe(words_of(message))
-        if text or not calls:
-            yield Spoken(message.role, self.register.pieces(text, turn, by_assistant=message.role == "assistant"))
-        for call in calls:
-            yield self._called(call, answers.get(id(call)), turn)
-
-    def _called(self, call: ToolCall, answer: ToolMessage | None, turn: int | None) -> Called:
-        reference = f"c{self.calls}"
-        self.calls += 1
-        cited = self.register.call(reference, turn)
-        arguments_text = _cut(safe(call.function.arguments))
-        returned = None if answer is None else _cut(safe(words_of(answer)))
-        known = "" if answer is None else origin(answer)
-        return Called(
-            name=safe(call.name),
-            short=_short(arguments_text),
-            brief="no result" if returned is None else one_line(returned, 48) + (f" ({known})" if known else ""),
-            arguments=self.register.pieces(arguments_text, turn, by_assistant=False),
-            result=None if returned is None else self.register.pieces(returned, turn, by_assistant=False),
-            quote=cited,
-        )
-
-
 def thoughts(test: Test | None, index: int) -> list[Thought]:
     """Return the steps and the reasoning of the tester before its message in a turn, counted from 0."""
     if test is None or index >= len(test.history):
@@ -175,20 +89,3 @@ def steps(taken: Iterable[Step]) -> list[Thought]:
 def _step(step: Step) -> Thought:
     refused = " (refused)" if step.refused else ""
     return Thought(safe(step.tool_name or "words") + refused, one_line(step.tool_message.text, 300))
-
-
-def _short(arguments: str) -> str:
-    """Return the arguments of a tool call on one line, written as in a program."""
-    try:
-        parsed = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return one_line(arguments, 72)
-    if not isinstance(parsed, dict):
-        return one_line(arguments, 72)
-    fields = cast("dict[str, Any]", parsed)
-    return one_line(", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()), 72)
-
-
-def _cut(text: str) -> str:
-    left = len(text) - LONGEST
-    return text if left <= 0 else f"{text[:LONGEST]}\n… ({left:,} more characters; the JSON has all of them)"

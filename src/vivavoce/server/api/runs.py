@@ -8,8 +8,9 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run, Status
 from vivavoce.records.score import State
-from vivavoce.report.compare import Comparison
+from vivavoce.report.comparison import Comparison
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.several import SeveralComparisons
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.grader_names import check_grader, check_graders
@@ -146,6 +147,17 @@ def comparison(
     """Compare two runs: the figures of each grader over the scenarios of both, and the samples that flipped."""
     one, other = (_graded(request, run, None, whole=True)[1] for run in (a, b))
     return answer(request.app.state.comparisons.compare(_store(request), one, other))
+
+
+@router.get("/comparisons/several", response_model=SeveralComparisons)
+def several_comparisons(
+    request: Request,
+    baseline: Annotated[str, Query(description="A run.")],
+    run: Annotated[list[str], Query(description="A run to compare it with; may be given several times.")],
+) -> Response:
+    """Compare several runs with one; the intervals of a grader hold together with 95%. Flips have no reasons."""
+    first, *others = (_graded(request, name, None, whole=True)[1] for name in (baseline, *run))
+    return answer(request.app.state.comparisons.several(_store(request), first, others))
 
 
 def _samples(

@@ -12,16 +12,20 @@ from pydantic import BaseModel, Field
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.compare import Comparison, Flip, GraderComparison, TargetComparison, reasons_of
+from vivavoce.report.compare import reasons_of
+from vivavoce.report.comparison import Comparison, Flip, GraderComparison, TargetComparison
 from vivavoce.report.headline import gate_of
 from vivavoce.report.html.comparing import difference, finding, lead, scale_of, signed, uneven
+from vivavoce.report.suite_difference import suite_difference
 from vivavoce.safe_text import safe
 from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.grader_names import check_grader
 from vivavoce.server.pages.choosing import choice
+from vivavoce.server.pages.compare_several import several_values
 from vivavoce.server.pages.links import (
     compare_page,
     compared_samples,
+    compared_suites,
     comparison_data,
     new_job_page,
     run_page,
@@ -40,13 +44,21 @@ SHOWN = 50
 Kind: TypeAlias = Literal["worsened", "improved", "broke", "fixed", "unmatched_a", "unmatched_b"]
 
 
-class Named(BaseModel):
-    """The runs, with their scores and targets if there are several; an empty name counts as none."""
+class NamedScores(BaseModel):
+    """Two runs, and their sets of scores; an empty name counts as none."""
 
     a: str = ""
     b: str = ""
     grading_a: str = ""
     grading_b: str = ""
+
+
+class Named(NamedScores):
+    """The runs with the targets to compare.
+
+    `b` may name several runs, with blanks between them; each is then compared with `a`.
+    """
+
     target_a: str = ""
     target_b: str = ""
     grader: str = ""
@@ -62,6 +74,8 @@ def compare_runs(request: Request, named: Annotated[Named, Query()]) -> Response
     if not a or not b:
         return page("choose_runs.html", choice(store, a, b))
     try:
+        if len(others := b.split()) > 1:
+            return page("compare_several.html", several_values(store, request.app.state.comparisons, [a, *others]))
         sides = Sides.read(store, named)
         if named.grader:
             check_grader(named.grader, sides.grading_a, sides.grading_b)
@@ -71,6 +85,15 @@ def compare_runs(request: Request, named: Annotated[Named, Query()]) -> Response
         return page("choose_runs.html", choice(store, a, b, problem, targets), answered(error).status)
     kind = next((kind for kind in get_args(Kind) if kind == named.only), None)
     return page("compare.html", _values(_View(store, sides, found, named.grader, kind, named.first)))
+
+
+@router.get("/compare/suites")
+def compare_suites(request: Request, named: Annotated[NamedScores, Query()]) -> Response:
+    """Show the suites of two runs, line by line where they differ."""
+    sides = Sides.read(cast("Store", request.app.state.store), Named(**named.model_dump()))
+    lines = suite_difference((sides.a, sides.grading_a), (sides.b, sides.grading_b))
+    whole = compare_page(**sides.named)
+    return page("compare_suites.html", {"section": "compare", "sides": sides, "lines": lines, "whole": whole})
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +205,7 @@ def _values(view: _View) -> dict[str, object]:
         "regrade": [
             (side, new_job_page(grade=run.id), _command(run)) for side, run in (("A", sides.a), ("B", sides.b))
         ],
+        "suites_link": compared_suites(**{name: sides.named[name] for name in NamedScores.model_fields}),
         "json_link": comparison_data(a=sides.a.id, b=sides.b.id),
     }
 

@@ -13,11 +13,12 @@ from pydantic import Field
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.run import Grading, Outcome, Run
-from vivavoce.report.compare import Flip
+from vivavoce.report.comparison import Flip
 from vivavoce.report.html.paired_turns import SHOWN, paired_turns
 from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.grader_names import check_grader
 from vivavoce.server.pages.compare import Named, Sides
+from vivavoce.server.pages.content import showing
 from vivavoce.server.pages.links import compare_page, compared_samples, run_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
@@ -132,7 +133,9 @@ def _place(view: _View) -> _Place | None:
 def _values(view: _View, both: tuple[Outcome, Outcome], trials: Sequence[int], first: int) -> dict[str, object]:
     longest = max(len(one.attempt.trajectory.turns) for one in both)
     first = min(first, max(longest - 1, 0)) // SHOWN * SHOWN
-    talk = paired_turns(*both, first)
+    runs = (view.sides.a, view.sides.b)
+    looks = [showing(run.id, one.attempt.key) for run, one in zip(runs, both, strict=True)]
+    talk = paired_turns(*both, first, looks)
     trial = both[0].attempt.key.trial
 
     def page_from(turn: int | None) -> str | None:

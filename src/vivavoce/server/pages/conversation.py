@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from vivavoce.records.counting import to_index
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.report.html.conversation import conversation as shown
+from vivavoce.server.pages.content import showing
 from vivavoce.server.pages.label import human_labelling
 from vivavoce.server.pages.links import FirstTurn, TrialNumber, run_page, sample_data, sample_page
 from vivavoce.server.pages.neighbours import neighbours
@@ -32,9 +33,13 @@ def conversation(
     target: str | None = None,
     grading: str | None = None,
     first: FirstTurn = 1,
+    raw: bool = False,
     named: Annotated[str | None, Query(alias="id")] = None,
 ) -> Response:
-    """Show one conversation; turns are shown from `from`, `id` is for an id that cannot be part of a path."""
+    """Show one conversation; turns are shown from `from`, `raw` is as they were written.
+
+    `id` is for an id that cannot be part of a path.
+    """
     store = cast("Store", request.app.state.store)
     found = store.run(run)
     scores = store.grading(found.id, grading)
@@ -46,19 +51,20 @@ def conversation(
     ]
     if not chosen:
         raise no_conversation(found.id, sample, target, trial, (one.attempt.key for one in outcomes))
-    view = _View(store, found, scores, grading is not None)
+    view = _View(store, found, scores, grading is not None, raw)
     values = _values(view, chosen[0], outcomes, to_index(first))
     return page("conversation.html", {**values, "human": human_labelling(request, found, chosen[0])})
 
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """The request; `named` means that the address names the set of scores."""
+    """The request; `named` means that the address names the set of scores, `raw` that messages are as written."""
 
     store: Store
     run: Run
     grading: Grading
     named: bool
+    raw: bool = False
 
     def chosen(self, key: AttemptKey) -> dict[str, str | None]:
         """Return the parameters of an address besides the sample and the trial."""
@@ -70,14 +76,21 @@ class _View:
             return None
         key = entry.attempt.key if isinstance(entry, Outcome) else entry
         named = AttemptKey(key.sample_id, key.target, key.trial)
-        return sample_page(self.run.id, key.sample_id, trial=key.trial, turn=turn, **self.chosen(named))
+        shown = {"raw": 1 if self.raw else None}
+        return sample_page(self.run.id, key.sample_id, trial=key.trial, turn=turn, **self.chosen(named), **shown)
 
 
 def _values(view: _View, outcome: Outcome, siblings: Sequence[Outcome], first: int) -> dict[str, object]:
     attempt = outcome.attempt
     around = neighbours(view.store, view.grading.id, attempt.position)
     return {
-        **shown(outcome, lambda turn: view.link(outcome, turn), first),
+        **shown(
+            outcome,
+            lambda turn: view.link(outcome, turn),
+            first,
+            showing=showing(view.run.id, attempt.key, raw=view.raw),
+        ),
+        "other_look": replace(view, raw=not view.raw).link(outcome, first or None),
         "section": "runs",
         "run": view.run,
         "json_link": sample_data(view.run.id, attempt.key.sample_id, attempt.key.trial, **view.chosen(attempt.key)),

@@ -29,6 +29,7 @@ from vivavoce.report.html.labelling import (
     question,
     questions,
 )
+from vivavoce.report.html.parts import Showing
 from vivavoce.report.html.score_notes import ScoreNote, whole_notes
 from vivavoce.server.label_queue import LabelQueue, LabelQueues, LabelTask, Order, labels_of_task
 from vivavoce.server.pages.forms import Form, form_key, index_of
@@ -42,6 +43,8 @@ from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
+_BLIND = Showing(inline=("image",))
+"""No address of a picture says which run it is from; a page of this server plays no sound that is written into it."""
 SHOWN = 20
 """Runs to choose from on one page."""
 MOST_SEEDS = 2**31 - 1
@@ -101,7 +104,7 @@ def item(request: Request, queue: str, place: int, first: FirstTurn = 1) -> Resp
     hidden = found.task.blind and label is None
     bare = Outcome(attempt=outcome.attempt, scores={})
     values = {
-        **conversation(bare, lambda turn: label_item(found.id, place, turn), to_index(first)),
+        **conversation(bare, lambda turn: label_item(found.id, place, turn), to_index(first), showing=_BLIND),
         **_around(request, found, place, labels),
         "now": label,
         "judge": None if hidden else _judge(outcome, found.task.grader),

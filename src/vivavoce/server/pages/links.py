@@ -5,12 +5,14 @@ In addresses of pages turns and trials count from 1, as on the pages; those of t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import quote, urlencode
 
 from fastapi import Query
 
 from vivavoce.records.counting import to_number
+from vivavoce.records.run import AttemptKey
 
 Value = str | int | None
 
@@ -41,6 +43,16 @@ def sample_data(run: str, sample: str, trial: int, **query: Value) -> str:
     return f"/api/v1/runs/{_part(run)}/samples/{_part(sample)}/{trial}{_query(query)}"
 
 
+def message_content(
+    run: str, key: AttemptKey, turn: int | None, *, message: int | None, part: int | None, call: int | None
+) -> str:
+    """Return the address of what a message holds: a part, the arguments of a call, its text, or that of its turn."""
+    within = {"message": message, "part": part, "call": call}
+    named = {"run": run, "sample": key.sample_id, "target": key.target, "trial": to_number(key.trial)}
+    at = {} if turn is None else {"turn": to_number(turn)}
+    return f"/content{_query({**named, **at, **within})}"
+
+
 def compare_page(**query: Value) -> str:
     """Return the address of the comparison of two runs, or of the page to choose them."""
     return f"/compare{_query(query)}"
@@ -51,9 +63,20 @@ def compared_samples(*, trial: int | None = None, turn: int | None = None, **que
     return f"/compare/samples{_query({**query, **_numbers(trial, turn)})}"
 
 
+def compared_suites(**query: Value) -> str:
+    """Return the address of the suites of two runs, line by line where they differ."""
+    return f"/compare/suites{_query(query)}"
+
+
 def comparison_data(**query: Value) -> str:
     """Return the address of the comparison of two runs as JSON."""
     return f"/api/v1/comparisons{_query(query)}"
+
+
+def several_data(baseline: str, runs: Sequence[str]) -> str:
+    """Return the address of the comparisons of several runs with a baseline run as JSON."""
+    words = [("baseline", baseline), *(("run", run) for run in runs)]
+    return f"/api/v1/comparisons/several?{urlencode(words, errors='replace')}"
 
 
 def run_data(run: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Connection, func, select
 
@@ -74,8 +74,8 @@ class Scenarios:
             rows = _rows(connection, plan.order_by(a.position, a.id))
             planned = {row.id: Planned(row.sample_id, row.target, row.scenario) for row in rows}
             for name in connection.execute(_graders(grading)).scalars().all():
-                found = _rows(connection, values.where(s.name == name))
-                scored[name] = {row.attempt_id: (row.value, bool(row.passed)) for row in found}
+                ids, marks, passes = _columns(connection, values.where(s.name == name))
+                scored[name] = dict(zip(ids, zip(marks, map(bool, passes), strict=True), strict=True))
                 unscored[name] = {row.attempt_id: row.state for row in _rows(connection, states.where(s.name == name))}
                 earliest = connection.execute(first.where(s.name == name)).one()
                 firsts[name] = earliest.attempt_id, earliest.id
@@ -128,6 +128,15 @@ def _rows(connection: Connection, query: AnySelect) -> Iterator[AnyRow]:
     """Yield rows in batches: holding all of them at once is slower."""
     for some in connection.execute(query).partitions(AT_ONCE):
         yield from some
+
+
+def _columns(connection: Connection, query: AnySelect) -> Sequence[Sequence[Any]]:
+    """Return the columns of a query for three numbers, as the database gives them: of many rows this is faster."""
+    result = connection.execute(query)
+    cursor = cast("Any", result).cursor
+    rows: list[tuple[Any, ...]] = list(cursor.fetchall())
+    result.close()
+    return list(zip(*rows, strict=True)) or [(), (), ()]
 
 
 def _with_lowest_turn(name: str, row: AnyRow, turns: Sequence[AnyRow]) -> Score:

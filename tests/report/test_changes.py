@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from vivavoce.records.run import Grading, Run, Status
-from vivavoce.report.trend_changes import LONGEST, SHOWN, changes_between, metric_change
+from vivavoce.report.changes import LONGEST, SHOWN, changes_between, metric_change
 from vivavoce.store.browse.series import Graded
 
 from .trend_cases import PRINTS, SPEC

@@ -68,11 +68,14 @@ class Change(BaseModel):
         subject = subject if self.kind == "version" else subject.capitalize()
         if any(one.name == _UNKNOWN for one in self.differences):
             return "It is unknown whether the metric was the same before"
-        phrases = [_phrase(one, self.kind) for one in self.differences[:SHOWN]] or [
-            "its prompt, code or judge; the suite has not changed"
-        ]
+        return f"{subject} changed: {self.phrases or 'its prompt, code or judge; the suite has not changed'}"
+
+    @property
+    def phrases(self) -> str:
+        """The settings that differ, in words; empty if only a hash differs."""
         more = len(self.differences) - SHOWN
-        return f"{subject} changed: {', '.join(phrases)}{f' and {more} more' if more > 0 else ''}"
+        listed = ", ".join(_phrase(one, self.kind) for one in self.differences[:SHOWN])
+        return f"{listed}{f' and {more} more' if more > 0 else ''}"
 
     @property
     def brief(self) -> str:

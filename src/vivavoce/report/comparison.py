@@ -1,0 +1,175 @@
+"""What a comparison of two graded runs says: the figures of each grader, the samples that flipped, and a ruling."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, TypeAlias, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.plugins import lazy
+from vivavoce.records.reason import Verdict
+from vivavoce.report.changes import Change
+from vivavoce.samples.table import Tabular
+
+Reading: TypeAlias = Literal["worse", "better", "same", "unknown", "incomparable", "nothing"]
+"""What a difference says: `same` if its interval includes zero, `unknown` without an interval, `incomparable` if the
+grader changed, and `nothing` if no sample has a score on both sides."""
+
+
+class Compared(BaseModel):
+    """Immutable."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Flip(Compared):
+    """A scenario that passed on one side and not on the other; `why` is the reason on the failing side.
+
+    Scores are the means of the trials; the two ids may differ. `why` is empty if reasons were not requested, and so are
+    `asked`, `said_a` and `said_b`, the words of the trial that scored lowest on each side.
+    """
+
+    sample_a: str
+    sample_b: str
+    score_a: float
+    score_b: float
+    why: str
+    asked: str = ""
+    said_a: str = ""
+    said_b: str = ""
+
+
+class Side(Compared):
+    """How many attempts one side scored, could not score, and skipped; only scores are compared."""
+
+    scored: int
+    errors: int
+    skipped: int
+
+
+class MeanDifference(Compared):
+    """What b - a comes to over `n` scenarios, with its 95% interval; unknown values are None."""
+
+    n: int = 0
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class GraderComparison(Compared):
+    """One grader (or the reward) on both sides, over the `n` scenarios that both have scored.
+
+    `difference` is b - a with its interval of the `level`; `p_value` is that of the sign test on wins and losses,
+    from b's view. Unknown values are None. `passed` passed on both, `worsened` on a only, `improved` on b only; a
+    scenario passes when every trial with a score does. `breaks` names the samples that passed in every trial on a
+    and pass in none on b, `lost` those that passed so on a and have only errors on b. `broke` names those that only
+    a could score, because of errors on b, `fixed` those that only b could, and `dropped` those that b skips. `note`
+    says why the two sides may not be comparable, and `comparable` is False where the grader is known to have
+    changed. `at_worst` and `at_best` are the change if the scores that are missing because of errors had been the
+    worst and the best for b, None where there are no errors.
+    """
+
+    name: str
+    a: Side
+    b: Side
+    n: int
+    mean_a: float | None = None
+    mean_b: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    wins: int = 0
+    losses: int = 0
+    ties: int = 0
+    passed: int = 0
+    worsened: list[Flip] = []
+    improved: list[Flip] = []
+    breaks: list[str] = []
+    lost: list[str] = []
+    broke: list[str] = []
+    fixed: list[str] = []
+    dropped: list[str] = []
+    same_fingerprint: bool
+    comparable: bool = True
+    level: float = 0.95
+    note: str | None = None
+    at_worst: MeanDifference | None = None
+    at_best: MeanDifference | None = None
+
+    @property
+    def reading(self) -> Reading:
+        """What the difference says."""
+        if not self.n:
+            return "nothing"
+        if not self.comparable:
+            return "incomparable"
+        if self.low is None or self.high is None:
+            return "unknown"
+        return "worse" if self.high < 0 else "better" if self.low > 0 else "same"
+
+    @property
+    def change(self) -> MeanDifference:
+        """What b - a comes to."""
+        return MeanDifference(n=self.n, difference=self.difference, low=self.low, high=self.high)
+
+
+class TargetComparison(Compared):
+    """Two targets: how many scenarios both have, the ids that only one has, and each grader."""
+
+    target_a: str
+    target_b: str
+    matched: int
+    unmatched_a: list[str]
+    unmatched_b: list[str]
+    graders: list[GraderComparison]
+
+
+class RulingReason(Compared):
+    """One thing that a ruling rests on, in words; without a verdict it decides nothing."""
+
+    verdict: Verdict | None
+    text: str
+
+
+class Ruling(Compared):
+    """Whether side b may take the place of side a: `fail` if it is worse, `inconclusive` if that cannot be said."""
+
+    verdict: Verdict
+    reasons: list[RulingReason]
+
+
+class Comparison(Tabular, Compared):
+    """Two gradings; targets and graders that only one side has are listed by name, unless targets were chosen.
+
+    `changes` are what changed from run a to run b besides the graders, empty for a baseline. `notes` are what a reader
+    should know of the two sides. `ruling` is None unless somebody asked whether b is worse.
+    """
+
+    TABLES: ClassVar = ("graders", "changes")
+    TABLES_FROM: ClassVar = "vivavoce.report.comparison_tables:comparison_table"
+
+    suite_a: str
+    run_a: str
+    grading_a: str
+    suite_b: str
+    run_b: str
+    grading_b: str
+    targets: list[TargetComparison]
+    targets_only_a: list[str]
+    targets_only_b: list[str]
+    graders_only_a: list[str]
+    graders_only_b: list[str]
+    same_tester: bool = True
+    changes: list[Change] = Field(default_factory=lambda: list[Change]())
+    notes: list[str] = Field(default_factory=list[str])
+    ruling: Ruling | None = None
+
+    def _repr_html_(self) -> str:
+        """Return what changed for a notebook, in which every text is escaped."""
+        return cast("str", lazy("vivavoce.report.html.cards:comparison_html")(self))
+
+    @property
+    def same(self) -> bool:
+        """Whether both sides are the same scores."""
+        return self.grading_a == self.grading_b and all(one.target_a == one.target_b for one in self.targets)

@@ -1,0 +1,55 @@
+"""Several runs, each compared with the same baseline run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from vivavoce.records.run import Grading, Run
+from vivavoce.report.comparison import Comparison
+from vivavoce.report.html.comparing import difference, scale_of, several_finding, signed
+from vivavoce.report.several import Line
+from vivavoce.server.comparisons import Comparisons
+from vivavoce.server.pages.links import compare_page, run_page, several_data
+from vivavoce.store.store import Store
+
+
+def several_values(store: Store, comparisons: Comparisons, names: Sequence[str]) -> dict[str, object]:
+    """Return the values for the page; the first of the runs is the baseline.
+
+    Raises:
+        UsageError: there is no such run, one is named twice, or one has no target in common with the baseline.
+    """
+    runs = [store.run(name, whole=True) for name in names]
+    first, *others = (store.grading(run.id) for run in runs)
+    found = comparisons.several(store, first, others)
+    of_letter = dict(found.lettered)
+    lines = found.lines
+    scale = scale_of([line.grader for line in lines])
+    return {
+        "section": "compare",
+        "found": found,
+        "finding": several_finding(found),
+        "heads": [_head("A", runs[0], first), *map(_head, of_letter, runs[1:], others)],
+        "rows": [
+            (line, difference(line.grader, scale, _pair(of_letter[line.letter], line), shown=False)) for line in lines
+        ],
+        "scale": scale,
+        "signed": signed,
+        "level": f"{100 * found.level:.4g}",
+        "changes": [(letter, one) for letter, one in found.lettered if one.changes or one.notes],
+        "named_targets": any(len(one.targets) > 1 for one in found.comparisons),
+        "json_link": several_data(found.run, [run.id for run in runs[1:]]),
+        "command": f"viva compare {' '.join(run.id for run in runs)}",
+    }
+
+
+def _pair(found: Comparison, line: Line) -> str:
+    """Return the address of the comparison of one run with the baseline, at a grader."""
+    several = len(found.targets) > 1
+    target_a, target_b = (line.target.target_a, line.target.target_b) if several else (None, None)
+    return compare_page(a=found.run_a, b=found.run_b, target_a=target_a, target_b=target_b, grader=line.grader.name)
+
+
+def _head(letter: str, run: Run, grading: Grading) -> dict[str, Any]:
+    return {"letter": letter, "run": run, "grading": grading, "link": run_page(run.id)}

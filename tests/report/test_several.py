@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console, RenderableType
+
+from vivavoce.errors import UsageError
+from vivavoce.records.run import Grading, Outcome
+from vivavoce.report.compare import compare
+from vivavoce.report.comparison import Comparison
+from vivavoce.report.several import MOST, SeveralComparisons, compare_several
+from vivavoce.report.several_tables import markdown_several, several
+from vivavoce.report.worse import Tolerance, ruled
+from vivavoce.store.store import Store
+
+from .cases import keep, outcome
+
+
+def held(*scores: float) -> list[Outcome]:
+    return [outcome(f"s{place}", {"exact": score}) for place, score in enumerate(scores)]
+
+
+def printed(shown: RenderableType) -> str:
+    out = io.StringIO()
+    Console(file=out, width=160).print(shown)
+    return out.getvalue()
+
+
+async def compared(store: Store, *runs: list[Outcome], decides: bool = False) -> SeveralComparisons:
+    gradings = [(await keep(store, run, f"run-{place}")).grading for place, run in enumerate(runs)]
+
+    def one_with(one: Grading, other: Grading, level: float) -> Comparison:
+        found = compare(store, one, other, level=level)
+        return ruled(found, Tolerance()) if decides else found
+
+    return compare_several(gradings[0], gradings[1:], "support", one_with)
+
+
+async def test_each_run_is_compared_with_the_first_with_intervals_that_hold_together(store: Store) -> None:
+    a, b, c = held(1, 1, 1, 1, 1, 1, 0.5), held(0, 0, 0.5, 0, 0, 0, 0), held(1, 1, 1, 1, 1, 1, 0.5)
+    found = await compared(store, a, b, c)
+    assert (found.run, found.level) == ("run-0", 0.975)
+    assert [(line.letter, line.grader.reading) for line in found.lines] == [("B", "worse"), ("C", "same")]
+    alone = compare(store, store.grading("run-0"), store.grading("run-1")).targets[0].graders[0]
+    wider = found.lines[0].grader
+    assert wider.difference == alone.difference
+    assert wider.high is not None
+    assert alone.high is not None
+    assert wider.high > alone.high
+
+
+async def test_the_terminal_and_the_markdown_name_the_same_readings(store: Store) -> None:
+    found = await compared(store, held(*[1] * 9), held(*[0] * 9), held(*[1] * 9), decides=True)
+    text, markdown = printed(several(found)), markdown_several(found)
+    assert "exact   B" in text
+    assert "worse" in text
+    assert "9 worse, 0 better" in text
+    assert "97.5% interval" in text
+    assert "FAIL: worse than before" in text
+    assert "| `exact` | B | 9 | 1.000 | 0.000 | -1.000 |" in markdown
+    assert "**worse**" in markdown
+    assert found.verdict == "fail"
+
+
+async def test_what_is_undecided_for_one_run_is_undecided_for_all(store: Store) -> None:
+    found = await compared(store, held(1, 1), held(1, 1), held(0, 1), decides=True)
+    assert found.verdict == "inconclusive"
+
+
+async def test_the_same_scores_twice_and_too_many_runs_are_refused(store: Store) -> None:
+    one = (await keep(store, held(1), "run-0")).grading
+    many = [one.model_copy(update={"id": f"g{i}"}) for i in range(MOST)]
+    for others, why in (([one], "run-0-g1 are named twice"), (many, f"at most {MOST} runs at a time, got {MOST + 1}")):
+        with pytest.raises(UsageError, match=why):
+            compare_several(one, others, "support", lambda a, b, level: compare(store, a, b, level=level))

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from vivavoce.report.word_difference import MOST, same_share, word_difference
+
+
+def as_marks(before: str, after: str) -> str:
+    marks = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
+    return "".join(marks[one.kind].format(one.text) for one in word_difference(before, after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("", "", ""),
+        ("the same", "the same", "the same"),
+        ("", "new", "{+new+}"),
+        ("old", "", "[-old-]"),
+        ("You get 10 euros back.", "You get 20 euros back.", "You get [-10-]{+20+} euros back."),
+        ("I can refund it, yes.", "I cannot refund it.", "I [-can-]{+cannot+} refund it[-, yes-]."),
+        ("one two three four", "one 2 3 four", "one [-two three-]{+2 3+} four"),
+        ("返品は三十日以内です", "返品は十四日以内です", "返品は[-三-]十{+四+}日以内です"),
+        ("don’t", "do", "[-don’t-]{+do+}"),
+    ],
+)
+def test_the_words_that_differ_are_marked(before: str, after: str, shown: str) -> None:
+    assert as_marks(before, after) == shown
+
+
+def test_both_texts_can_be_read_from_it() -> None:
+    draw = random.Random(7)
+    for _ in range(200):
+        before, after = ("".join(draw.choices("ab ,.\n", k=draw.randrange(40))) for _ in range(2))
+        found = word_difference(before, after)
+        assert "".join(one.text for one in found if one.kind != "new") == before
+        assert "".join(one.text for one in found if one.kind != "gone") == after
+
+
+def test_long_texts_differ_as_a_whole_between_what_their_ends_share() -> None:
+    before = "start " + " ".join(f"a{i}" for i in range(MOST)) + " end"
+    after = "start " + " ".join(f"b{i}" for i in range(MOST)) + " end"
+    assert [one.kind for one in word_difference(before, after)] == ["same", "gone", "new", "same"]
+
+
+def test_how_much_is_the_same() -> None:
+    assert same_share(word_difference("abcd", "abcd")) == 1
+    assert same_share(word_difference("abcd", "efgh")) == 0
+    assert same_share(word_difference("", "")) == 1
