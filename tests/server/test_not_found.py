@@ -32,6 +32,7 @@ TOLD = {**WRONG, "trial": "8"}
 RIGHT: dict[str, str] = {
     "run": "latest", "sample": "kind", "trial": "0", "queue": "q", "place": "1", "a": "latest", "b": "latest",
     "suite": "refunds", "q": "refund", "grader": "said", "sample_a": "kind", "sample_b": "kind", "baseline": "latest",
+    "target": "reply",
 }  # fmt: skip
 NEEDED = {"/compare": "ab", "/trends": ("suite",), "/label": ("run",)}
 """What a page is asked for besides, so that it shows something."""
