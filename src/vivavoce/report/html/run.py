@@ -5,6 +5,7 @@ from __future__ import annotations
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.best_target import sentences
 from vivavoce.report.details import detail_lines, tags_line
+from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import partial_note
 from vivavoce.report.headline import headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
@@ -30,6 +31,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         "grading": grading,
         "summary": summary,
         "verdict_word": "inconclusive" if summary.stopped and not running else summary.verdict,
+        "finding": finding(summary, grading),
         "headline": headline(summary, grading),
         "conditions": conditions(summary),
         "scale": scale,

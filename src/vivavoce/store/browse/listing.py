@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -51,6 +51,8 @@ class RunEntry(Listed):
     verdict: Verdict | None = None
     attempts: int | None = None
     headline: Headline | None = None
+    summary: dict[str, Any] | None = Field(default=None, exclude=True, repr=False)
+    """The stored summary, for lists that say more of a run; it is no part of the data of an entry."""
 
 
 class RunPage(Listed):
