@@ -9,6 +9,8 @@ from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import partial_note
 from vivavoce.report.headline import headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
+from vivavoce.report.html.run_facts import facts
+from vivavoce.report.suite_difference import suite_lines
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line, tester_lines
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
@@ -31,6 +33,8 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         "grading": grading,
         "summary": summary,
         "verdict_word": "inconclusive" if summary.stopped and not running else summary.verdict,
+        "facts": facts(run, grading, summary),
+        "suite_text": safe("\n".join(suite_lines(run, grading))),
         "finding": finding(summary, grading),
         "headline": headline(summary, grading),
         "conditions": conditions(summary),
