@@ -42,6 +42,17 @@ def listed_finding(entry: RunEntry) -> str:
     return sentence(summary, None if head is None else summary.grader(head.name, head.target))
 
 
+def headline_failed(entry: RunEntry) -> bool:
+    """Return whether a condition of the headline grader alone failed; another condition is no fault of its mean."""
+    head = entry.headline
+    if entry.summary is None or head is None:
+        return False
+    return any(
+        one.verdict == "fail" and list(one.graders) == [head.name] and one.target in (None, head.target)
+        for one in Summary.model_validate(entry.summary).reasons
+    )
+
+
 def sentence(summary: Summary, head: GraderSummary | None) -> str:
     """Return the verdict with what it rests on; `head` is the headline grader, which it tells where no gate decides."""
     if summary.stopped is not None:

@@ -10,7 +10,7 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Query, Request, Response
 
 from vivavoce.records.run import Status
-from vivavoce.report.finding import listed_finding
+from vivavoce.report.finding import headline_failed, listed_finding
 from vivavoce.report.html.plots import Range, Scale, Spark, range_plot, spark
 from vivavoce.report.html.wording import day
 from vivavoce.server.pages.links import run_list, run_page
@@ -86,7 +86,7 @@ def _plot(entry: RunEntry, scale: Scale) -> Range | None:
     head = entry.headline
     if head is None:
         return None
-    bad, provisional = entry.verdict == "fail", entry.status == "running"
+    bad, provisional = headline_failed(entry), entry.status == "running"
     return range_plot(scale, head.mean, head.low, head.high, bad=bad, provisional=provisional)
 
 
