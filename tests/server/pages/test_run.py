@@ -199,3 +199,13 @@ def test_sorting_and_paging_keep_the_place_and_say_where_one_is(empty: Store, ur
 def test_a_grader_that_is_neither_of_the_gate_nor_the_reward_is_no_final_mark(empty: Store, url: str) -> None:
     keep(empty, [outcome("a", [turn(0, "x")], {"tone": Score(value=0.5)})])
     assert not any("circled" in one for one in Elements(get(f"{url}/runs/run-1").text).having("class"))
+
+
+def test_the_states_of_a_large_run_are_links_that_are_not_counted(
+    empty: Store, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(empty, [outcome("a", [turn(0, "x")], {"goal": Score(value=1.0)})])
+    monkeypatch.setattr("vivavoce.server.pages.run.LARGEST", 0)
+    monkeypatch.setattr("vivavoce.store.browse.browse.Browse.states", None)
+    links = [one for one in Elements(get(f"{url}/runs/run-1").text).having("href") if "state%3A" in one]
+    assert len(links) == 4

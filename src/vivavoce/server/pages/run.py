@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.html.by_target import by_target
+from vivavoce.report.html.by_target import LARGEST, by_target
 from vivavoce.report.html.run import columns, head
 from vivavoce.report.html.samples import Line, line
 from vivavoce.run.summary import Summary
@@ -24,7 +24,7 @@ from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.statuses import answered
 from vivavoce.store.browse.filter import parse_filter
-from vivavoce.store.browse.status import SampleStatus
+from vivavoce.store.browse.status import RANK, SampleStatus
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -108,10 +108,10 @@ class SortLink:
 
 @dataclass(frozen=True, slots=True)
 class StateCount:
-    """How many samples are in a state, and the list of these; `here` where it is the one shown."""
+    """How many samples are in a state, None if that is not counted; `here` where their list is the one shown."""
 
     state: SampleStatus
-    number: int
+    number: int | None
     link: str
     here: bool
 
@@ -153,7 +153,7 @@ def _list(view: RunView, summary: Summary, found: _Found) -> dict[str, object]:
         "by_worst": SortLink(view.link(sort=None), "up" if view.sort == "worst" else None),
         "by_turns": view.column("turns", highest_first=True),
         "by_seconds": view.column("seconds", highest_first=True),
-        "states": _states(view),
+        "states": _states(view, total),
         "first": view.first if view.after else 1,
         "without_filter": view.link(filter=None),
         "next_page": _next_page(view, found),
@@ -169,9 +169,9 @@ def _next_page(view: RunView, found: _Found) -> str | None:
     return view.link(after=found.following, n=str(start + len(found.lines)))
 
 
-def _states(view: RunView) -> list[StateCount]:
-    """Return the states that samples of the run are in, whatever the filter lets through."""
-    counts = view.store.browse.states(view.grading.id)
+def _states(view: RunView, total: int) -> list[StateCount]:
+    """Return the states of samples, whatever the filter lets through; those of a large run are not counted."""
+    counts = dict.fromkeys(RANK) if total > LARGEST else view.store.browse.states(view.grading.id)
     return [
         StateCount(state, number, view.link(filter=f"state:{state}"), view.filter_text == f"state:{state}")
         for state, number in counts.items()
