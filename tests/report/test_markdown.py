@@ -58,7 +58,10 @@ def cells(text: str) -> list[list[str]]:
 async def test_it_begins_with_the_verdict_and_shows_the_numbers_of_each_grader(store: Store) -> None:
     outcomes = [outcome("a", {"exact": 1.0, "judge": 1.0}), outcome("b", {"exact": 0.5, "judge": failed(TIMEOUT)})]
     text = markdown(await keep(store, outcomes))
-    assert text.startswith("**`support` passed**\n\n- `pass · exact: mean must be ≥ 0.5; it is 0.75`\n")
+    assert text.startswith(
+        "**`support` passed**\n\n`passes: exact 0.75 [0.00, 1.00] ≥ 0.5`\n\n"
+        "- `pass · exact: mean must be ≥ 0.5; it is 0.75`\n"
+    )
     heads, exact, judge = cells(text)[:3]
     assert heads == ["grader", "target", "scored", "error", "skipped", "mean", "95% interval", "pass rate"]
     assert (exact[:6], exact[7]) == (["exact", "bot", "2", "0", "0", "0.750"], "50.0%")

@@ -8,6 +8,7 @@ from typing import ClassVar, cast
 
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.report.finding import finding
 from vivavoce.report.text import count
 from vivavoce.run.details import detailed
 from vivavoce.run.summary import Summary, summarise, tally
@@ -50,6 +51,11 @@ class GradedRun(Tabular):
             return self._part()
         stored = Summary.model_validate(self.grading.summary)
         return stored if self.ended or stored.stopped is not None else stored.stopped_by("interrupted")
+
+    @property
+    def finding(self) -> str:
+        """The verdict with what it rests on, in one sentence."""
+        return finding(self.summary(), self.grading)
 
     def _part(self) -> Summary:
         """Return the summary of a set of scores that only some conversations of the run have."""

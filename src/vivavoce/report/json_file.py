@@ -6,16 +6,19 @@ import json
 from typing import Any, TextIO
 
 from vivavoce.records.run import Outcome
+from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.strict_json import strict_json
 
 
 def write_json(graded: GradedRun, out: TextIO) -> None:
-    """Write one document: `run`, `grading`, `summary`, and `samples`, each with its transcript and its scores."""
+    """Write one document: `run`, `grading`, `summary`, `finding`, and `samples`, each with transcript and scores."""
+    summary = graded.summary()
     head = {
         "run": graded.run.model_dump(),
         "grading": graded.grading.model_dump(exclude={"summary"}),
-        "summary": graded.summary().model_dump(),
+        "summary": summary.model_dump(),
+        "finding": finding(summary, graded.grading),
     }
     out.write("{\n" + "".join(f'"{name}":{strict_json(part)},\n' for name, part in head.items()) + '"samples":[')
     for i, outcome in enumerate(graded.outcomes()):

@@ -15,6 +15,7 @@ from vivavoce.records.counting import conversation_label
 from vivavoce.records.spending import by_role
 from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.details import latency_lines, tags_line, variance_lines
+from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
 from vivavoce.report.reasons import explained
@@ -48,6 +49,8 @@ def code(text: str, width: int = _WIDTH) -> str:
 
 def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator[str]:
     yield f"**{code(graded.run.suite)} {_VERDICTS[summary.verdict]}**"
+    yield ""
+    yield f"{code(finding(summary, graded.grading), 400)}"
     yield ""
     for reason in explained(summary):
         yield f"- {code(reason)}"

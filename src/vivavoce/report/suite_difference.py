@@ -32,7 +32,7 @@ def suite_difference(before: tuple[Run, Grading], after: tuple[Run, Grading]) ->
 
     A suite is that of the run with the graders, the reward and the gate of the grading; rows inside it are left out.
     """
-    one, other = (_text(*side) for side in (before, after))
+    one, other = (suite_lines(*side) for side in (before, after))
     steps = difflib.SequenceMatcher(None, one, other, autojunk=False).get_grouped_opcodes(AROUND)
     found: list[SuiteLine] = []
     for group in steps:
@@ -56,7 +56,8 @@ def _changed(gone: list[str], new: list[str]) -> Iterator[SuiteLine]:
             yield SuiteLine(kind, [Stretch("same", one.text) for one in mine] if whole else mine)
 
 
-def _text(run: Run, grading: Grading) -> list[str]:
+def suite_lines(run: Run, grading: Grading) -> list[str]:
+    """Return the suite of a run as lines of YAML, with what its grading decides by, and without rows inside it."""
     spec: dict[str, Any] = {**run.spec, **grading.spec}
     if isinstance(dataset := spec.get("dataset"), dict):
         spec["dataset"] = {name: value for name, value in cast("dict[str, Any]", dataset).items() if name != "rows"}

@@ -12,6 +12,7 @@ from vivavoce.records.spending import in_words
 from vivavoce.records.usage import Usage
 from vivavoce.report.best_target import sentences, standings, target_names
 from vivavoce.report.details import detail_lines, tags_line
+from vivavoce.report.finding import failures
 from vivavoce.report.reasons import explained
 from vivavoce.report.show_command import show_command
 from vivavoce.report.tables import Column, FittingTable, Labelled
@@ -196,6 +197,8 @@ def verdict_lines(summary: Summary) -> Iterator[RenderableType]:
     yield Text(verdict, style=STYLES[summary.verdict])
     for reason in reasons:
         yield Labelled(Text("  "), Text(safe(reason)))
+    if where := failures(summary):
+        yield Labelled(Text("  "), Text(where))
 
 
 def _hint(worst: WorstSamples, run_id: str, options: Sequence[str]) -> Text:

@@ -24,6 +24,7 @@ from vivavoce.run.experiment import Experiment, Limits
 from vivavoce.run.plan import RECORDED, Drivers, tasks_of
 from vivavoce.run.result import RunResult
 from vivavoce.run.reuse import Reuse
+from vivavoce.run.revision import revision_of
 from vivavoce.run.workers import INTERRUPTED, WorkerPool
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.targets.channel import TargetChannel, open_channel
@@ -171,6 +172,7 @@ class ExperimentRun(Execution):
         if self.resumed is not None:
             return self._records_again(self.resumed, experiment)
         now, description, tester = time.time(), experiment.description, experiment.tester_fingerprint
+        revision = revision_of(description.base)
         run = Run(
             id=run_id,
             suite=experiment.name,
@@ -182,6 +184,7 @@ class ExperimentRun(Execution):
                 "dataset": experiment.samples.dataset,
                 "code": description.code,
                 **({"tester": tester} if tester else {}),
+                **({"revision": revision} if revision else {}),
             },
             started_at=now,
             version=version("vivavoce"),

@@ -42,6 +42,11 @@ class RunResult(Tabular):
             return 130
         return EXIT_CODES[self.summary.verdict]
 
+    @property
+    def finding(self) -> str:
+        """The verdict with what it rests on, in one sentence; the code for sentences is in a higher layer."""
+        return cast("str", lazy("vivavoce.report.finding:finding")(self.summary, self.grading))
+
     def outcomes(self) -> Iterator[Outcome]:
         """Yield every conversation with its grades, read from the store."""
         with closing(Store.open(self.place, create=False)) as store:

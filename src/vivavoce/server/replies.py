@@ -24,11 +24,12 @@ class Reply(BaseModel):
 
 
 class RunReport(Reply):
-    """A run with one of its gradings, and the summary of that."""
+    """A run with one of its gradings, the summary of that, and the verdict in one sentence."""
 
     run: Run
     grading: Grading
     summary: Summary
+    finding: str
 
 
 class CountedSamples(SamplePage):

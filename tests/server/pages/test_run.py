@@ -172,3 +172,40 @@ def test_several_targets_stand_side_by_side_each_score_with_its_conversation(emp
 
 def test_a_single_target_needs_no_such_table(server: str) -> None:
     assert "Samples by target" not in get(f"{server}/runs/latest").text
+
+
+def test_the_states_are_counted_and_lead_to_their_samples(server: str) -> None:
+    page = Elements(get(f"{server}/runs/latest").text)
+    links = [one.partition("#")[0] for one in page.having("href") if one.endswith("#samples") and "state%3A" in one]
+    assert links[0].endswith("?filter=state%3Aerror")
+    shown = [names(Elements(get(server + link).text)) for link in links]
+    assert shown[0] == ["broken"]
+    assert sum(map(len, shown)) == 3
+
+
+def test_sorting_and_paging_keep_the_place_and_say_where_one_is(empty: Store, url: str) -> None:
+    found = [outcome(f"s{i:03}", [turn(0, "x")], {"goal": Score(value=i / 120)}, position=i) for i in range(120)]
+    keep(empty, found)
+    page = Elements(get(f"{url}/runs/run-1?sort=-goal").text)
+    assert page.having("aria-sort") == ["descending"]
+    assert "1–50 of 120" in page.text
+    (following,) = [one["href"] for _, one in page.tags if one.get("rel") == "next"]
+    assert following.endswith("#samples")
+    second = Elements(get(url + following.partition("#")[0]).text)
+    assert "51–100 of 120" in second.text
+    assert names(second)[0] == "s069"
+
+
+def test_a_grader_that_is_neither_of_the_gate_nor_the_reward_is_no_final_mark(empty: Store, url: str) -> None:
+    keep(empty, [outcome("a", [turn(0, "x")], {"tone": Score(value=0.5)})])
+    assert not any("circled" in one for one in Elements(get(f"{url}/runs/run-1").text).having("class"))
+
+
+def test_the_states_of_a_large_run_are_links_that_are_not_counted(
+    empty: Store, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(empty, [outcome("a", [turn(0, "x")], {"goal": Score(value=1.0)})])
+    monkeypatch.setattr("vivavoce.server.pages.run.LARGEST", 0)
+    monkeypatch.setattr("vivavoce.store.browse.browse.Browse.states", None)
+    links = [one for one in Elements(get(f"{url}/runs/run-1").text).having("href") if "state%3A" in one]
+    assert len(links) == 4

@@ -5,9 +5,12 @@ from __future__ import annotations
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.best_target import sentences
 from vivavoce.report.details import detail_lines, tags_line
+from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import partial_note
-from vivavoce.report.headline import headline
+from vivavoce.report.headline import gate_of, headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
+from vivavoce.report.html.run_facts import facts
+from vivavoce.report.suite_difference import suite_lines
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line, tester_lines
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
@@ -30,7 +33,11 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         "grading": grading,
         "summary": summary,
         "verdict_word": "inconclusive" if summary.stopped and not running else summary.verdict,
+        "facts": facts(run, grading, summary),
+        "suite_text": safe("\n".join(suite_lines(run, grading))),
+        "finding": finding(summary, grading),
         "headline": headline(summary, grading),
+        "decides": _decides(summary, grading),
         "conditions": conditions(summary),
         "scale": scale,
         "metrics": metrics(summary, scale, gates, provisional=running),
@@ -51,3 +58,9 @@ def columns(summary: Summary, grading: Grading) -> list[str]:
     first = headline(summary, grading)
     names = [*([first.name] if first else []), *(one.name for one in summary.graders)]
     return list(dict.fromkeys(names))[:COLUMNS]
+
+
+def _decides(summary: Summary, grading: Grading) -> bool:
+    """Return whether the headline is the grader of the gate or the reward, and not just the first of several."""
+    first = headline(summary, grading)
+    return first is not None and first.name in (gate_of(grading).get("metric_key"), "reward")

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run, Status
 from vivavoce.records.score import State
 from vivavoce.report.comparison import Comparison
+from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.several import SeveralComparisons
 from vivavoce.server.api.answers import ERRORS, answer
@@ -48,7 +49,8 @@ def run(request: Request, run: RunName, grading: GradingName = None) -> Response
     """Return a run with its summary."""
     found, scores = _graded(request, run, grading)
     summary = GradedRun(_store(request), found, scores).summary()
-    return answer({"run": found, "grading": scores.model_copy(update={"summary": None}), "summary": summary})
+    short = scores.model_copy(update={"summary": None})
+    return answer({"run": found, "grading": short, "summary": summary, "finding": finding(summary, scores)})
 
 
 @router.get("/runs/{run}/gradings", response_model=list[Grading])

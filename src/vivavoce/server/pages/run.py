@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 from fastapi import APIRouter, Query, Request, Response
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.html.by_target import by_target
+from vivavoce.report.html.by_target import LARGEST, by_target
 from vivavoce.report.html.run import columns, head
 from vivavoce.report.html.samples import Line, line
 from vivavoce.run.summary import Summary
@@ -24,6 +24,7 @@ from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.statuses import answered
 from vivavoce.store.browse.filter import parse_filter
+from vivavoce.store.browse.status import RANK, SampleStatus
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -40,6 +41,7 @@ def run(
     filter_text: Annotated[str, Query(alias="filter")] = "",
     sort: str = "worst",
     after: str | None = None,
+    first: Annotated[int, Query(alias="n", ge=1, lt=2**31)] = 1,
 ) -> Response:
     """Show one run."""
     store = cast("Store", request.app.state.store)
@@ -47,7 +49,9 @@ def run(
     sets = store.gradings(held.id)
     if not sets:
         return page("unscored.html", {"section": "runs", "run": held})
-    view = RunView(store, held, store.grading(held.id, grading), grading is not None, filter_text.strip(), sort, after)
+    view = RunView(
+        store, held, store.grading(held.id, grading), grading is not None, filter_text.strip(), sort, after, first
+    )
     summary = request.app.state.live_summary.summary(GradedRun(store, held, view.grading))
     live = {"job_link": job_link(request.app.state.jobs, held)}
     found = _found(view, columns(summary, view.grading))
@@ -58,7 +62,10 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """The request; `named` means that the address names the set of scores."""
+    """The request; `named` means that the address names the set of scores.
+
+    `first` is the number of the first sample of the page in the list, from 1.
+    """
 
     store: Store
     run: Run
@@ -67,6 +74,7 @@ class RunView:
     filter_text: str
     sort: str
     after: str | None
+    first: int = 1
 
     @property
     def chosen(self) -> str | None:
@@ -80,7 +88,32 @@ class RunView:
     def link(self, **changed: str | None) -> str:
         """Return the address of the list with changed parameters, from its first page."""
         kept = {"filter": self.filter_text or None, "sort": None if self.sort == "worst" else self.sort}
-        return run_page(self.run.id, grading=self.chosen, **{**kept, **changed})
+        return f"{run_page(self.run.id, grading=self.chosen, **{**kept, **changed})}#samples"
+
+    def column(self, name: str, *, highest_first: bool = False) -> SortLink:
+        """Return the head of a column: a click sorts by it, and one more in the other direction."""
+        ways = (f"-{name}", name) if highest_first else (name, f"-{name}")
+        now = ways[1] if self.sort == ways[0] else ways[0]
+        shown = self.sort if self.sort in ways else None
+        return SortLink(self.link(sort=now), None if shown is None else "down" if shown.startswith("-") else "up")
+
+
+@dataclass(frozen=True, slots=True)
+class SortLink:
+    """The head of a column: where a click leads, and which way the list is sorted by it now, if it is."""
+
+    href: str
+    way: Literal["up", "down"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class StateCount:
+    """How many samples are in a state, None if that is not counted; `here` where their list is the one shown."""
+
+    state: SampleStatus
+    number: int | None
+    link: str
+    here: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +141,7 @@ def _head(view: RunView, summary: Summary, sets: Sequence[Grading]) -> dict[str,
 def _list(view: RunView, summary: Summary, found: _Found) -> dict[str, object]:
     names = columns(summary, view.grading)
     total = summary.attempts
-    heads = [(name, view.link(sort=name if view.sort != name else f"-{name}")) for name in names]
+    heads = [(name, view.column(name)) for name in names]
     return {
         "filter_text": view.filter_text,
         "sort": view.sort,
@@ -116,15 +149,33 @@ def _list(view: RunView, summary: Summary, found: _Found) -> dict[str, object]:
         "found": found,
         "total": total,
         "heads": heads,
-        "by_place": view.link(sort="position"),
-        "by_worst": view.link(sort=None),
-        "by_turns": view.link(sort="-turns" if view.sort != "-turns" else "turns"),
-        "by_seconds": view.link(sort="-seconds" if view.sort != "-seconds" else "seconds"),
+        "by_place": view.column("position"),
+        "by_worst": SortLink(view.link(sort=None), "up" if view.sort == "worst" else None),
+        "by_turns": view.column("turns", highest_first=True),
+        "by_seconds": view.column("seconds", highest_first=True),
+        "states": _states(view, total),
+        "first": view.first if view.after else 1,
         "without_filter": view.link(filter=None),
-        "next_page": view.link(after=found.following) if found.following else None,
+        "next_page": _next_page(view, found),
         "first_page": view.link() if view.after else None,
         "here": run_page(view.run.id),
     }
+
+
+def _next_page(view: RunView, found: _Found) -> str | None:
+    if found.following is None:
+        return None
+    start = view.first if view.after else 1
+    return view.link(after=found.following, n=str(start + len(found.lines)))
+
+
+def _states(view: RunView, total: int) -> list[StateCount]:
+    """Return the states of samples, whatever the filter lets through; those of a large run are not counted."""
+    counts = dict.fromkeys(RANK) if total > LARGEST else view.store.browse.states(view.grading.id)
+    return [
+        StateCount(state, number, view.link(filter=f"state:{state}"), view.filter_text == f"state:{state}")
+        for state, number in counts.items()
+    ]
 
 
 def _found(view: RunView, names: Sequence[str]) -> _Found:

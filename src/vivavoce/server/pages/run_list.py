@@ -10,6 +10,7 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Query, Request, Response
 
 from vivavoce.records.run import Status
+from vivavoce.report.finding import headline_failed, listed_finding
 from vivavoce.report.html.plots import Range, Scale, Spark, range_plot, spark
 from vivavoce.report.html.wording import day
 from vivavoce.server.pages.links import run_list, run_page
@@ -33,6 +34,7 @@ class Row:
 
     entry: RunEntry
     link: str
+    finding: str
     plot: Range | None
     spark: Spark | None
 
@@ -69,7 +71,13 @@ def runs(
 def _rows(store: Store, entries: Sequence[RunEntry], scale: Scale) -> list[Row]:
     means = _means(store, entries)
     return [
-        Row(entry, run_page(entry.id), _plot(entry, scale), spark(means[entry.id]) if entry.id in means else None)
+        Row(
+            entry,
+            run_page(entry.id),
+            listed_finding(entry),
+            _plot(entry, scale),
+            spark(means[entry.id]) if entry.id in means else None,
+        )
         for entry in entries
     ]
 
@@ -78,7 +86,7 @@ def _plot(entry: RunEntry, scale: Scale) -> Range | None:
     head = entry.headline
     if head is None:
         return None
-    bad, provisional = entry.verdict == "fail", entry.status == "running"
+    bad, provisional = headline_failed(entry), entry.status == "running"
     return range_plot(scale, head.mean, head.low, head.high, bad=bad, provisional=provisional)
 
 

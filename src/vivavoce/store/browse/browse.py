@@ -23,6 +23,7 @@ from vivavoce.store.browse.entries import listed_score, run_entry, sample_entry
 from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Term, parse_filter
 from vivavoce.store.browse.keyset import encode_cursor, read_place
 from vivavoce.store.browse.listing import GradedTurn, RunEntry, RunPage, SampleEntry, SamplePage, ScorePage, TurnPage
+from vivavoce.store.browse.status import RANK, SampleStatus
 from vivavoce.store.database.database import AnyRow, Database, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, turns
 from vivavoce.store.runs.decode import score_of, turn_of
@@ -148,6 +149,18 @@ class Browse:
             _check_graders(connection, within, terms)
             query = select(func.count()).select_from(sample_index).where(*conditions(terms, within))
             return connection.execute(query).scalar_one()
+
+    def states(self, grading_id: str) -> dict[SampleStatus, int]:
+        """Return how many attempts of a grading are in each state, worst first, without the states that none is in.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        state = sample_index.c.state
+        query = select(state, func.count().label("number")).where(sample_index.c.grading_id == grading_id)
+        with self.database.connected() as connection:
+            found = {row.state: row.number for row in connection.execute(query.group_by(state))}
+        return {one: found[one] for one in RANK if one in found}
 
     def scores(
         self,

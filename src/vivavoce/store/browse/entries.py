@@ -22,6 +22,8 @@ def run_entry(run: AnyRow, grading: AnyRow | None) -> RunEntry:
     if grading is not None:
         summary: dict[str, Any] = json.loads(grading.summary) if grading.summary else {}
         known |= {"grading": grading.id, "verdict": grading.verdict, "attempts": summary.get("attempts")}
+        known["error_attempts"] = summary.get("error_attempts") or summary.get("failed_attempts")
+        known["summary"] = summary or None
         known["headline"] = _headline(summary.get("graders") or [], grading.gate)
     return RunEntry(**known)
 

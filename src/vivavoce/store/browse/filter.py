@@ -20,7 +20,7 @@ Operator = Literal["<", "<=", ">", ">=", "=", "!="]
 
 FIELDS: tuple[str, ...] = get_args(Field)
 NUMBERS: tuple[str, ...] = get_args(Number)
-STATES = ("pass", "fail", "error", "scored", "skipped")
+STATES = ("pass", "fail", "error", "skip", "scored", "skipped")
 LONGEST = 2000
 """Maximum characters of a filter."""
 MOST = 20

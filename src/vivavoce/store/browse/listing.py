@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -38,7 +38,10 @@ class Headline(Listed):
 
 
 class RunEntry(Listed):
-    """A run in a list, with the figures of its newest complete grading, or of the newest if none is complete."""
+    """A run in a list, with the figures of its newest complete grading, or of the newest if none is complete.
+
+    `error_attempts` is how many conversations ended with an error or lack a score of any grader because of one.
+    """
 
     id: str
     suite: str
@@ -50,7 +53,10 @@ class RunEntry(Listed):
     grading: str | None = None
     verdict: Verdict | None = None
     attempts: int | None = None
+    error_attempts: int | None = None
     headline: Headline | None = None
+    summary: dict[str, Any] | None = Field(default=None, exclude=True, repr=False)
+    """The stored summary, for lists that say more of a run; it is no part of the data of an entry."""
 
 
 class RunPage(Listed):

@@ -57,6 +57,17 @@ function press(event) {
   action();
 }
 
+// What stands below belongs to the filter before: that is said, until an answer comes.
+function unreachable() {
+  const found = document.getElementById("found");
+  if (found.querySelector(".unreachable")) return;
+  const told = document.createElement("p");
+  told.className = "problem unreachable";
+  told.setAttribute("role", "alert");
+  told.textContent = "The server does not answer; the rows below are those of the filter before.";
+  found.prepend(told);
+}
+
 // The rows that the filter lets through are fetched a moment after the last key and put in the place of those shown.
 function filterWhileTyping(form) {
   let latest = 0;
@@ -67,7 +78,7 @@ function filterWhileTyping(form) {
     const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
     const address = `${form.getAttribute("action")}${query.size ? `?${query}` : ""}`;
     const answer = await fetch(address).catch(() => null);
-    if (answer === null) return;
+    if (answer === null) return mine === latest && unreachable();
     const fetched = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("found");
     if (mine !== latest || fetched === null) return;
     document.getElementById("found").replaceWith(fetched);

@@ -1,0 +1,181 @@
+"""The verdict on a run in one sentence: `fails: goal 0.61 [0.52, 0.70] < 0.8; 9 of 14 failures are refunds`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import comb
+
+from vivavoce.records.reason import Operator, Reason, Verdict
+from vivavoce.records.run import Grading
+from vivavoce.report.headline import headline
+from vivavoce.report.reasons import reason_text
+from vivavoce.report.text import count
+from vivavoce.run.summary import GraderSummary, Summary
+from vivavoce.safe_text import safe
+from vivavoce.store.browse.listing import RunEntry
+
+FEWEST = 3
+"""Failures with a tag from which on the tag is named."""
+CHANCE = 0.05
+"""The largest probability that chance alone gives a tag so many failures, over all tags together."""
+
+_WORDS: Mapping[Verdict, str] = {"pass": "passes", "fail": "fails", "inconclusive": "undecided"}
+_MET: Mapping[Operator, str] = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "eq": "="}
+_MISSED: Mapping[Operator, str] = {"gt": "≤", "gte": "<", "lt": "≥", "lte": ">", "eq": "≠"}
+
+
+def finding(summary: Summary, grading: Grading) -> str:
+    """Return the verdict with what it rests on, as one sentence without control characters.
+
+    A tag is named only where its samples fail clearly more often than the others do.
+    """
+    return sentence(summary, headline(summary, grading))
+
+
+def listed_finding(entry: RunEntry) -> str:
+    """Return the sentence for a run of a list, from its stored summary; empty while nothing is summed up."""
+    if entry.summary is None or entry.status == "running":
+        return ""
+    summary, head = Summary.model_validate(entry.summary), entry.headline
+    if entry.status == "interrupted" and summary.stopped is None:
+        summary = summary.stopped_by("interrupted")
+    return sentence(summary, None if head is None else summary.grader(head.name, head.target))
+
+
+def headline_failed(entry: RunEntry) -> bool:
+    """Return whether a condition of the headline grader alone failed; another condition is no fault of its mean."""
+    head = entry.headline
+    if entry.summary is None or head is None:
+        return False
+    return any(
+        one.verdict == "fail" and list(one.graders) == [head.name] and one.target in (None, head.target)
+        for one in Summary.model_validate(entry.summary).reasons
+    )
+
+
+def sentence(summary: Summary, head: GraderSummary | None) -> str:
+    """Return the verdict with what it rests on; `head` is the headline grader, which it tells where no gate decides."""
+    if summary.stopped is not None:
+        return _joined("undecided", [summary.stopped, *([f"{_mean(head, summary)} so far"] if _known(head) else [])])
+    if summary.verdict is None:
+        said = _mean(head, summary) if head is not None and _known(head) else "nothing was scored"
+        return _joined("no gate", [said, *_errors(summary, None)])
+    mine = [one for one in summary.reasons if one.verdict == summary.verdict]
+    first = next(iter(mine), None)
+    said = [] if first is None else [_reason(first, summary)]
+    said += [f"and {count(len(mine) - 1, 'more condition')}"] if len(mine) > 1 and summary.verdict != "pass" else []
+    said += [one for one in [failures(summary)] if one]
+    return _joined(_WORDS[summary.verdict], [*said, *_errors(summary, first)])
+
+
+def failures(summary: Summary) -> str:
+    """Return which tag most failures have, `9 of 14 failures are refunds`; empty where no tag clearly has more.
+
+    It is about the grader of the first condition that failed; empty if no condition of a single grader did.
+    """
+    if summary.verdict != "fail" or summary.stopped is not None:
+        return ""
+    broken = next((one for one in summary.reasons if one.verdict == "fail"), None)
+    grader = None if broken is None else _grader(broken, summary)
+    if grader is None:
+        return ""
+    lost = _lost(grader)
+    tagged = [(one.tag, inner) for one in summary.tags for inner in one.graders if _same(inner, grader)]
+    clear = [
+        (_lost(inner), safe(tag))
+        for tag, inner in tagged
+        if _lost(inner) >= FEWEST and _chance(inner, grader) * len(tagged) <= CHANCE
+    ]
+    if not clear:
+        return ""
+    most, tag = max(clear, key=lambda one: one[0])
+    return f"{most:,} of {count(lost, 'failure')} are {tag}"
+
+
+def _joined(word: str, parts: list[str]) -> str:
+    return safe(f"{word}: {'; '.join(parts)}" if parts else word)
+
+
+def _known(grader: GraderSummary | None) -> bool:
+    return grader is not None and grader.mean is not None
+
+
+def _mean(grader: GraderSummary | None, summary: Summary) -> str:
+    assert grader is not None
+    assert grader.mean is not None
+    return f"{_name(grader, summary)} {grader.mean:.2f}{_interval(grader.low, grader.high)}"
+
+
+def _name(grader: GraderSummary, summary: Summary) -> str:
+    several = len({one.target for one in summary.graders}) > 1
+    return f"{grader.name} of {grader.target}" if several else grader.name
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+
+
+def _reason(reason: Reason, summary: Summary) -> str:
+    """Return a condition as a comparison; anything else in the words of every report."""
+    condition, grader = reason.condition, _grader(reason, summary)
+    plain = condition is not None and reason.code == "threshold" and not condition.lower and reason.found is not None
+    if not plain or grader is None or reason.verdict == "inconclusive":
+        return reason_text(reason)
+    assert condition is not None
+    assert reason.found is not None
+    sign = (_MET if reason.verdict == "pass" else _MISSED)[condition.op]
+    match condition.aggregation:
+        case "avg_score":
+            found = _apart(reason.found, condition.value)
+            return f"{_name(grader, summary)} {found}{_interval(grader.low, grader.high)} {sign} {condition.value:.4g}"
+        case "accuracy":
+            return f"{_name(grader, summary)} pass rate {reason.found:.4g}% {sign} {condition.value:.4g}%"
+        case _:
+            return reason_text(reason)
+
+
+def _apart(found: float, limit: float) -> str:
+    """Return a mean with two decimals, with more where two would make it equal to its limit."""
+    return next(
+        (text for text in (f"{found:.{digits}f}" for digits in range(2, 9)) if float(text) != limit), f"{found:.2f}"
+    )
+
+
+def _grader(reason: Reason, summary: Summary) -> GraderSummary | None:
+    """Return the summary of the only grader that a reason is about."""
+    if len(reason.graders) != 1:
+        return None
+    (name,) = reason.graders
+    return next(
+        (one for one in summary.graders if one.name == name and reason.target in (None, one.target)),
+        None,
+    )
+
+
+def _errors(summary: Summary, said: Reason | None) -> Iterator[str]:
+    """Yield how many conversations lack a score because of an error, unless the sentence says so already."""
+    if summary.error_attempts and (said is None or not said.errors):
+        yield f"{count(summary.error_attempts, 'conversation')} with an error"
+
+
+def _lost(grader: GraderSummary) -> int:
+    """Return how many scores did not pass."""
+    return 0 if grader.pass_rate is None else round(grader.scored * (1 - grader.pass_rate))
+
+
+def _same(one: GraderSummary, other: GraderSummary) -> bool:
+    return (one.name, one.target) == (other.name, other.target)
+
+
+def _chance(part: GraderSummary, whole: GraderSummary) -> float:
+    """Return the probability that at least so many failures fall into a part by chance.
+
+    Trials of one sample are not independent, so counts are those of samples: the scores are divided by the trials.
+    Source: R. A. Fisher, "Statistical Methods for Research Workers", 1934, the exact test of a 2×2 table, one-sided.
+    """
+    trials = max(1, round(whole.scored / max(whole.samples, 1)))
+    n, marked, drawn, found = (one // trials for one in (whole.scored, part.scored, _lost(whole), _lost(part)))
+    if not found or marked > n:
+        return 1.0
+    ways = sum(comb(marked, k) * comb(n - marked, drawn - k) for k in range(found, min(marked, drawn) + 1))
+    return ways / comb(n, drawn)

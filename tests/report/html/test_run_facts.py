@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from vivavoce.records.details import Latency
+from vivavoce.records.run import Grading, Run
+from vivavoce.records.usage import Usage
+from vivavoce.report.html.run_facts import facts
+from vivavoce.run.summary import Summary
+
+RUN = Run(id="r", suite="s", spec={}, base="/s", started_at=0.0)
+EMPTY = Summary(attempts=0, failed_attempts=0, graders=[])
+
+
+def grading(**spec: object) -> Grading:
+    return Grading(id="g", run_id="r", spec=spec, created_at=0.0)
+
+
+def test_nothing_is_said_of_what_is_not_known() -> None:
+    assert facts(RUN, grading(), EMPTY) == []
+
+
+def test_judges_commit_usage_and_latency_are_told() -> None:
+    run = RUN.model_copy(update={"options": {"revision": "0123456789abcdef" * 2 + "01234567"}})
+    used = {"judge": Usage(input_tokens=100, output_tokens=20, cost=0.25, calls=2)}
+    latency = [Latency(target="bot", replies=3, p50=0.5, p95=1.5)]
+    spec = grading(judge="a/one", graders={"goal": {"model": "b/two"}, "tone": {"model": "b/two"}, "exact": {}})
+    found = dict(facts(run, spec, EMPTY.model_copy(update={"usage": used, "latency": latency})))
+    assert found == {
+        "judges": "b/two, a/one",
+        "commit": "0123456789",
+        "used": "100 tokens in, 20 out, $0.25",
+        "a reply": "0.50 s median, 1.50 s 95th percentile",
+    }
