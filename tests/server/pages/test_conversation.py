@@ -85,9 +85,37 @@ def test_a_failure_is_told_once_with_its_cause(empty: Store, url: str) -> None:
     }
     keep(empty, [outcome("bad", [turn(0, "Hello", failure=BROKEN)], grades, failure=BROKEN)])
     page = read(url, "/runs/run-1/samples/bad")
-    assert page.text.count("no answer within 5 s") == 1
+    assert page.text.count("no answer within 5 s") == 2
+    assert "What failed Error Turn 1 no answer within 5 s caused by the target" in page.text
     assert "Error target, timeout" in page.text
     assert page.text.count("not graded: see the error above") == 2
+
+
+def test_what_failed_stands_at_the_top_with_its_reason_and_a_link(empty: Store, url: str) -> None:
+    turns = [turn(i, f"ask {i}", "no refund, ever") for i in range(3)]
+    unsaid = Score(value=0.0, reason="Nothing was paid.")
+    keep(empty, [outcome("kind", turns, {"goal": judged(), "paid": unsaid, "tone": per_turn(1.0, 1.0, 0.0)})])
+    page = read(url, "/runs/run-1/samples/kind")
+    top = page.text[page.text.index("What failed") : page.text.index("ask 0")]
+    assert "Fail Whole conversation paid Nothing was paid. Fail Turn 2 goal the money is paid back; It refused." in top
+    assert "Fail Turn 3 tone as told 2" in top
+    assert "it is polite" not in top
+    assert {"#m1", "#t2", "#t3"} <= set(page.having("href"))
+    assert "↓ First failing turn (2)" in page.text
+
+
+def test_a_conversation_that_passed_says_nothing_of_failures(empty: Store, url: str) -> None:
+    keep(empty, [outcome("kind", [turn(0, "Hello", "Hi")])])
+    page = read(url, "/runs/run-1/samples/kind")
+    assert "What failed" not in page.text
+    assert "First failing turn" not in page.text
+    assert "#t1" in page.having("href")
+
+
+def test_more_causes_than_fit_are_folded(empty: Store, url: str) -> None:
+    keep(empty, [outcome("kind", [turn(i, "a", "b") for i in range(11)], {"tone": per_turn(*[0.0] * 11)})])
+    page = read(url, "/runs/run-1/samples/kind")
+    assert "and 3 more Fail Turn 9 tone as told 8" in page.text
 
 
 def test_what_the_tester_thought_and_how_its_test_ended(empty: Store, url: str) -> None:
@@ -133,6 +161,22 @@ def test_the_neighbours_and_the_failing_ones_are_a_link_away(empty: Store, url: 
     assert links("s2") == {"p": "s0", "n": "s4", "prev": "s1", "next": "s3"}
     assert links("s0") == {"n": "s4", "next": "s1"}
     assert links("s5") == {"p": "s4", "prev": "s4"}
+
+
+def test_the_neighbours_of_a_filtered_list_are_those_it_shows(empty: Store, url: str) -> None:
+    scores = [0.9, 0.1, 0.5, 1.0, 0.3]
+    keep(empty, [outcome(f"s{i}", grades={"goal": Score(value=one)}, position=i) for i, one in enumerate(scores)])
+    rows = [
+        one["href"] for _, one in read(url, "/runs/run-1?filter=goal<0.8&sort=goal").tags if one.get("class") == "row"
+    ]
+    second = read(url, rows[1])
+    keys = {one["data-key"]: one["href"] for tag, one in second.tags if tag == "a" and "data-key" in one}
+    assert keys == {"p": rows[0], "n": rows[2]}
+    assert "2 of 3" in second.text
+    plain = read(url, "/runs/run-1/samples/s1")
+    assert "2 of 4 failing" in plain.text
+    assert get(f"{url}/runs/run-1/samples/s1?filter=stat:error").status == 422
+    assert get(f"{url}/runs/run-1/samples/s1?sort=nobody").status == 404
 
 
 def test_trials_of_a_sample_lead_to_each_other(empty: Store, url: str) -> None:

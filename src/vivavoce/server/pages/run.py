@@ -73,14 +73,18 @@ class RunView:
         """The set of scores, if the address names it."""
         return self.grading.id if self.named else None
 
+    @property
+    def kept(self) -> dict[str, str | None]:
+        """The filter and the order, where they are not the usual ones."""
+        return {"filter": self.filter_text or None, "sort": None if self.sort == "worst" else self.sort}
+
     def conversation(self, sample: str, target: str) -> str:
         """Return the address of the conversation of a sample with a target."""
         return sample_page(self.run.id, sample, target=target, grading=self.chosen)
 
     def link(self, **changed: str | None) -> str:
         """Return the address of the list with changed parameters, from its first page."""
-        kept = {"filter": self.filter_text or None, "sort": None if self.sort == "worst" else self.sort}
-        return run_page(self.run.id, grading=self.chosen, **{**kept, **changed})
+        return run_page(self.run.id, grading=self.chosen, **{**self.kept, **changed})
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,15 @@ def _found(view: RunView, names: Sequence[str]) -> _Found:
     lines = [
         line(
             one,
-            sample_page(view.run.id, one.sample_id, trial=one.trial, target=one.target, grading=view.chosen),
+            sample_page(
+                view.run.id,
+                one.sample_id,
+                trial=one.trial,
+                target=one.target,
+                grading=view.chosen,
+                filter=view.kept["filter"],
+                sort=view.kept["sort"],
+            ),
             names,
         )
         for one in listed.samples
