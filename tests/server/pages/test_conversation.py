@@ -179,6 +179,30 @@ def test_the_neighbours_of_a_filtered_list_are_those_it_shows(empty: Store, url:
     assert get(f"{url}/runs/run-1/samples/s1?sort=nobody").status == 404
 
 
+def test_words_are_found_in_all_parts_of_a_conversation(empty: Store, url: str) -> None:
+    turns = [
+        turn(i, f"ask {i}", *called("look", '{"city": "Ålesund"}', "x") if i in (3, 150) else "no") for i in range(160)
+    ]
+    keep(empty, [outcome("a/b", turns, {"tone": per_turn(*[1.0] * 159, 0.0)})])
+    page = read(url, "/runs/run-1/samples/a%2Fb?find=%C3%A5lesund&target=bot")
+    assert "2 of 160 turns hold these words" in page.text
+    assert "Turn 4 Pass look({" in page.text
+    assert "4 User found ask 3" in page.text
+    assert [one for one in page.having("href") if "from=151" in one and one.endswith("#t151")] != []
+    assert "Outline of 160 turns Turn 1 Pass ask 0" in page.text
+    assert ("input", {"type": "hidden", "name": "target", "value": "bot"}) in page.tags
+    assert "0 of 160 turns hold" in read(url, "/runs/run-1/samples/a%2Fb?find=nowhere").text
+    hostile = get(f"{url}/runs/run-1/samples/a%2Fb?find=%22%3E%3Cscript%3E")
+    assert '"><script>' not in hostile.text
+
+
+def test_a_short_conversation_has_no_outline(empty: Store, url: str) -> None:
+    keep(empty, [outcome("short", [turn(0, "Hello", "Hi")])])
+    page = read(url, "/runs/run-1/samples/short")
+    assert "Outline" not in page.text
+    assert "find" not in page.having("id")
+
+
 def test_trials_of_a_sample_lead_to_each_other(empty: Store, url: str) -> None:
     keep(empty, [outcome("s", [turn(0, f"trial {i}")], trial=i, position=i) for i in range(3)])
     page = read(url, "/runs/run-1/samples/s?trial=2")
@@ -204,16 +228,16 @@ def test_a_long_conversation_comes_in_parts_and_links_find_their_turn(empty: Sto
     keep(empty, [outcome("long", turns, {"goal": grade, "tone": per_turn(*([1.0] * 999), 0.0)})])
     first = get(f"{url}/runs/run-1/samples/long")
     page = Elements(first.text)
-    assert len([one for one in page.having("id") if one.startswith("t")]) == 200
-    assert "question 199" in page.text
-    assert "question 200" not in page.text
-    assert "the next 200 turns" in page.text
+    assert len([one for one in page.having("id") if one.startswith("t")]) == 100
+    assert "question 99 " in page.text
+    assert "User question 100 " not in page.text
+    assert "the next 100 turns" in page.text
     assert len(gzip.compress(first.body)) < 150_000
     hrefs = page.having("href")
     assert any("from=1000&" in href and href.endswith("#t1000") for href in hrefs)
     assert any("from=451&" in href and href.endswith("#t451") for href in hrefs)
     third = read(url, "/runs/run-1/samples/long?from=451")
-    assert {"t451", "t450", "t600", "ev-a"} <= set(third.having("id"))
+    assert {"t451", "t450", "t500", "ev-a"} <= set(third.having("id"))
     last = read(url, "/runs/run-1/samples/long?from=99999")
     assert {"t1000", "m1-t1000"} <= set(last.having("id"))
 

@@ -15,6 +15,7 @@ from vivavoce.records.test import Test
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.report.causes import REWARD, Cause, causes
 from vivavoce.report.html.evidence import Register
+from vivavoce.report.html.outline import found_words, outline
 from vivavoce.report.html.parts import Part, Showing, Writer
 from vivavoce.report.html.plots import strip
 from vivavoce.report.html.score_notes import (
@@ -34,10 +35,12 @@ from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import SampleStatus, worst_of
 
-SHOWN = 200
+SHOWN = 100
 """Turns that are shown together."""
 CAUSES = 8
 """Causes that stand open at the top; the others are folded."""
+OUTLINED = 8
+"""Turns from which a conversation has an outline."""
 _WHY = 280
 """Characters of a cause."""
 
@@ -46,12 +49,17 @@ Link = Callable[[int], str | None]
 
 
 def conversation(
-    outcome: Outcome, link: Link, first: int = 0, prefix: str = "", showing: Showing | None = None
+    outcome: Outcome,
+    link: Link,
+    first: int = 0,
+    prefix: str = "",
+    showing: Showing | None = None,
+    find: str = "",
 ) -> dict[str, object]:
     """Return the values for the template of a conversation, without links to other pages.
 
     The part with turn `first` is shown. `prefix` begins all element ids, so that several conversations can be on one
-    page, and `showing` says how messages are shown.
+    page, and `showing` says how messages are shown. The turns that hold the words `find` are listed.
     """
     attempt, talk = outcome.attempt, outcome.attempt.trajectory
     register = Register(prefix)
@@ -65,6 +73,10 @@ def conversation(
     whole = each_failure_once(whole, shown_failures.union(failures))
     final = next((note for note in reversed(whole) if note.score is not None), None)
     place_of = _places(link, first, prefix)
+    states = _states(talk, by_turn)
+    known: list[SampleStatus | None] = [
+        state if turn.index in by_turn or turn.failure else None for turn, state in zip(talk.turns, states, strict=True)
+    ]
     told = _told(outcome, place_of, prefix)
     return {
         "attempt": attempt,
@@ -75,7 +87,9 @@ def conversation(
         "notes": whole,
         "final": final if len(whole) == 1 or outcome.reward is not None else None,
         "state": "error" if talk.failure else worst_of(note.state for note in whole),
-        "strip": strip(_states(talk, by_turn)) if by_turn else None,
+        "strip": strip(states) if by_turn else None,
+        "outline": outline(talk, known) if len(talk.turns) >= OUTLINED else [],
+        "found": found_words(talk, find, known) if find else None,
         "causes": told,
         "causes_open": CAUSES,
         "windows": _windows(link, len(talk.turns), first),

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
 
-from vivavoce.records.counting import to_index
+from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.report.html.conversation import conversation as shown
 from vivavoce.server.grader_names import check_graders
@@ -22,6 +22,9 @@ from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
+
+_LONGEST = 200
+"""Characters of words that are looked for."""
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -40,7 +43,8 @@ def conversation(
 ) -> Response:
     """Show one conversation; turns are shown from `from`, `raw` is as they were written.
 
-    `id` is for an id that cannot be part of a path; `filter` and `sort` are those of the list it was chosen from.
+    `id` is for an id that cannot be part of a path; `filter` and `sort` are those of the list it was chosen from,
+    and `find` are words of which the turns are listed.
     """
     listed = _Listed(request.query_params.get("filter", "").strip(), request.query_params.get("sort") or None)
     store = cast("Store", request.app.state.store)
@@ -54,7 +58,9 @@ def conversation(
     ]
     if not chosen:
         raise no_conversation(found.id, sample, target, trial, (one.attempt.key for one in outcomes))
-    view = _View(store, found, scores, grading is not None, listed, raw)
+    view = _View(
+        store, found, scores, grading is not None, listed, raw, request.query_params.get("find", "").strip()[:_LONGEST]
+    )
     values = _values(view, chosen[0], outcomes, to_index(first))
     return page("conversation.html", {**values, "human": human_labelling(request, found, chosen[0])})
 
@@ -94,6 +100,7 @@ class _View:
     named: bool
     listed: _Listed
     raw: bool = False
+    find: str = ""
 
     def chosen(self, key: AttemptKey) -> dict[str, str | None]:
         """Return the parameters of an address besides the sample and the trial."""
@@ -130,10 +137,22 @@ def _values(view: _View, outcome: Outcome, siblings: Sequence[Outcome], first: i
             lambda turn: view.link(outcome, turn),
             first,
             showing=showing(view.run.id, attempt.key, raw=view.raw),
+            find=view.find,
         ),
         "other_look": replace(view, raw=not view.raw).link(outcome, first or None),
         "section": "runs",
         "run": view.run,
+        "kept": [
+            (name, value)
+            for name, value in (
+                ("id", attempt.key.sample_id),
+                ("trial", to_number(attempt.key.trial)),
+                *view.chosen(attempt.key).items(),
+                ("raw", 1 if view.raw else None),
+                *view.listed.query.items(),
+            )
+            if value is not None
+        ],
         "json_link": sample_data(view.run.id, attempt.key.sample_id, attempt.key.trial, **view.chosen(attempt.key)),
         "run_link": run_page(view.run.id, grading=chosen),
         "list_link": run_page(view.run.id, grading=chosen, **view.listed.query),
