@@ -17,8 +17,10 @@ def test_from_the_list_to_the_turn_that_went_wrong(page: Page, url: str) -> None
     page.locator(".samples .row").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("question-before-yes")
     expect(page.get_by_label("Scores for turn 2")).to_contain_text("which is not a yes")
-    page.get_by_label("Verdict").first.get_by_role("link", name="Turn 2").click()
+    page.get_by_label("What failed").get_by_role("link", name="Turn 2").first.click()
     assert page.url.endswith("#t2")
+    expect(page.get_by_text("No other conversation is in this list")).to_be_visible()
+    page.goto(page.url.partition("?")[0])
     page.get_by_role("link", name="Next failing").click()
     expect(page.get_by_role("heading", level=1)).not_to_have_text("question-before-yes")
 

@@ -12,6 +12,7 @@ from vivavoce.cli.output import StoreOption, out, print_json, store_of
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.report.again import continuing, errors_again
+from vivavoce.report.cause_lines import cause_lines
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.json_file import sample_data
 from vivavoce.report.matrix_table import sample_table
@@ -92,6 +93,8 @@ def _show_sample(store: Store, run: Run, grading: Grading, name: str, as_json: b
             continue
         console = out()
         console.print(_head(outcome), style="bold")
+        for line in cause_lines(outcome):
+            console.print(line)
         console.print(conversation(outcome))
 
 

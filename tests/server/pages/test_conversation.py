@@ -85,9 +85,37 @@ def test_a_failure_is_told_once_with_its_cause(empty: Store, url: str) -> None:
     }
     keep(empty, [outcome("bad", [turn(0, "Hello", failure=BROKEN)], grades, failure=BROKEN)])
     page = read(url, "/runs/run-1/samples/bad")
-    assert page.text.count("no answer within 5 s") == 1
+    assert page.text.count("no answer within 5 s") == 2
+    assert "What failed Error Turn 1 no answer within 5 s caused by the target" in page.text
     assert "Error target, timeout" in page.text
     assert page.text.count("not graded: see the error above") == 2
+
+
+def test_what_failed_stands_at_the_top_with_its_reason_and_a_link(empty: Store, url: str) -> None:
+    turns = [turn(i, f"ask {i}", "no refund, ever") for i in range(3)]
+    unsaid = Score(value=0.0, reason="Nothing was paid.")
+    keep(empty, [outcome("kind", turns, {"goal": judged(), "paid": unsaid, "tone": per_turn(1.0, 1.0, 0.0)})])
+    page = read(url, "/runs/run-1/samples/kind")
+    top = page.text[page.text.index("What failed") : page.text.index("ask 0")]
+    assert "Fail Whole conversation paid Nothing was paid. Fail Turn 2 goal the money is paid back; It refused." in top
+    assert "Fail Turn 3 tone as told 2" in top
+    assert "it is polite" not in top
+    assert {"#m1", "#t2", "#t3"} <= set(page.having("href"))
+    assert "↓ First failing turn (2)" in page.text
+
+
+def test_a_conversation_that_passed_says_nothing_of_failures(empty: Store, url: str) -> None:
+    keep(empty, [outcome("kind", [turn(0, "Hello", "Hi")])])
+    page = read(url, "/runs/run-1/samples/kind")
+    assert "What failed" not in page.text
+    assert "First failing turn" not in page.text
+    assert "#t1" in page.having("href")
+
+
+def test_more_causes_than_fit_are_folded(empty: Store, url: str) -> None:
+    keep(empty, [outcome("kind", [turn(i, "a", "b") for i in range(11)], {"tone": per_turn(*[0.0] * 11)})])
+    page = read(url, "/runs/run-1/samples/kind")
+    assert "and 3 more Fail Turn 9 tone as told 8" in page.text
 
 
 def test_what_the_tester_thought_and_how_its_test_ended(empty: Store, url: str) -> None:
@@ -135,6 +163,46 @@ def test_the_neighbours_and_the_failing_ones_are_a_link_away(empty: Store, url: 
     assert links("s5") == {"p": "s4", "prev": "s4"}
 
 
+def test_the_neighbours_of_a_filtered_list_are_those_it_shows(empty: Store, url: str) -> None:
+    scores = [0.9, 0.1, 0.5, 1.0, 0.3]
+    keep(empty, [outcome(f"s{i}", grades={"goal": Score(value=one)}, position=i) for i, one in enumerate(scores)])
+    rows = [
+        one["href"] for _, one in read(url, "/runs/run-1?filter=goal<0.8&sort=goal").tags if one.get("class") == "row"
+    ]
+    second = read(url, rows[1])
+    keys = {one["data-key"]: one["href"] for tag, one in second.tags if tag == "a" and "data-key" in one}
+    assert keys == {"p": rows[0], "n": rows[2]}
+    assert "2 of 3" in second.text
+    plain = read(url, "/runs/run-1/samples/s1")
+    assert "2 of 4 failing" in plain.text
+    assert get(f"{url}/runs/run-1/samples/s1?filter=stat:error").status == 422
+    assert get(f"{url}/runs/run-1/samples/s1?sort=nobody").status == 404
+
+
+def test_words_are_found_in_all_parts_of_a_conversation(empty: Store, url: str) -> None:
+    turns = [
+        turn(i, f"ask {i}", *called("look", '{"city": "Ålesund"}', "x") if i in (3, 150) else "no") for i in range(160)
+    ]
+    keep(empty, [outcome("a/b", turns, {"tone": per_turn(*[1.0] * 159, 0.0)})])
+    page = read(url, "/runs/run-1/samples/a%2Fb?find=%C3%A5lesund&target=bot")
+    assert "2 of 160 turns hold these words" in page.text
+    assert "Turn 4 Pass look({" in page.text
+    assert "4 User found ask 3" in page.text
+    assert [one for one in page.having("href") if "from=151" in one and one.endswith("#t151")] != []
+    assert "Outline of 160 turns Turn 1 Pass ask 0" in page.text
+    assert ("input", {"type": "hidden", "name": "target", "value": "bot"}) in page.tags
+    assert "0 of 160 turns hold" in read(url, "/runs/run-1/samples/a%2Fb?find=nowhere").text
+    hostile = get(f"{url}/runs/run-1/samples/a%2Fb?find=%22%3E%3Cscript%3E")
+    assert '"><script>' not in hostile.text
+
+
+def test_a_short_conversation_has_no_outline(empty: Store, url: str) -> None:
+    keep(empty, [outcome("short", [turn(0, "Hello", "Hi")])])
+    page = read(url, "/runs/run-1/samples/short")
+    assert "Outline" not in page.text
+    assert "find" not in page.having("id")
+
+
 def test_trials_of_a_sample_lead_to_each_other(empty: Store, url: str) -> None:
     keep(empty, [outcome("s", [turn(0, f"trial {i}")], trial=i, position=i) for i in range(3)])
     page = read(url, "/runs/run-1/samples/s?trial=2")
@@ -160,16 +228,16 @@ def test_a_long_conversation_comes_in_parts_and_links_find_their_turn(empty: Sto
     keep(empty, [outcome("long", turns, {"goal": grade, "tone": per_turn(*([1.0] * 999), 0.0)})])
     first = get(f"{url}/runs/run-1/samples/long")
     page = Elements(first.text)
-    assert len([one for one in page.having("id") if one.startswith("t")]) == 200
-    assert "question 199" in page.text
-    assert "question 200" not in page.text
-    assert "the next 200 turns" in page.text
+    assert len([one for one in page.having("id") if one.startswith("t")]) == 100
+    assert "question 99 " in page.text
+    assert "User question 100 " not in page.text
+    assert "the next 100 turns" in page.text
     assert len(gzip.compress(first.body)) < 150_000
     hrefs = page.having("href")
     assert any("from=1000&" in href and href.endswith("#t1000") for href in hrefs)
     assert any("from=451&" in href and href.endswith("#t451") for href in hrefs)
     third = read(url, "/runs/run-1/samples/long?from=451")
-    assert {"t451", "t450", "t600", "ev-a"} <= set(third.having("id"))
+    assert {"t451", "t450", "t500", "ev-a"} <= set(third.having("id"))
     last = read(url, "/runs/run-1/samples/long?from=99999")
     assert {"t1000", "m1-t1000"} <= set(last.having("id"))
 

@@ -6,6 +6,7 @@ import pytest
 
 from vivavoce.records.score import Score
 from vivavoce.server.pages.neighbours import neighbours
+from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.store import Store
 
@@ -37,7 +38,27 @@ def test_failing_neighbours_are_those_that_the_list_says_failed(
     with Store.open(str(tmp_path / "kept.db")) as store:
         keep(store, [outcome(str(i), grades={"goal": grade}, position=i) for i, grade in enumerate(GRADES)])
         found = neighbours(store, "run-1-g1", position)
-    assert tuple(map(_name, (found.before, found.after, found.failing_before, found.failing_after))) == around
+    assert tuple(map(_name, (found.before, found.after, found.listed.before, found.listed.after))) == around
+
+
+@pytest.mark.parametrize(
+    ("sort", "position", "around"),
+    [
+        ("goal", 0, (None, "5", 1, 4)),
+        ("goal", 5, ("0", "2", 2, 4)),
+        ("-goal", 0, ("5", None, 4, 4)),
+        ("-position", 2, ("4", "0", 3, 4)),
+        ("goal", 3, ("4", None, None, 4)),
+    ],
+)
+def test_neighbours_of_a_list_follow_its_filter_and_its_order(
+    tmp_path: Path, sort: str, position: int, around: tuple[str | int | None, ...]
+) -> None:
+    with Store.open(str(tmp_path / "kept.db")) as store:
+        keep(store, [outcome(str(i), grades={"goal": grade}, position=i) for i, grade in enumerate(GRADES)])
+        wanted = parse_filter("-sample:1 -state:skipped")
+        found = neighbours(store, "run-1-g1", position, wanted, sort).listed
+    assert (_name(found.before), _name(found.after), found.number, found.total) == around
 
 
 def _name(sample: SampleEntry | None) -> str | None:

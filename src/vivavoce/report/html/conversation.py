@@ -10,11 +10,12 @@ from typing import Any, cast
 from vivavoce.records.counting import to_number
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Score
 from vivavoce.records.spending import in_words, spent
 from vivavoce.records.test import Test
 from vivavoce.records.trajectory import Trajectory
+from vivavoce.report.causes import REWARD, Cause, causes
 from vivavoce.report.html.evidence import Register
+from vivavoce.report.html.outline import found_words, outline
 from vivavoce.report.html.parts import Part, Showing, Writer
 from vivavoce.report.html.plots import strip
 from vivavoce.report.html.score_notes import (
@@ -30,25 +31,35 @@ from vivavoce.report.html.score_notes import (
 from vivavoce.report.html.transcript import Shown, Thought, judged, steps, thoughts
 from vivavoce.report.html.wording import span
 from vivavoce.report.tester import discarded_title, measured
+from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe
-from vivavoce.store.browse.status import RANK, SampleStatus, worst_of
+from vivavoce.store.browse.status import SampleStatus, worst_of
 
-SHOWN = 200
+SHOWN = 100
 """Turns that are shown together."""
-_FAULTS = 8
-"""Failing turns that are listed at the top."""
+CAUSES = 8
+"""Causes that stand open at the top; the others are folded."""
+OUTLINED = 8
+"""Turns from which a conversation has an outline."""
+_WHY = 280
+"""Characters of a cause."""
 
 Link = Callable[[int], str | None]
 """Returns the address of the part of the conversation that begins with a turn, None if there is no such page."""
 
 
 def conversation(
-    outcome: Outcome, link: Link, first: int = 0, prefix: str = "", showing: Showing | None = None
+    outcome: Outcome,
+    link: Link,
+    first: int = 0,
+    prefix: str = "",
+    showing: Showing | None = None,
+    find: str = "",
 ) -> dict[str, object]:
     """Return the values for the template of a conversation, without links to other pages.
 
     The part with turn `first` is shown. `prefix` begins all element ids, so that several conversations can be on one
-    page, and `showing` says how messages are shown.
+    page, and `showing` says how messages are shown. The turns that hold the words `find` are listed.
     """
     attempt, talk = outcome.attempt, outcome.attempt.trajectory
     register = Register(prefix)
@@ -61,7 +72,12 @@ def conversation(
     failures = [talk.failure] if talk.failure is not None and talk.failure not in shown_failures else []
     whole = each_failure_once(whole, shown_failures.union(failures))
     final = next((note for note in reversed(whole) if note.score is not None), None)
-    faults = _faults(by_turn)
+    place_of = _places(link, first, prefix)
+    states = _states(talk, by_turn)
+    known: list[SampleStatus | None] = [
+        state if turn.index in by_turn or turn.failure else None for turn, state in zip(talk.turns, states, strict=True)
+    ]
+    told = _told(outcome, place_of, prefix)
     return {
         "attempt": attempt,
         "sample": _sample(attempt.sample),
@@ -71,14 +87,16 @@ def conversation(
         "notes": whole,
         "final": final if len(whole) == 1 or outcome.reward is not None else None,
         "state": "error" if talk.failure else worst_of(note.state for note in whole),
-        "strip": strip(_states(talk, by_turn)) if by_turn else None,
-        "faults": faults[:_FAULTS],
-        "faulty": len(faults),
+        "strip": strip(states) if by_turn else None,
+        "outline": outline(talk, known) if len(talk.turns) >= OUTLINED else [],
+        "found": found_words(talk, find, known) if find else None,
+        "causes": told,
+        "causes_open": CAUSES,
         "windows": _windows(link, len(talk.turns), first),
         "from_first": first,
         "prefix": prefix,
         "raw": writer.showing.raw,
-        "place_of": _places(link, first, prefix),
+        "place_of": place_of,
         "facts": _facts(outcome),
         "ending": _ending(talk.test, tested),
         "discarded": [_discarded(i, test) for i, test in enumerate(talk.test.discarded)] if talk.test else [],
@@ -126,13 +144,33 @@ def _states(talk: Trajectory, by_turn: TurnGrades) -> list[SampleStatus]:
     ]
 
 
-def _faults(by_turn: TurnGrades) -> list[tuple[int, str, Score]]:
-    """Return the failing turns, each with its worst score and the grader of that score."""
-    found: list[tuple[int, str, Score]] = []
-    for turn, grades in sorted(by_turn.items()):
-        _, name, worst = min(grades, key=lambda one: RANK.index(state_of(one[2])))
-        if state_of(worst) == "fail":
-            found.append((turn, safe(name), worst))
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A cause as the head of the page tells it; `link` leads to its place, None if this page has none."""
+
+    cause: Cause
+    link: str | None
+    name: str
+    text: str
+
+
+def _told(outcome: Outcome, place_of: Link, prefix: str) -> list[_Told]:
+    """Return the causes, except what broke the whole conversation, which stands in full below the head."""
+    notes = {name: f"#{prefix}m{number}" for number, name in enumerate(outcome.scores)}
+    notes[REWARD] = f"#{prefix}m-reward"
+    found: list[_Told] = []
+    for one in causes(outcome):
+        if one.grader is None and one.turn is None and one.state == "error":
+            continue
+        link = f"#{prefix}verdict" if one.grader is None else notes[one.grader]
+        found.append(
+            _Told(
+                cause=one,
+                link=link if one.turn is None else place_of(one.turn),
+                name=safe("test" if one.grader is None and one.turn is None else one.grader or ""),
+                text=one_line(one.text, _WHY),
+            )
+        )
     return found
 
 

@@ -8,18 +8,23 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
 
-from vivavoce.records.counting import to_index
+from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.report.html.conversation import conversation as shown
+from vivavoce.server.grader_names import check_graders
 from vivavoce.server.pages.content import showing
 from vivavoce.server.pages.label import human_labelling
 from vivavoce.server.pages.links import FirstTurn, TrialNumber, run_page, sample_data, sample_page
-from vivavoce.server.pages.neighbours import neighbours
+from vivavoce.server.pages.neighbours import Neighbours, neighbours
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
+
+_LONGEST = 200
+"""Characters of words that are looked for."""
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -38,8 +43,10 @@ def conversation(
 ) -> Response:
     """Show one conversation; turns are shown from `from`, `raw` is as they were written.
 
-    `id` is for an id that cannot be part of a path.
+    `id` is for an id that cannot be part of a path; `filter` and `sort` are those of the list it was chosen from,
+    and `find` are words of which the turns are listed.
     """
+    listed = _Listed(request.query_params.get("filter", "").strip(), request.query_params.get("sort") or None)
     store = cast("Store", request.app.state.store)
     found = store.run(run)
     scores = store.grading(found.id, grading)
@@ -51,9 +58,36 @@ def conversation(
     ]
     if not chosen:
         raise no_conversation(found.id, sample, target, trial, (one.attempt.key for one in outcomes))
-    view = _View(store, found, scores, grading is not None, raw)
+    view = _View(
+        store, found, scores, grading is not None, listed, raw, request.query_params.get("find", "").strip()[:_LONGEST]
+    )
     values = _values(view, chosen[0], outcomes, to_index(first))
     return page("conversation.html", {**values, "human": human_labelling(request, found, chosen[0])})
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The list that a conversation was chosen from: its filter and its order; with neither, it is that of failures."""
+
+    filter_text: str
+    sort: str | None
+
+    @property
+    def query(self) -> dict[str, str | None]:
+        """The parameters of an address that keep it."""
+        return {"filter": self.filter_text or None, "sort": self.sort}
+
+    def around(self, view: _View, position: int) -> Neighbours:
+        """Return the neighbours of a conversation.
+
+        Raises:
+            UsageError: the filter cannot be read, or names a grader that does not exist.
+        """
+        if not self.filter_text and self.sort is None:
+            return neighbours(view.store, view.grading.id, position)
+        terms, sort = parse_filter(self.filter_text), self.sort or "worst"
+        check_graders(view.grading, terms, sort)
+        return neighbours(view.store, view.grading.id, position, terms, sort)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +98,9 @@ class _View:
     run: Run
     grading: Grading
     named: bool
+    listed: _Listed
     raw: bool = False
+    find: str = ""
 
     def chosen(self, key: AttemptKey) -> dict[str, str | None]:
         """Return the parameters of an address besides the sample and the trial."""
@@ -76,32 +112,59 @@ class _View:
             return None
         key = entry.attempt.key if isinstance(entry, Outcome) else entry
         named = AttemptKey(key.sample_id, key.target, key.trial)
-        shown = {"raw": 1 if self.raw else None}
-        return sample_page(self.run.id, key.sample_id, trial=key.trial, turn=turn, **self.chosen(named), **shown)
+        target, grading = self.chosen(named).values()
+        words, order = self.listed.query.values()
+        return sample_page(
+            self.run.id,
+            key.sample_id,
+            trial=key.trial,
+            turn=turn,
+            target=target,
+            grading=grading,
+            raw=1 if self.raw else None,
+            filter=words,
+            sort=order,
+        )
 
 
 def _values(view: _View, outcome: Outcome, siblings: Sequence[Outcome], first: int) -> dict[str, object]:
     attempt = outcome.attempt
-    around = neighbours(view.store, view.grading.id, attempt.position)
+    around = view.listed.around(view, attempt.position)
+    chosen = view.grading.id if view.named else None
     return {
         **shown(
             outcome,
             lambda turn: view.link(outcome, turn),
             first,
             showing=showing(view.run.id, attempt.key, raw=view.raw),
+            find=view.find,
         ),
         "other_look": replace(view, raw=not view.raw).link(outcome, first or None),
         "section": "runs",
         "run": view.run,
+        "kept": [
+            (name, value)
+            for name, value in (
+                ("id", attempt.key.sample_id),
+                ("trial", to_number(attempt.key.trial)),
+                *view.chosen(attempt.key).items(),
+                ("raw", 1 if view.raw else None),
+                *view.listed.query.items(),
+            )
+            if value is not None
+        ],
         "json_link": sample_data(view.run.id, attempt.key.sample_id, attempt.key.trial, **view.chosen(attempt.key)),
-        "run_link": run_page(view.run.id, grading=view.grading.id if view.named else None),
+        "run_link": run_page(view.run.id, grading=chosen),
+        "list_link": run_page(view.run.id, grading=chosen, **view.listed.query),
+        "is_listed": bool(view.listed.filter_text or view.listed.sort),
+        "around": around.listed,
         "grading": view.grading,
         "here": view.link(outcome),
         "links": {
             "prev": (view.link(around.before), around.before),
             "next": (view.link(around.after), around.after),
-            "prev_failing": (view.link(around.failing_before), around.failing_before),
-            "next_failing": (view.link(around.failing_after), around.failing_after),
+            "prev_listed": (view.link(around.listed.before), around.listed.before),
+            "next_listed": (view.link(around.listed.after), around.listed.after),
         },
         "trials": [(one.attempt.key, view.link(one)) for one in siblings] if len(siblings) > 1 else [],
     }

@@ -1,11 +1,12 @@
-"""The previous and the next conversation in the plan of a run, found without reading the whole run."""
+"""The previous and the next conversation of a run, in its plan and in a list of it, found without reading all of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vivavoce.store.browse.browse import Around
 from vivavoce.store.browse.filter import Has, Term
-from vivavoce.store.browse.keyset import MOST, encode_cursor
 from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.store import Store
 
@@ -14,24 +15,23 @@ _FAILING: tuple[Term, ...] = (Has("state", "pass", negated=True), Has("state", "
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The neighbours, and the nearest failing ones: with an error, or not passed."""
+    """The neighbours in the plan, and those in a list: the one that was filtered and sorted, else the failing ones."""
 
     before: SampleEntry | None
     after: SampleEntry | None
-    failing_before: SampleEntry | None
-    failing_after: SampleEntry | None
+    listed: Around
 
 
-def neighbours(store: Store, grading_id: str, position: int) -> Neighbours:
-    """Return the neighbours of a place in the plan."""
+def neighbours(
+    store: Store, grading_id: str, position: int, terms: Sequence[Term] | None = None, sort: str = "position"
+) -> Neighbours:
+    """Return the neighbours of a place in the plan; without terms the list is that of failing conversations.
 
-    def next_to(sort: str, last: int, terms: tuple[Term, ...] = ()) -> SampleEntry | None:
-        place = encode_cursor((position, last))
-        return next(iter(store.browse.samples(grading_id, terms, sort=sort, after=place, limit=1).samples), None)
+    A conversation fails if it has an error or did not pass.
 
-    return Neighbours(
-        before=next_to("-position", -1),
-        after=next_to("position", MOST - 1),
-        failing_before=next_to("-position", -1, _FAILING),
-        failing_after=next_to("position", MOST - 1, _FAILING),
-    )
+    Raises:
+        UsageError: there is no such grading.
+    """
+    planned = store.browse.around(grading_id, position, (), "position")
+    listed = store.browse.around(grading_id, position, _FAILING if terms is None else terms, sort)
+    return Neighbours(planned.before, planned.after, listed)

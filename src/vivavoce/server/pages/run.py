@@ -81,14 +81,18 @@ class RunView:
         """The set of scores, if the address names it."""
         return self.grading.id if self.named else None
 
+    @property
+    def kept(self) -> dict[str, str | None]:
+        """The filter and the order, where they are not the usual ones."""
+        return {"filter": self.filter_text or None, "sort": None if self.sort == "worst" else self.sort}
+
     def conversation(self, sample: str, target: str) -> str:
         """Return the address of the conversation of a sample with a target."""
         return sample_page(self.run.id, sample, target=target, grading=self.chosen)
 
     def link(self, **changed: str | None) -> str:
         """Return the address of the list with changed parameters, from its first page."""
-        kept = {"filter": self.filter_text or None, "sort": None if self.sort == "worst" else self.sort}
-        return f"{run_page(self.run.id, grading=self.chosen, **{**kept, **changed})}#samples"
+        return f"{run_page(self.run.id, grading=self.chosen, **{**self.kept, **changed})}#samples"
 
     def column(self, name: str, *, highest_first: bool = False) -> SortLink:
         """Return the head of a column: a click sorts by it, and one more in the other direction."""
@@ -190,7 +194,15 @@ def _found(view: RunView, names: Sequence[str]) -> _Found:
     lines = [
         line(
             one,
-            sample_page(view.run.id, one.sample_id, trial=one.trial, target=one.target, grading=view.chosen),
+            sample_page(
+                view.run.id,
+                one.sample_id,
+                trial=one.trial,
+                target=one.target,
+                grading=view.chosen,
+                filter=view.kept["filter"],
+                sort=view.kept["sort"],
+            ),
             names,
         )
         for one in listed.samples

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -36,6 +36,16 @@ _ENTRY: tuple[ColumnElement[Any], ...] = tuple(
     runs.c[name] for name in ("id", "suite", "status", "started_at", "finished_at", "version", "partial_of")
 )
 """What the entry of a run has of its record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The neighbours of an attempt in a list of `total` attempts; `number` is its place from 1, None outside it."""
+
+    before: SampleEntry | None
+    after: SampleEntry | None
+    number: int | None
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +171,37 @@ class Browse:
         with self.database.connected() as connection:
             found = {row.state: row.number for row in connection.execute(query.group_by(state))}
         return {one: found[one] for one in RANK if one in found}
+
+    def around(self, grading_id: str, position: int, filter_terms: Sequence[Term], sort: str) -> Around:
+        """Return what stands before and after an attempt in a list of attempts, and how many stand before it.
+
+        The attempt, named by its position in the plan, need not match the filter itself; `sort` is as for `samples`.
+
+        Raises:
+            UsageError: there is no such grading.
+            NotFound: the grading has no attempt with this position.
+        """
+        with self.database.connected() as connection:
+            within = _within(connection, grading_id)
+            order, all_of_it, wanted = ordering(sort, within), conditions((), within), conditions(filter_terms, within)
+            here = sample_index.c.position == position
+            listed = select(sample_index, *order.extra).select_from(order.table)
+            found = connection.execute(listed.where(*all_of_it, here)).first()
+            if found is None:
+                raise NotFound("position", str(position), within=f"grading {grading_id}")
+            values = [getattr(found, name) for name in order.names]
+            back = replace(order, down=not order.down)
+            ends = [
+                connection.execute(listed.where(*wanted, way.beyond(values)).order_by(*way.by).limit(1)).all()
+                for way in (back, order)
+            ]
+            counted = select(func.count()).select_from(order.table)
+            preceding, inside, total = (
+                connection.execute(counted.where(*wanted, *only)).scalar_one()
+                for only in ((back.beyond(values),), (here,), ())
+            )
+            before, after = (next(iter(_sample_entries(connection, rows, within)), None) for rows in ends)
+        return Around(before, after, preceding + 1 if inside else None, total)
 
     def scores(
         self,

@@ -1,0 +1,116 @@
+"""The causes of a verdict: what failed or broke in one conversation, where, whose fault it was, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from vivavoce.records.counting import turn_label
+from vivavoce.records.failure import Failure
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import Finding, Score
+from vivavoce.records.trajectory import Trajectory
+from vivavoce.store.browse.status import status_of
+
+REWARD = "reward"
+"""The name of the score that combines the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One reason why a conversation has an error or did not pass.
+
+    `grader` is the name of the score that says so, None where the conversation itself broke or its test failed. `turn`
+    is an index from 0, None where it is about the whole conversation. `whose` says whose fault it was, empty where
+    nobody decided that. `what` is the sentence of a finding, empty without one, and `why` the reason.
+    """
+
+    state: Literal["error", "fail"]
+    grader: str | None
+    turn: int | None
+    whose: str
+    what: str
+    why: str
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words."""
+        return "whole conversation" if self.turn is None else turn_label(self.turn)
+
+    @property
+    def text(self) -> str:
+        """What failed and why, in one sentence."""
+        said = [self.what] if self.what else []
+        said += [self.why] if self.why and self.why != self.what else []
+        return "; ".join(said)
+
+
+def causes(outcome: Outcome) -> list[Cause]:
+    """Return the causes of a verdict: errors first, then what failed about the whole, then by turn.
+
+    An error that several scores share is one cause. The reward is one only where no other score says why it failed.
+    """
+    found = list(_found(outcome))
+    if not found and outcome.reward is not None:
+        found = list(_of_score(REWARD, outcome.reward, set()))
+    return sorted(found, key=lambda one: (one.state != "error", one.turn is not None, one.turn or 0))
+
+
+def _found(outcome: Outcome) -> Iterator[Cause]:
+    seen: set[Failure] = set()
+    yield from _of_talk(outcome.attempt.trajectory, seen)
+    for name, score in outcome.scores.items():
+        yield from _of_score(name, score, seen)
+
+
+def _of_talk(talk: Trajectory, seen: set[Failure]) -> Iterator[Cause]:
+    """Yield what broke in the conversation, and why its test failed."""
+    for turn in talk.turns:
+        yield from _broken(None, turn.index, turn.failure, seen)
+    yield from _broken(None, None, talk.failure, seen)
+    if talk.test is not None and talk.test.target_passed is False:
+        test = talk.test
+        yield Cause("fail", None, None, test.blame or "", "", test.blame_reason or test.stop_reason or test.status)
+
+
+def _broken(grader: str | None, turn: int | None, failure: Failure | None, seen: set[Failure]) -> Iterator[Cause]:
+    if failure is not None and failure not in seen:
+        seen.add(failure)
+        yield Cause("error", grader, turn, failure.blame, "", failure.message)
+
+
+def _of_score(name: str, score: Score, seen: set[Failure]) -> Iterator[Cause]:
+    state = status_of(score.state, score.passed)
+    turns = [one for one in score.turns or () if status_of(one.state, one.passed) in ("fail", "error")]
+    for turn in turns:
+        yield from _of_score(name, turn, seen)
+    if state == "error":
+        if score.failure is None and not turns:
+            yield Cause("error", name, score.turn, "", "", score.reason or "it has no score")
+        yield from _broken(name, score.turn, score.failure, seen)
+    elif state == "fail" and not turns:
+        bad = [one for one in score.findings if one.state == "fail"]
+        why = score.reason or _plain(score)
+        yield from (_of_finding(name, score, one, why if place == 0 else "") for place, one in enumerate(bad))
+        if not bad:
+            yield Cause("fail", name, score.turn, "", "", why)
+
+
+def _of_finding(name: str, score: Score, one: Finding, why: str) -> Cause:
+    turn = score.turn if one.turn is None else one.turn
+    return Cause("fail", name, _cited(one) if turn is None else turn, one.blame or "", one.what, why)
+
+
+def _cited(one: Finding) -> int | None:
+    """Return the first turn that a finding cites."""
+    return next(iter(_turns(one)), None)
+
+
+def _turns(one: Finding) -> Iterable[int]:
+    return (each.turn for each in one.evidence if each.verified and each.turn is not None)
+
+
+def _plain(score: Score) -> str:
+    shown = score.value if score.raw is None else score.raw
+    return f"scored {shown:.3g}" if isinstance(shown, float) else f"scored {shown}"

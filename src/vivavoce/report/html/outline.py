@@ -1,0 +1,65 @@
+"""The outline of a conversation: its turns by number, opening words and state, and those in which words are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from vivavoce.messages import AIMessage
+from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.report.text import one_line
+from vivavoce.report.transcript import words_of
+from vivavoce.store.browse.status import SampleStatus
+
+MOST = 1_000
+"""Turns that an outline lists."""
+FOUND = 50
+"""Turns with the words that are looked for that are listed."""
+_WIDTH = 80
+_BEFORE = 30
+"""Characters that are shown before the words that are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineRow:
+    """A turn in the outline, counted from 0; `state` is that of its grades, None where nothing graded it."""
+
+    turn: int
+    words: str
+    state: SampleStatus | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundWords:
+    """The turns that hold some words: the first of them as rows, and all of them by index."""
+
+    words: str
+    rows: list[OutlineRow]
+    turns: frozenset[int]
+
+
+def outline(talk: Trajectory, states: Sequence[SampleStatus | None]) -> list[OutlineRow]:
+    """Return a row for each turn, up to `MOST`."""
+    return [
+        OutlineRow(turn.index, one_line(next(_texts(turn), ""), _WIDTH), states[place])
+        for place, turn in enumerate(talk.turns[:MOST])
+    ]
+
+
+def found_words(talk: Trajectory, words: str, states: Sequence[SampleStatus | None]) -> FoundWords:
+    """Return the turns that hold some words, in whatever case, in a message or in the arguments of a tool call."""
+    wanted = words.casefold()
+    rows: list[OutlineRow] = []
+    for place, turn in enumerate(talk.turns):
+        text = next((text for text in _texts(turn) if wanted in text.casefold()), None)
+        if text is not None:
+            start = max(text.casefold().index(wanted) - _BEFORE, 0)
+            rows.append(OutlineRow(turn.index, one_line(("… " if start else "") + text[start:], _WIDTH), states[place]))
+    return FoundWords(words, rows[:FOUND], frozenset(row.turn for row in rows))
+
+
+def _texts(turn: Turn) -> Iterator[str]:
+    for message in turn.messages:
+        yield words_of(message)
+        for call in (message.tool_calls or ()) if isinstance(message, AIMessage) else ():
+            yield f"{call.name}({call.function.arguments})"
