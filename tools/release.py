@@ -53,6 +53,10 @@ class Refused(Exception):
     """What was built cannot be published."""
 
 
+EXAMPLE = "examples/support_bot"
+"""The example that the wheel has, for the demo of the first page."""
+
+
 def run(*command: object, cwd: Path = ROOT, code: int = 0) -> str:
     """Run a command and return what it prints; another exit code is refused."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -85,6 +89,7 @@ def build(version: str) -> tuple[Path, Path]:
 def check_files(wheel: Path) -> int:
     """Compare the files of the wheel with the tracked ones, and return how many there are."""
     tracked = {name.removeprefix("src/") for name in run("git", "ls-files", "src/vivavoce").splitlines()}
+    tracked |= {f"vivavoce/{name}" for name in run("git", "ls-files", EXAMPLE).splitlines()}
     with ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if not re.match(r"vivavoce-[^/]*\.dist-info/", name)}
     if names != tracked:

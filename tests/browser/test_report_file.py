@@ -66,7 +66,9 @@ def test_everybody_can_read_it(browser: Browser, folder: Path, scheme: str, widt
     page.set_viewport_size({"width": width, "height": 900})
     assert heard == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.evaluate("getComputedStyle(document.querySelector('.wordmark')).fontFamily").startswith("Charter")
+    assert page.evaluate("getComputedStyle(document.querySelector('.wordmark')).fontFamily").startswith(
+        '"Viva Speech", Charter'
+    )
     found = Axe().run(page)  # pyright: ignore[reportUnknownMemberType]
     assert found.violations_count == 0, found.generate_report()
     page.context.close()

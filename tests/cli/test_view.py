@@ -65,8 +65,15 @@ def test_a_browser_is_opened_at_the_run_that_is_named(store: Path, tmp_path: Pat
     assert address.endswith(f"/runs/{RUN}")
 
 
+def test_a_store_that_is_not_there_is_created_and_explains_itself(tmp_path: Path) -> None:
+    new = tmp_path / "new" / "kept.db"
+    with viewing("--no-browser", "--store", str(new)) as (_, address), urlopen(address) as answer:
+        assert "Start the demo" in answer.read().decode()
+    assert new.exists()
+
+
 def test_a_store_or_a_run_that_is_not_there_is_said_in_one_line(viva: Viva, store: Path) -> None:
-    for arguments in (("--store", "nowhere.db"), ("nobody", "--store", str(store))):
+    for arguments in (("latest", "--store", "nowhere.db"), ("nobody", "--store", str(store))):
         done = viva("view", "--no-browser", *arguments)
         assert (done.returncode, done.stdout) == (2, "")
         assert len(done.stderr.splitlines()) == 1

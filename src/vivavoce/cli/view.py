@@ -20,8 +20,11 @@ def command(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 chooses a free one.")] = 0,
     store: StoreOption = None,
 ) -> None:
-    """Open the pages of a store in a browser; only this machine can reach them. Press Ctrl-C to stop."""
-    with Store.open(store_of(store), create=False) as opened:
+    """Open the pages of a store in a browser; only this machine can reach them. Press Ctrl-C to stop.
+
+    A store that does not exist is created; its first page explains what to do and starts a demo.
+    """
+    with Store.open(store_of(store), create=run is None) as opened:
         page = "/" if run is None else lazy("vivavoce.server.pages.links:run_page")(opened.run(run).id)
 
         def started(address: str) -> None:

@@ -131,8 +131,7 @@ class AccessMiddleware:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
-                static = scope["path"].startswith("/static/")
-                headers.setdefault("cache-control", "no-cache" if static else "no-store")
+                headers.setdefault("cache-control", _kept(scope["path"], message["status"]))
             await send(message)
 
         refused = await self._refused(scope)
@@ -153,6 +152,13 @@ class AccessMiddleware:
         scope.setdefault("state", {})["user"] = user
         visitor.set(user)
         return refused
+
+
+def _kept(path: str, status: int) -> str:
+    """Return how long a browser keeps an answer; the name of a font has its version, so it never changes."""
+    if path.startswith("/static/fonts/") and status in (200, 206, 304):
+        return "public, max-age=31536000, immutable"
+    return "no-cache" if path.startswith("/static/") else "no-store"
 
 
 def _is_numeric(host: str) -> bool:

@@ -29,7 +29,7 @@ from vivavoce.server.label_queue import LabelQueues
 from vivavoce.server.live_summary import LiveSummary
 from vivavoce.server.pages import capture as capture_page
 from vivavoce.server.pages import compare as compare_pages
-from vivavoce.server.pages import compared, content, conversation, run, run_list, sign_in, starting
+from vivavoce.server.pages import compared, content, conversation, first_visit, run, run_list, sign_in, starting
 from vivavoce.server.pages import deletion as run_deletion
 from vivavoce.server.pages import jobs as job_pages
 from vivavoce.server.pages import label as label_pages
@@ -47,7 +47,7 @@ EXPORTS = 4
 API = (about, exports, labels, runs, captures, deletion, audit, search, evaluations, jobs, trend_data)
 PAGES = (
     *(run_list, run, run_deletion, conversation, content, compare_pages, compared, trend_pages, label_pages),
-    *(starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
+    *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
 )
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.records.run import Verdict
 from vivavoce.store.browse.listing import ScoreEntry
 
-Kind = Literal["evaluation", "suite", "test", "grade", "resume"]
+Kind = Literal["evaluation", "suite", "test", "grade", "resume", "demo"]
 JobStatus = Literal["waiting", "running", "finished", "interrupted", "failed"]
 
 

@@ -20,6 +20,7 @@ from vivavoce.run.experiment_run import new_id
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.row import PATHS
 from vivavoce.samples.rows import check_samples
+from vivavoce.server.demo import Release, demo_suite
 from vivavoce.server.job_record import JobRecord
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.requested_metrics import Metrics, RequestedMetric, as_named, check_metrics
@@ -140,6 +141,13 @@ class ResumeJob(LimitedRequest):
     resume: str
 
 
+class DemoJob(LimitedRequest):
+    """Run the suite of the example on one of the two releases of its bot; only the first page starts it."""
+
+    kind: Literal["demo"] = "demo"
+    release: Release
+
+
 def _kind_of(body: Any) -> str | None:
     if not isinstance(body, dict):
         return getattr(body, "kind", None)
@@ -148,7 +156,7 @@ def _kind_of(body: Any) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
-AnyJob = EvaluationJob | SuiteJob | TestJob | GradeJob | ResumeJob
+AnyJob = EvaluationJob | SuiteJob | TestJob | GradeJob | ResumeJob | DemoJob
 JobRequest = Annotated[
     Annotated[EvaluationJob, Tag("evaluation")]
     | Annotated[SuiteJob, Tag("suite")]
@@ -158,7 +166,7 @@ JobRequest = Annotated[
     Discriminator(_kind_of),
 ]
 KeptRequest = Annotated[
-    Measurement | SuiteJob | TestJob | GradeJob | ResumeJob,
+    Measurement | SuiteJob | TestJob | GradeJob | ResumeJob | DemoJob,
     Field(discriminator="kind"),
 ]
 """A request as it is saved until its job is over; the conversations of an evaluation are in their own file."""
@@ -196,6 +204,8 @@ class Beginning:
                 return self._grading(request.run, request.suite, request.limits)
             case ResumeJob():
                 return self._rest(request)
+            case DemoJob():
+                return self._new(demo_suite(request.release), request.limits)
 
     def _suite(self, request: SuiteJob) -> Execution:
         limits = request.limits.model_dump(exclude_none=True, include={"max_calls", "max_cost"})

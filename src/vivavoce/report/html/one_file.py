@@ -29,7 +29,7 @@ HELD = 100
 LARGEST = 16 << 20
 """Maximum bytes of conversations in the file."""
 
-_STYLES = ("vv.css", "content.css", "conversation.css", "report.css")
+_STYLES = ("vv.css", "content.css", "conversation.css", "report.css", "print.css")
 _IN_MEMORY = 1 << 20
 _AT_ONCE = 1 << 16
 

@@ -37,6 +37,7 @@ KINDS: dict[Kind, str] = {
     "test": "Test of a goal",
     "grade": "Grading again",
     "resume": "Resumed run",
+    "demo": "Demo",
 }
 STATES: dict[JobStatus, tuple[str, str]] = {
     "waiting": ("skip", "Waiting"),

@@ -109,6 +109,11 @@ def new_job_page(**query: Value) -> str:
     return f"/jobs/new{_query(query)}"
 
 
+def demo_page(older: str, newer: str) -> str:
+    """Return the address of the demo, by the jobs of its two releases."""
+    return f"/demo/{_part(older)}/{_part(newer)}"
+
+
 def trends_page(**query: Value) -> str:
     """Return the address of the trend of a suite, or without a suite that of the list of suites."""
     return f"/trends{_query(query)}"

@@ -13,6 +13,7 @@ from vivavoce.records.run import Status
 from vivavoce.report.finding import headline_failed, listed_finding
 from vivavoce.report.html.plots import Range, Scale, Spark, range_plot, spark
 from vivavoce.report.html.wording import day
+from vivavoce.server.pages.first_visit import first_visit
 from vivavoce.server.pages.links import run_list, run_page
 from vivavoce.server.pages.live import as_it_stands
 from vivavoce.server.pages.page import page
@@ -53,13 +54,16 @@ def runs(
     listed = store.browse.runs(after, SHOWN, suite=suite or None, status=state, text=text.strip() or None)
     query = {"q": text.strip() or None, "suite": suite or None, "status": state}
     entries = [as_it_stands(store, one) for one in listed.runs]
+    suites = store.browse.suites()
+    if not suites:
+        return first_visit(request)
     scale = Scale.around(end for one in entries if (end := _lowest(one)) is not None)
     rows = _rows(store, entries, scale)
     values: dict[str, object] = {
         "section": "runs",
         "days": [(name, list(group)) for name, group in groupby(rows, lambda row: day(row.entry.started_at))],
         "scale": scale,
-        "suites": store.browse.suites(),
+        "suites": suites,
         "query": query,
         "filtered": any(query.values()),
         "next_page": run_list(**query, after=listed.next) if listed.next else None,
