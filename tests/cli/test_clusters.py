@@ -50,9 +50,26 @@ def test_all_clusters_are_json(viva: Viva) -> None:
     assert [one["sample_id"] for one in found["clusters"][0]["examples"]] == ["price", "total"]
 
 
+@pytest.mark.parametrize("folder", [".", "new/one"])
+def test_a_cluster_becomes_a_suite_that_runs(viva: Viva, folder: str) -> None:
+    first = json.loads(viva("clusters", "--json").stdout)["clusters"][0]
+    file = Path(folder) / f"cluster-{first['id']}.yaml"
+    done = viva("clusters", "latest", "--suite", first["id"], "-o", folder)
+    assert done.stdout.splitlines()[-1] == f"next: viva run {file}", done.stderr
+    assert viva("validate", str(file)).returncode == 0
+    assert viva("run", str(file)).returncode == 1
+    found = json.loads(viva("clusters", "--json").stdout)
+    assert (found["conversations"], found["failed"]) == (2, 2)
+    assert [one["id"] for one in found["clusters"]] == [first["id"]]
+    again = viva("clusters", "latest~1", "--suite", first["id"], "-o", folder)
+    assert (again.returncode, "is not overwritten" in again.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
+        (["latest", "--suite", "none"], "no cluster 'none'"),
+        (["latest", "-o", "new"], "--output is for --suite CLUSTER"),
         (["nothing"], "no run 'nothing'"),
         (["--grader", "goal"], "no grader 'goal'"),
         (["--embedder", "loca"], "embedder 'loca'"),

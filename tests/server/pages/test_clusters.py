@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import json
+from io import BytesIO
+from zipfile import ZipFile
+
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding, Score
 from vivavoce.report.clusters.cluster import Clusters
@@ -55,6 +59,19 @@ def test_the_address_filters_and_pages(empty: Store, url: str) -> None:
     assert get(f"{url}/runs/run-1/clusters?kind=other").status == 404
     assert get(f"{url}/runs/run-1/clusters?grader=other").status == 404
     assert "No failure fits this choice." in shown(url, "/runs/run-1/clusters?kind=tool").text
+
+
+def test_a_cluster_is_downloaded_as_a_suite(empty: Store, url: str) -> None:
+    kept(empty, ["no refund"] * 2 + ["no names"])
+    link = next(link for link in shown(url, "/runs/run-1/clusters").having("href") if link.endswith("/suite"))
+    answer = get(url + link)
+    assert answer.headers["content-type"] == "application/zip"
+    with ZipFile(BytesIO(answer.body)) as archive:
+        suite, rows = sorted(archive.namelist(), reverse=True)
+        assert suite.endswith(".yaml")
+        assert f"path: {rows}" in archive.read(suite).decode()
+        assert [json.loads(line)["id"] for line in archive.read(rows).splitlines()] == ["s0", "s1"]
+    assert get(f"{url}/runs/run-1/clusters/nothing/suite").status == 404
 
 
 def test_a_run_without_a_failure_says_so(empty: Store, url: str) -> None:

@@ -26,8 +26,7 @@ class Example(BaseModel):
 class Cluster(BaseModel):
     """Failures that have something in common.
 
-    `title` is the signature, or of reasons the most typical one; `name` is what a model calls it, None where none was
-    asked. `words` are the most telling words of the reasons. `conversations` counts each conversation once, and
+    `title` is the signature, or of reasons the most frequent one. `words` are the most telling words of the reasons. `conversations` counts each conversation once, and
     `failures` each turn of it. `share` is the part of all conversations of the run, from 0 to 1, with its 95% interval;
     the ends are None where nothing can be said.
     """
@@ -37,7 +36,6 @@ class Cluster(BaseModel):
     id: str
     kind: Kind
     title: str
-    name: str | None = None
     words: tuple[str, ...]
     graders: tuple[str, ...]
     conversations: int

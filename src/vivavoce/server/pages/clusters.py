@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+from io import BytesIO
 from typing import Annotated, cast
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from fastapi import APIRouter, Query, Request, Response
 
 from vivavoce.errors import NotFound
 from vivavoce.report.clusters.cluster import Cluster, Example, Kind
+from vivavoce.report.clusters.suite import cluster_suite
 from vivavoce.server.clustering import ClusterCache
-from vivavoce.server.pages.links import Value, clusters_data, clusters_page, run_page, sample_page
+from vivavoce.server.pages.links import Value, clusters_data, clusters_page, run_page, sample_page, suite_download
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.store.store import Store
@@ -63,6 +67,7 @@ def clusters(
         "graders": _graders(cache.find(store, graded).report.clusters),
         "chosen": grading,
         "link_of": link,
+        "suite_of": partial(suite_download, held.id, grader=grader or None, grading=grading),
         "back": run_page(held.id, grading=grading),
         "here": clusters_page(held.id),
         "json_link": clusters_data(held.id, grader=grader or None, grading=grading),
@@ -70,6 +75,22 @@ def clusters(
         "next_page": clusters_page(held.id, **kept, part=part + 1) if first + SHOWN < len(listed) else None,
     }
     return page("clusters.html", values)
+
+
+@router.get("/runs/{run}/clusters/{cluster}/suite")
+def suite(request: Request, run: str, cluster: str, grader: str | None = None, grading: str | None = None) -> Response:
+    """Return a suite of the samples of a cluster, with its dataset, as a zip file for the folder of the run's suite."""
+    store = cast("Store", request.app.state.store)
+    cache = cast("ClusterCache", request.app.state.clusters)
+    held = store.run(run)
+    graded = store.grading(held.id, grading)
+    made = cluster_suite(store, (held, graded), cache.find(store, graded, grader or None), cluster, None)
+    content = BytesIO()
+    with ZipFile(content, "w", ZIP_DEFLATED) as archive:
+        for name, text in made.files.items():
+            archive.writestr(name, text.encode("utf-8", "replace"))
+    headers = {"content-disposition": f'attachment; filename="{made.name}.zip"'}
+    return Response(content.getvalue(), media_type="application/zip", headers=headers)
 
 
 def _graders(found: tuple[Cluster, ...]) -> list[str]:
