@@ -26,9 +26,9 @@ class Example(BaseModel):
 class Cluster(BaseModel):
     """Failures that have something in common.
 
-    `title` is the signature, or of reasons the most frequent one. `words` are the most telling words of the reasons. `conversations` counts each conversation once, and
-    `failures` each turn of it. `share` is the part of all conversations of the run, from 0 to 1, with its 95% interval;
-    the ends are None where nothing can be said.
+    `title` is the signature, or of reasons the most frequent one. `words` are the most telling words of the reasons.
+    `conversations` counts each conversation once, and `failures` each turn of it. `share` is the part of all
+    conversations of the run, from 0 to 1, with its 95% interval; the ends are None where nothing can be said.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
