@@ -55,6 +55,14 @@ def test_turns_scores_and_a_comparison_are_read(url: str) -> None:
             client.compare_several("latest", "latest", "latest")
 
 
+def test_clusters_of_what_failed_are_read(url: str) -> None:
+    with Client(url) as client:
+        found = client.clusters(grader="refusal")
+        assert (found.conversations, found.failed, found.clusters) == (len(ROWS), 0, ())
+        with pytest.raises(NotFound, match="no grader 'other'"):
+            client.clusters(grader="other")
+
+
 def test_words_are_found_and_a_run_is_exported(url: str) -> None:
     with Client(url) as client:
         assert sorted(hit.sample_id for hit in client.search("offer auto")) == sorted(str(row["id"]) for row in ROWS)

@@ -26,6 +26,7 @@ METHODS: dict[tuple[str, str], str] = {
     ("GET", "/runs/{run}/samples/{sample:path}/{trial}/labels"): "labels_of",
     ("PUT", "/runs/{run}/samples/{sample:path}/{trial}/labels"): "label",
     ("DELETE", "/runs/{run}/samples/{sample:path}/{trial}/labels"): "unlabel",
+    ("GET", "/runs/{run}/clusters"): "clusters",
     ("GET", "/comparisons"): "compare",
     ("GET", "/comparisons/several"): "compare_several",
     ("GET", "/trends"): "trends",

@@ -17,6 +17,7 @@ from vivavoce.metrics.metric import Conversation, evaluation_input
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import State
+from vivavoce.report.clusters.cluster import Clusters
 from vivavoce.report.comparison import Comparison
 from vivavoce.report.several import SeveralComparisons
 from vivavoce.report.trends import Trend
@@ -198,6 +199,14 @@ class AsyncClient(Connection):
         """
         params = {"grader": grader, "state": state, "grading": grading}
         return self._pages(f"/runs/{part(run)}/scores", params, ScorePage, lambda page: page.scores)
+
+    async def clusters(self, run: str = "latest", *, grader: str | None = None, grading: str | None = None) -> Clusters:
+        """Return what failed in a run, grouped by what the failures have in common.
+
+        Raises:
+            UsageError: there is no such run, grader or grading.
+        """
+        return await self._get(f"/runs/{part(run)}/clusters", {"grader": grader, "grading": grading}, Clusters)
 
     async def compare(self, a: str, b: str) -> Comparison:
         """Return a comparison of the newest scores of two runs, paired sample by sample.

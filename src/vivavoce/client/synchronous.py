@@ -15,6 +15,7 @@ from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import State
+from vivavoce.report.clusters.cluster import Clusters
 from vivavoce.report.comparison import Comparison
 from vivavoce.report.several import SeveralComparisons
 from vivavoce.report.trends import Trend
@@ -120,6 +121,10 @@ class Client:
     ) -> Iterator[ListedScore]:
         """Yield the scores of a run."""
         return _each(self._loop, self._client.scores(run, grader=grader, state=state, grading=grading))
+
+    def clusters(self, run: str = "latest", *, grader: str | None = None, grading: str | None = None) -> Clusters:
+        """Return what failed in a run, grouped by what the failures have in common."""
+        return self._loop.run(self._client.clusters(run, grader=grader, grading=grading))
 
     def compare(self, a: str, b: str) -> Comparison:
         """Return a comparison of two runs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
@@ -46,6 +47,22 @@ def says_failed(result: ToolMessage) -> bool:
     notes = {**(result.model_extra or {}), **(result.metadata or {})}
     kept = [cast("Mapping[str, object]", one) for one in notes.values() if isinstance(one, Mapping)]
     return any(_is_failed(one) for one in (notes, *kept))
+
+
+def error_of(result: ToolMessage) -> str | None:
+    """Return what a result says of the error that it is: its `error` if it is an object of JSON, else its text.
+
+    None stands for a result that neither carries a mark of an error nor has an `error`.
+    """
+    text = result.text
+    try:
+        value: Any = json.loads(text) if '"error"' in text else None
+    except ValueError:
+        value = None
+    found = cast("dict[str, Any]", value).get("error") if isinstance(value, dict) else None
+    if not found:
+        return text if says_failed(result) else None
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, sort_keys=True)
 
 
 def _is_failed(notes: Mapping[str, object]) -> bool:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.plugins import lazy
 from vivavoce.records.failure import Failure
 from vivavoce.records.reason import Verdict as Verdict
-from vivavoce.records.score import Score, State
+from vivavoce.records.score import Finding, Score, State
 from vivavoce.records.trajectory import Trajectory
 
 Status = Literal["running", "finished", "interrupted"]
@@ -122,3 +122,26 @@ class ErrorRow(NamedTuple):
     name: str | None
     failure: Failure | None
     rationale: str | None
+
+
+class ToolError(NamedTuple):
+    """An error that a tool returned: the tool's name and the text of its result, as in turn `turn` from 0."""
+
+    turn: int
+    tool: str
+    text: str
+
+
+class FailureRow(NamedTuple):
+    """A score that did not pass or an error: `grader` is None where the conversation itself ended with the error.
+
+    `tools` are the errors that tools returned in that turn, or where `turn` is None in the conversation.
+    """
+
+    key: AttemptKey
+    grader: str | None
+    turn: int | None
+    reason: str
+    findings: tuple[Finding, ...] = ()
+    failure: Failure | None = None
+    tools: tuple[ToolError, ...] = ()

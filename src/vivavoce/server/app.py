@@ -18,9 +18,11 @@ from vivavoce.errors import StoreError, UsageError
 from vivavoce.report.html.rendering import STATIC
 from vivavoce.server.access import Access, AccessMiddleware
 from vivavoce.server.api import about, audit, captures, deletion, evaluations, exports, jobs, labels, runs, search
+from vivavoce.server.api import clusters as cluster_data
 from vivavoce.server.api import trends as trend_data
 from vivavoce.server.api.answers import on_error, on_invalid
 from vivavoce.server.authenticator import Authenticator
+from vivavoce.server.clustering import ClusterCache
 from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.heads import HeadMiddleware
 from vivavoce.server.indexing import reading_ahead
@@ -28,6 +30,7 @@ from vivavoce.server.jobs import Jobs
 from vivavoce.server.label_queue import LabelQueues
 from vivavoce.server.live_summary import LiveSummary
 from vivavoce.server.pages import capture as capture_page
+from vivavoce.server.pages import clusters as cluster_pages
 from vivavoce.server.pages import compare as compare_pages
 from vivavoce.server.pages import compared, content, conversation, first_visit, run, run_list, sign_in, starting
 from vivavoce.server.pages import deletion as run_deletion
@@ -44,9 +47,10 @@ EVALUATIONS = 32
 EXPORTS = 4
 """Export files that are created at a time; others wait."""
 
-API = (about, exports, labels, runs, captures, deletion, audit, search, evaluations, jobs, trend_data)
+API = (about, exports, labels, runs, captures, deletion, audit, search, evaluations, jobs, trend_data, cluster_data)
 PAGES = (
-    *(run_list, run, run_deletion, conversation, content, compare_pages, compared, trend_pages, label_pages),
+    *(run_list, run, cluster_pages, run_deletion, conversation, content),
+    *(compare_pages, compared, trend_pages, label_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
 )
 
@@ -79,6 +83,7 @@ def create_app(store: Store, access: Access, policy: ServerPolicy | None = None)
     app.state.jobs = Jobs(store, app.state.policy)
     app.state.live_summary = LiveSummary()
     app.state.comparisons = Comparisons()
+    app.state.clusters = ClusterCache()
     app.state.label_queues = LabelQueues()
     app.state.secret = secrets.token_bytes(32)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)

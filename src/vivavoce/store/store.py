@@ -13,7 +13,7 @@ from sqlalchemy import Table, func, insert, select, update
 from vivavoce.errors import NotFound, StoreError
 from vivavoce.records.counting import split_name
 from vivavoce.records.redaction import keys_of_environment
-from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Grading, Outcome, Run, ScoreRow
+from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, FailureRow, Grading, Outcome, Run, ScoreRow
 from vivavoce.records.score import State
 from vivavoce.records.usage import Usage
 from vivavoce.store.access.audit import Audit
@@ -34,6 +34,7 @@ from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
 from vivavoce.store.runs.decode import grading_of, run_of
 from vivavoce.store.runs.encode import Encoder
+from vivavoce.store.runs.failing import failing
 from vivavoce.store.runs.naming import find, is_latest
 from vivavoce.store.runs.reading import Reader
 from vivavoce.store.runs.replacing import Replaced, replaced_attempts
@@ -316,6 +317,16 @@ class Store:
             UsageError: there is no such grading.
         """
         return self._reader(self._graded_run(grading_id)).errors(grading_id)
+
+    def failures(self, grading_id: str) -> Iterator[FailureRow]:
+        """Yield what failed, in the order of the plan of the run: errors, and scores of graders that did not pass.
+
+        Where the score of a conversation has scores of turns, these are yielded in its place.
+
+        Raises:
+            UsageError: there is no such grading.
+        """
+        return failing(self._reader(self._graded_run(grading_id)), grading_id)
 
     def failed_samples(self, grading_id: str) -> list[str]:
         """Return the ids of the samples with a score that does not pass or an error, in the order of the plan.

@@ -84,6 +84,21 @@ def run_data(run: str) -> str:
     return f"/api/v1/runs/{_part(run)}"
 
 
+def clusters_page(run: str, **query: Value) -> str:
+    """Return the address of the clusters of what failed in a run."""
+    return f"/runs/{_part(run)}/clusters{_query(query)}"
+
+
+def suite_download(run: str, cluster: str, **query: Value) -> str:
+    """Return the address of a suite of the samples of a cluster."""
+    return f"/runs/{_part(run)}/clusters/{_part(cluster)}/suite{_query(query)}"
+
+
+def clusters_data(run: str, **query: Value) -> str:
+    """Return the address of the clusters of a run as JSON."""
+    return f"/api/v1/runs/{_part(run)}/clusters{_query(query)}"
+
+
 def run_list(**query: Value) -> str:
     """Return the address of the list of runs."""
     return f"/{_query(query)}"

@@ -18,7 +18,7 @@ from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 from vivavoce.server.grader_names import check_graders
 from vivavoce.server.pages.choosing import compare_with_before
-from vivavoce.server.pages.links import run_data, run_page, sample_page, trends_page
+from vivavoce.server.pages.links import clusters_page, run_data, run_page, sample_page, trends_page
 from vivavoce.server.pages.live import as_it_stands, job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
@@ -137,6 +137,7 @@ def _head(view: RunView, summary: Summary, sets: Sequence[Grading]) -> dict[str,
         "section": "runs",
         "sets": [(one, run_page(view.run.id, grading=one.id)) for one in sets] if len(sets) > 1 else [],
         "json_link": run_data(view.run.id),
+        "clusters_link": clusters_page(view.run.id, grading=view.chosen),
         "trends_link": trends_page(suite=view.run.suite),
         "compare_link": compare_with_before(view.store, view.run),
     }

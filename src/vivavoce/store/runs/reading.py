@@ -124,6 +124,10 @@ class Reader:
 
         return self._stream(select(*_KEY, attempts.c.usage), KEY_PAGE, read_page)
 
+    def by_page(self, read_page: Callable[[Connection, Page], list[T]]) -> Iterator[T]:
+        """Yield what a function reads of each page of attempts, whose rows have a key and a failure."""
+        return self._stream(select(*_KEY, attempts.c.failure), KEY_PAGE, read_page)
+
     def failed_samples(self, grading_id: str) -> list[str]:
         """Return the ids of the samples with an attempt that failed or has an error."""
         a, i = attempts.c, sample_index.c

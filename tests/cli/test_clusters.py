@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import Viva
+
+SUITE = """
+name: shop
+dataset:
+  rows:
+    - {id: price, input: "What does it cost?", expect: {contains: EUR}}
+    - {id: total, input: "And in total?", expect: {contains: EUR}}
+    - {id: order, input: "Where is it?", expect: {regex: track}}
+    - {id: hello, input: "Hello", expect: {contains: say}}
+target: {kind: function, function: "bot.py:reply"}
+graders: {expect: {kind: function, function: expect}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _ran(viva: Viva, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bot.py").write_text("def reply(message: str) -> str:\n    return 'I cannot say.'\n")
+    Path("suite.yaml").write_text(SUITE)
+    done = viva("run", "suite.yaml")
+    assert done.returncode in (0, 1), done.stderr
+
+
+def test_what_failed_is_printed_by_what_it_shares(viva: Viva) -> None:
+    done = viva("clusters")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].startswith("3 of 4 conversations of run ")
+    assert "2 conversations  50.0%, 95%: 15.0% to 85.0%  expectation" in done.stdout
+    assert "price#1" in done.stdout
+    one = viva("clusters", "latest", "-n", "1")
+    assert "order#1" not in one.stdout
+    assert one.stderr == "and 1 more cluster; --limit shows more\n"
+
+
+def test_all_clusters_are_json(viva: Viva) -> None:
+    found = json.loads(viva("clusters", "--json", "--grader", "expect").stdout)
+    assert (found["conversations"], found["failed"], [one["conversations"] for one in found["clusters"]]) == (
+        4,
+        3,
+        [2, 1],
+    )
+    assert [one["sample_id"] for one in found["clusters"][0]["examples"]] == ["price", "total"]
+
+
+@pytest.mark.parametrize("folder", [".", "new/one"])
+def test_a_cluster_becomes_a_suite_that_runs(viva: Viva, folder: str) -> None:
+    first = json.loads(viva("clusters", "--json").stdout)["clusters"][0]
+    file = Path(folder) / f"cluster-{first['id']}.yaml"
+    done = viva("clusters", "latest", "--suite", first["id"], "-o", folder)
+    assert done.stdout.splitlines()[-1] == f"next: viva run {file}", done.stderr
+    assert viva("validate", str(file)).returncode == 0
+    assert viva("run", str(file)).returncode == 1
+    found = json.loads(viva("clusters", "--json").stdout)
+    assert (found["conversations"], found["failed"]) == (2, 2)
+    assert [one["id"] for one in found["clusters"]] == [first["id"]]
+    again = viva("clusters", "latest~1", "--suite", first["id"], "-o", folder)
+    assert (again.returncode, "is not overwritten" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["latest", "--suite", "none"], "no cluster 'none'"),
+        (["latest", "-o", "new"], "--output is for --suite CLUSTER"),
+        (["nothing"], "no run 'nothing'"),
+        (["--grader", "goal"], "no grader 'goal'"),
+        (["--embedder", "loca"], "embedder 'loca'"),
+    ],
+)
+def test_a_mistake_is_one_line(viva: Viva, arguments: list[str], complaint: str) -> None:
+    done = viva("clusters", *arguments)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert len(done.stderr.splitlines()) == 1
