@@ -196,7 +196,8 @@ def _around(request: Request, queue: LabelQueue, place: int, labels: dict[Attemp
     """Return what a page of a queue shows apart from the conversation."""
     task = queue.task
     places = {key: at for at, key in enumerate(queue.items, 1)}
-    pairs = _store(request).labels.paired(task.grading, task.grader, author=task.author) if task.grader else []
+    show_agreement = bool(task.grader) and not (task.blind and place)  # it would tell the score of the item before
+    pairs = _store(request).labels.paired(task.grading, task.grader, author=task.author) if show_agreement else []
 
     def link(label: Label) -> str | None:
         return label_item(queue.id, places[label.key]) if label.key in places else None
@@ -208,7 +209,7 @@ def _around(request: Request, queue: LabelQueue, place: int, labels: dict[Attemp
         "question": question(task.grading, task.grader),
         "verdicts": VERDICTS,
         "progress": progress(queue.items, labels, place),
-        "agreement": agreement_shown(agreement_with(pairs), link) if task.grader else None,
+        "agreement": agreement_shown(agreement_with(pairs), link) if show_agreement else None,
         "last": None if last is None else _last(request, queue, places[last], labels[last]),
         "here": label_item(queue.id, place or None),
         "form_key": form_key(request),
