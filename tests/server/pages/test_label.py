@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import Score
 from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.labels.rows import LabelPlace as Place
@@ -227,3 +228,19 @@ def test_the_question_comes_with_its_definition(store: Store, url: str) -> None:
     assert "&lt;i&gt;no" in page.text
     assert "judged by a model" in get(f"{url}/label?run=defined").text
     assert "judged by a model" not in get(f"{url}/label?run={RUN}").text
+
+
+def test_the_end_of_a_queue_says_how_far_people_agree(store: Store, url: str) -> None:
+    there = begin(url)
+    queue = there.rsplit("/", 1)[0]
+    for place in range(1, 5):
+        assert "Agreement between people" not in get(f"{queue}/{place}").text
+        post(f"{queue}/{place}", action="save", verdict="pass")
+    assert "Agreement between people" not in get(f"{queue}/end").text
+    key = AttemptKey("sample-1", TARGET, 0)
+    store.labels.set(RUN, now_label(Place(RUN, key, None, "goal", "<b>Bo"), "fail"))
+    page = get(f"{queue}/end")
+    told = Elements(page.text).text
+    assert "2 people: 0 of 1 labelled alike" in told
+    assert "people differ sample-1 <b>Bo says fail" in re.sub(r"\s+", " ", told)
+    assert "<b>Bo" not in page.text
