@@ -116,3 +116,18 @@ def test_options_that_do_not_fit_are_refused(viva: Viva, options: list[str], why
     refused = viva("labels", options[0], "latest", *options[1:], "--store", "x.db")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert why in " ".join(refused.stderr.split())
+
+
+@pytest.mark.usefixtures("labelled")
+def test_the_agreement_between_people_is_told(viva: Viva, tmp_path: Path) -> None:
+    assert "people" not in viva("labels", "agreement", "--grader", "goal", "--store", "x.db").stdout
+    with Store.open(str(tmp_path / "x.db")) as store:
+        for name in ("one", "two"):
+            said = {"sample_id": name, "target": "bot", "trial": 0, "grader": "goal", "author": "Bo"}
+            store.labels.set("run-1", Label.model_validate({**said, "verdict": "pass", "created_at": 1.0}))
+    told = viva("labels", "agreement", "--grader", "goal", "--store", "x.db").stdout
+    assert "2 people: 1 of 2 labelled alike\nKrippendorff's α 0.000" in told
+    assert "Cohen's κ 0.000" in told
+    assert "people differ  two  Bo says pass, Ida says fail" in told
+    people = json.loads(viva("labels", "agreement", "--grader", "goal", "--json", "--store", "x.db").stdout)["people"]
+    assert (people["people"], people["n"], people["same"]) == (["Bo", "Ida"], 2, 1)

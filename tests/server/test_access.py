@@ -5,10 +5,13 @@ import socket
 from urllib.parse import urlsplit
 
 import pytest
+from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 
-from vivavoce.server.access import MAX_BODY, Access
+from vivavoce.server.access import MAX_BODY, READING, Access
+from vivavoce.server.app import API, PAGES
 from vivavoce.server.authenticator import COOKIE
+from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.store import Store
 
 from .live import get, send, serving
@@ -131,3 +134,52 @@ def test_on_all_addresses_every_numeric_one_is_ours_and_no_name_of_others() -> N
     assert [status(one) for one in ("evil.example:8484", "192.0.2.7.evil.example", "", "[", "box")] == [421] * 5
     assert status("192.0.2.7:8484", "http://192.0.2.7:8484") is None
     assert status("192.0.2.7:8484", "http://192.0.2.8:8484") == 403
+
+
+def writes() -> list[tuple[str, str]]:
+    """Every method and path that changes something."""
+    found = [route for module in (*API, *PAGES) for route in module.router.routes if isinstance(route, APIRoute)]
+    named = [(re.sub(r"\{(trial|place)\}", "1", one.path), one.methods or set[str]()) for one in found]
+    return [(method, re.sub(r"\{[^}]*\}", "x", path)) for path, methods in named for method in methods - READING]
+
+
+@pytest.mark.parametrize("foreign", [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}])
+def test_no_page_of_another_changes_anything_with_the_cookie_of_somebody(store: Store, foreign: dict[str, str]) -> None:
+    cookie = f"{COOKIE}={store.tokens.create('ida', 'admin')[1]}"
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    with serving(store, demanded=True) as url:
+        for method, path in writes():
+            headers = {"cookie": cookie, **({} if path.startswith("/api/") else form), **foreign}
+            reply = send(method, url + path, {} if path.startswith("/api/") else b"verdict=pass", headers)
+            assert (path, reply.status) == (path, 403)
+            assert "must come from a page of this server" in reply.text
+    assert len(writes()) > 8
+
+
+def said_by(url: str, name: str, headers: dict[str, str]) -> str:
+    reply = send("PUT", f"{url}/api/v1/runs/latest/samples/{name}/0/labels", {"verdict": "pass"}, headers)
+    return reply.json()["author"] if reply.status == 200 else f"{reply.status}"
+
+
+def test_on_an_open_server_a_token_says_who_labels(server: str, store: Store) -> None:
+    for name in ("ida", "bo"):
+        secret = store.tokens.create(name, "write")[1]
+        assert said_by(server, "kind", {"authorization": f"Bearer {secret}"}) == name
+        assert said_by(server, "kind", {"cookie": f"{COOKIE}={secret}"}) == name
+    assert said_by(server, "kind", {}) == whoever_sits_here().name
+    assert len(list(store.labels.all(store.run("latest").id))) == 3
+
+
+def test_on_an_open_server_a_wrong_token_is_refused_and_an_old_cookie_is_not(server: str, store: Store) -> None:
+    token, secret = store.tokens.create("ida", "write")
+    store.tokens.revoke(token.id)
+    assert said_by(server, "kind", {"authorization": f"Bearer {secret}"}) == "401"
+    assert said_by(server, "kind", {"authorization": "Bearer guess"}) == "401"
+    assert said_by(server, "kind", {"cookie": f"{COOKIE}={secret}"}) == whoever_sits_here().name
+
+
+def test_on_an_open_server_a_token_gives_its_role(server: str, store: Store) -> None:
+    bearer = {"authorization": f"Bearer {store.tokens.create('ida', 'read')[1]}"}
+    assert said_by(server, "kind", bearer) == "403"
+    assert get(f"{server}/api/v1/audit", bearer).status == 403
+    assert get(f"{server}/api/v1/runs", bearer).status == 200

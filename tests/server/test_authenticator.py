@@ -83,7 +83,8 @@ def test_the_secret_of_the_environment_may_do_everything_and_tokens_are_good_bes
 def test_where_no_token_is_demanded_whoever_sits_here_may_do_everything(server: str, store: Store) -> None:
     door = Door(server, store)
     assert allowed(door, {}) == (200, 200, 200)
-    assert allowed(door, {"authorization": "Bearer nonsense"}) == (200, 200, 200)
+    assert allowed(door, {"cookie": f"{COOKIE}=nonsense"}) == (200, 200, 200)
+    assert allowed(door, {"authorization": "Bearer nonsense"}) == (401, 401, 401)
 
 
 def asked(headers: dict[str, str], method: str = "GET") -> Scope:

@@ -17,10 +17,11 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.labelling import check_question, questions
 from vivavoce.report.label_agreement import figures, items
 from vivavoce.report.markdown_agreement import agreement_lines
+from vivavoce.report.people_agreement import people_lines
 from vivavoce.report.rated import rated
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.terminal import number
-from vivavoce.store.labels.agreement import agreement_with
+from vivavoce.store.labels.people import agreement_of_all
 from vivavoce.store.store import Store
 
 
@@ -73,7 +74,7 @@ def command(
         scores = opened.grading(found.id)
         check_question(grader, scores)
         pairs = opened.labels.paired(scores, grader, author=author, turns=turns)
-    agreement = agreement_with(pairs)
+    agreement = agreement_of_all(pairs)
     if as_json:
         print_json(strict_json(agreement))
     else:
@@ -135,5 +136,5 @@ def _print_agreement(found: LabelAgreement) -> None:
         lines.append(
             f"{kind}  {conversation_label(one.label.sample_id, one.label.trial)}{turn}  {one.label.note or ''}".rstrip()
         )
-    for line in lines:
+    for line in [*lines, *people_lines(found.people)]:
         out().print(line, soft_wrap=True, markup=False, highlight=False)

@@ -51,11 +51,44 @@ class Disagreement(BaseModel):
     lenient: bool
 
 
+class Disputed(BaseModel):
+    """A conversation or turn on which people disagree, and what each of them says."""
+
+    model_config = ConfigDict(frozen=True)
+
+    sample_id: str
+    target: str
+    trial: int
+    turn: int | None = None
+    verdicts: dict[str, HumanVerdict]
+
+
+class PeopleAgreement(BaseModel):
+    """How far people agree with each other on the `n` places that two or more of them labelled pass or fail.
+
+    `alpha` is Krippendorff's, with its 95 % interval from `low` to `high`; `kappa` is Cohen's for two people, and
+    Fleiss' for more where all of them labelled every place. Each is None where it cannot be computed. `same` counts
+    places where all agree; `disputed` has the first hundred of the others.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    people: list[str]
+    n: int
+    same: int
+    alpha: float | None = None
+    low: float | None = None
+    high: float | None = None
+    kappa: float | None = None
+    disputed: list[Disputed]
+
+
 class LabelAgreement(BaseModel):
     """How far a judge agrees with people: `n` pairs of verdicts, by what both said, and Cohen's kappa.
 
     `low` and `high` are the 95 % interval of kappa. Labels that cannot tell, and those where the judge gave no score,
-    are counted apart and enter nothing else. `disagreements` are the first hundred.
+    are counted apart and enter nothing else. `disagreements` are the first hundred. `people` is how far people agree
+    with each other, None where no place has labels of two.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -72,3 +105,4 @@ class LabelAgreement(BaseModel):
     low: float | None = None
     high: float | None = None
     disagreements: list[Disagreement]
+    people: PeopleAgreement | None = None

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from vivavoce.errors import StoreError
 from vivavoce.server.authenticator import Authenticator
 from vivavoce.server.refusals import for_program, refusal
-from vivavoce.server.users import visitor, whoever_sits_here
+from vivavoce.server.users import User, visitor, whoever_sits_here
 from vivavoce.store.access.tokens import digest_of
 
 MAX_BODY = 32_000_000
@@ -117,7 +117,7 @@ class Access:
 class AccessMiddleware:
     """Refuses forbidden requests, and adds the security headers to every answer."""
 
-    def __init__(self, app: ASGIApp, access: Access, authenticator: Authenticator | None) -> None:
+    def __init__(self, app: ASGIApp, access: Access, authenticator: Authenticator) -> None:
         self.app, self.access, self._authenticator = app, access, authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -137,13 +137,17 @@ class AccessMiddleware:
         refused = await self._refused(scope)
         await (refused or self.app)(scope, receive, guarded)
 
+    async def _user(self, scope: Scope, headers: Headers) -> User | Response:
+        admit = self._authenticator.admit if self.access.demanded else self._authenticator.welcome
+        return await admit(scope, headers, writes=scope["method"] not in READING)
+
     async def _refused(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         user = whoever_sits_here()
         refused = self.access.refusal(scope, headers)
-        if refused is None and self._authenticator is not None:
+        if refused is None:
             try:
-                found = await self._authenticator.admit(scope, headers, writes=scope["method"] not in READING)
+                found = await self._user(scope, headers)
             except StoreError as error:
                 found = refusal(scope, 503, str(error), {"retry-after": "5"})
             if isinstance(found, Response):

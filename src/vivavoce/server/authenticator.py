@@ -21,7 +21,7 @@ from starlette.types import Scope
 
 from vivavoce.server.limits import RateLimiter, asker_at
 from vivavoce.server.refusals import for_program, refusal
-from vivavoce.server.users import NOBODY, User
+from vivavoce.server.users import NOBODY, User, whoever_sits_here
 from vivavoce.store.access.tokens import Token, digest_of, made_here
 from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.store import Store
@@ -32,7 +32,7 @@ COOKIE = "viva_token"
 SIGN_IN = "/sign-in"
 SIGN_OUT = "/sign-out"
 
-FORGOTTEN = f"{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict"
+FORGOTTEN = f"{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax"
 """The cookie that makes a browser forget a token."""
 
 LOOKUPS = 8
@@ -80,6 +80,25 @@ class Authenticator:
         if writes and not user.may("write"):
             return refusal(scope, 403, user.lacking("write"))
         return user
+
+    async def welcome(self, scope: Scope, headers: Headers, *, writes: bool) -> User | Response:
+        """Return the user of a request to a server that requires no token: the holder of a valid one, if it has one.
+
+        A wrong token in `Authorization` is refused, because what is saved would get another name. A wrong cookie is
+        ignored: cookies know no ports, so it may be that of another server on this machine.
+
+        Raises:
+            StoreError: the store cannot be read now.
+        """
+        secret = token_in(headers)
+        if not secret or scope["path"].startswith("/static/"):
+            return whoever_sits_here()
+        user = await self.user(secret, self.asker(scope, headers))
+        if user is None and bearer_in(headers):
+            return refusal(scope, 401, "the token is invalid or expired; this server also accepts requests without one")
+        if user is not None and writes and scope["path"] not in (SIGN_IN, SIGN_OUT) and not user.may("write"):
+            return refusal(scope, 403, user.lacking("write"))
+        return user or whoever_sits_here()
 
     async def user(self, secret: str, at: str) -> User | None:
         """Return the holder of a token, None if it is invalid; a wrong token counts against its client address.
@@ -133,10 +152,13 @@ class Authenticator:
 
 def token_in(headers: Headers) -> str:
     """Return the token of a request, empty if it has none."""
+    return bearer_in(headers) or unquote(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""))
+
+
+def bearer_in(headers: Headers) -> str:
+    """Return the token in the Authorization header of a request, empty if it has none."""
     kind, _, token = headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer" and token:
-        return token.strip()
-    return unquote(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""))
+    return token.strip() if kind.lower() == "bearer" else ""
 
 
 def too_many(scope: Scope, seconds: float) -> Response:

@@ -25,7 +25,7 @@ visitor: ContextVar[User | None] = ContextVar("visitor", default=None)
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user of a server; `id` is that of their token, empty if no token is required."""
+    """A user of a server; `id` is that of their token, empty without one."""
 
     name: str
     role: Role
@@ -45,7 +45,7 @@ NOBODY = User("nobody", "read")
 
 
 def whoever_sits_here() -> User:
-    """Return the user of a server without tokens: the one who runs it and may do everything."""
+    """Return the user without a token where none is required: the one who runs the server and may do everything."""
     return User(user_name(), "admin")
 
 

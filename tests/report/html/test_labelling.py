@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,7 +10,14 @@ from vivavoce.records.failure import Failure
 from vivavoce.records.label import Label, LabelAgreement
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.records.score import Score, failed
-from vivavoce.report.html.labelling import agreement_shown, human_labels, progress, question, questions
+from vivavoce.report.html.labelling import (
+    Question,
+    agreement_shown,
+    human_labels,
+    progress,
+    question,
+    questions,
+)
 from vivavoce.stats.agreement import Agreement
 
 BROKEN = Failure(blame="judge", kind="timeout", message="no answer")
@@ -55,6 +63,44 @@ def test_the_questions_of_judges_come_first_with_what_they_are_told() -> None:
     assert [one.grader for one in questions(grading)] == ["polite", "words"]
     assert question(grading, "polite").text == "Does it pass “Politeness”?"
     assert (question(grading, "polite").rubric, question(grading, "words").rubric) == ("Is it?", "")
+
+
+def asked(**spec: object) -> Question:
+    """Return the question about a grader."""
+    return question(Grading(id="g", run_id="r", spec={"graders": {"it": spec}}, created_at=1.0), "it")
+
+
+@pytest.mark.parametrize(
+    ("spec", "judged"),
+    [
+        ({"kind": "metric", "metric": "goal_achievement"}, True),
+        ({"kind": "metric", "metric": "turn_count"}, False),
+        ({"kind": "metric", "metric": "contains"}, False),
+        ({"kind": "metric", "metric": "TurnCountMetric"}, False),
+        ({"kind": "metric", "metric": "mine.py:polite"}, False),
+        ({"kind": "metric", "metric": "mine.py:polite", "model": "openai/gpt"}, True),
+        ({"kind": "model_judge", "prompt": "Is it?"}, True),
+        ({"kind": "tool", "function": "contains"}, False),
+        ({"kind": "rule", "never": "refund"}, False),
+        ({}, False),
+    ],
+)
+def test_only_what_asks_a_model_is_said_to_be_judged_by_one(spec: dict[str, object], judged: bool) -> None:
+    assert asked(**spec).judged is judged
+
+
+def test_a_question_says_what_is_measured_and_how_the_suite_sets_it() -> None:
+    metric = asked(kind="metric", metric="turn_count", config={"maximum": "<b>"}, threshold=0.5)
+    assert metric.definition.startswith("Counts the turns")
+    assert json.loads(metric.options) == {"maximum": "<b>", "threshold": 0.5}
+    assert asked(kind="tool", function="contains").definition.startswith("Score 1 when the submission contains")
+    rule = asked(kind="rule", never="refund", display_name="No refunds")
+    assert (rule.definition.startswith("Says whether a rule holds"), json.loads(rule.options)) == (
+        True,
+        {"never": "refund"},
+    )
+    unknown = asked(kind="metric", metric="mine.py:polite")
+    assert (unknown.definition, unknown.options) == ("", "")
 
 
 def test_a_short_queue_is_drawn_item_by_item_and_a_long_one_as_a_bar() -> None:

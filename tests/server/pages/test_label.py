@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import Score
 from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.labels.rows import LabelPlace as Place
@@ -97,7 +98,8 @@ def test_a_saved_mark_shows_what_the_judge_says_and_the_log_has_it(store: Store,
     following = get(url + saved.headers["location"])
     told = Elements(following.text).text
     assert "1 labelled, 3 to go" in told
-    assert re.search(r"Item 1 : you say Fail; the judge says \w+, \d\.\d\d", told)
+    assert "Item 1 : you say Fail Undo" in told
+    assert re.search(r"You say Fail \(blind\); the judge says \w+, \d\.\d\d", Elements(get(there).text).text)
     assert "because-" not in following.text
     assert "because-" in get(there).text
     assert [one.action for one in store.audit.entries().entries] == ["label.set"]
@@ -205,3 +207,40 @@ def test_whoever_labels_sees_the_policy_that_judges_see(url: str, store: Store) 
     address = get(f"{url}/label?{urlencode({'run': 'another-run', 'grader': 'goal'})}").headers["location"]
     assert "No &lt;b&gt;refunds&lt;/b&gt;." in get(url + address).text
     assert "policy of the assistant" not in get(begin(url)).text
+
+
+def test_a_blind_queue_never_shows_the_score_of_the_item_before(url: str) -> None:
+    address = post(begin(url, blind=1), action="save", verdict="pass").headers["location"]
+    told = Elements(get(url + address).text).text
+    assert "you say Pass" in told
+    assert "the judge says" not in told
+    beside = post(begin(url), action="save", verdict="fail").headers["location"]
+    assert "you say Fail ; the judge says" in Elements(get(url + beside).text).text.replace("Fail;", "Fail ;")
+
+
+def test_the_question_comes_with_its_definition(store: Store, url: str) -> None:
+    graders = {"goal": {"kind": "metric", "metric": "goal_achievement", "config": {"categories": ["<i>no"]}}}
+    talk = outcome("one", [turn(0, "Hi", "Hello")], {"goal": Score(value=1.0)})
+    keep(store, [talk], "defined", spec={"graders": graders})
+    address = get(f"{url}/label?{urlencode({'run': 'defined', 'grader': 'goal'})}").headers["location"]
+    page = get(url + address)
+    assert "Judges whether a conversation reached its goal" in page.text
+    assert "&lt;i&gt;no" in page.text
+    assert "judged by a model" in get(f"{url}/label?run=defined").text
+    assert "judged by a model" not in get(f"{url}/label?run={RUN}").text
+
+
+def test_the_end_of_a_queue_says_how_far_people_agree(store: Store, url: str) -> None:
+    there = begin(url)
+    queue = there.rsplit("/", 1)[0]
+    for place in range(1, 5):
+        assert "Agreement between people" not in get(f"{queue}/{place}").text
+        post(f"{queue}/{place}", action="save", verdict="pass")
+    assert "Agreement between people" not in get(f"{queue}/end").text
+    key = AttemptKey("sample-1", TARGET, 0)
+    store.labels.set(RUN, now_label(Place(RUN, key, None, "goal", "<b>Bo"), "fail"))
+    page = get(f"{queue}/end")
+    told = Elements(page.text).text
+    assert "2 people: 0 of 1 labelled alike" in told
+    assert "people differ sample-1 <b>Bo says fail" in re.sub(r"\s+", " ", told)
+    assert "<b>Bo" not in page.text

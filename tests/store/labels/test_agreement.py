@@ -8,6 +8,7 @@ from vivavoce.records.label import HumanVerdict, Label
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, failed, skipped
 from vivavoce.store.labels.agreement import agreement_with
+from vivavoce.store.labels.people import agreement_of_all
 from vivavoce.store.store import Store
 
 from .. import cases
@@ -90,3 +91,25 @@ def test_turns_are_compared_with_the_grades_of_turns(graded: Store) -> None:
 def test_without_labels_there_is_no_agreement(graded: Store) -> None:
     found = agreement_with(graded.labels.paired(graded.grading(RUN), "judge"))
     assert (found.n, found.agreement, found.kappa, found.low, found.high) == (0, None, None, None, None)
+
+
+def test_people_are_compared_with_each_other(graded: Store) -> None:
+    scores = graded.grading(RUN)
+    verdicts: list[tuple[HumanVerdict, HumanVerdict]] = [("pass", "pass"), ("fail", "fail"), ("pass", "fail")]
+    verdicts.append(("unsure", "pass"))
+    for number, (ida, bo) in enumerate(verdicts):
+        say(graded, number, ida)
+        say(graded, number, bo, "Bo")
+    say(graded, 4, "pass")
+    found = agreement_of_all(graded.labels.paired(scores, "judge")).people
+    assert found is not None
+    assert (found.people, found.n, found.same) == (["Bo", "Ida"], 3, 2)
+    (differing,) = found.disputed
+    assert (differing.sample_id, differing.verdicts) == ("sample-2", {"Ida": "pass", "Bo": "fail"})
+    assert found.kappa == pytest.approx(0.4)
+    assert found.alpha == pytest.approx(4 / 9)
+    assert agreement_of_all(graded.labels.paired(scores, "judge", author="Ida")).people is None
+    say(graded, 0, "fail", "Cy")
+    of_three = agreement_of_all(graded.labels.paired(scores, "judge")).people
+    assert of_three is not None
+    assert (of_three.kappa, len(of_three.people)) == (None, 3)

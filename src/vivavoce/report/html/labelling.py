@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from vivavoce.errors import NotFound
+from vivavoce.metrics.factory import CLASSES, MetricClass, metrics
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import AttemptKey, Grading, Outcome
 from vivavoce.records.score import Score
@@ -31,8 +34,8 @@ STROKES = 60
 """Items of a queue that are drawn one by one; a longer queue is one bar."""
 _PAUSE = 600.0
 """Seconds between two labels that count as a break."""
-_JUDGED = ("model_judge", "metric")
-"""Kinds of graders that may use a model."""
+_NOT_ASKED = ("kind", "display_name", "scores_errors")
+"""Keys of a rule that say nothing about what is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +100,18 @@ class AgreementShown:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question to people about a grader; `rubric` has the instructions of its judge, if the suite has them."""
+    """The question to people about a grader.
+
+    `definition` says in a sentence what its metric or function measures, `rubric` has the instructions of its judge,
+    and `options` how the suite sets it, as JSON; each is empty where it is not known.
+    """
 
     grader: str
     text: str
     rubric: str
     judged: bool
+    definition: str = ""
+    options: str = ""
 
 
 def questions(grading: Grading) -> list[Question]:
@@ -136,8 +145,37 @@ def question(grading: Grading, grader: str) -> Question:
         grader,
         f"Does it pass “{safe(str(name))}”?",
         safe(rubric) if isinstance(rubric, str) else "",
-        judged=spec.get("kind") in _JUDGED,
+        judged=_judged(spec),
+        definition=_definition(spec),
+        options=_options(spec),
     )
+
+
+def _measure(spec: Mapping[str, Any]) -> MetricClass | None:
+    """Return the registered metric or function of a grader; one from a file or from Python is not known here."""
+    kind = "rule" if spec.get("kind") == "rule" else spec.get("metric") or spec.get("function")
+    name = CLASSES.get(str(kind), str(kind))
+    return metrics.get(name) if name in metrics.names() else None
+
+
+def _judged(spec: Mapping[str, Any]) -> bool:
+    """Return whether a model judges; of what is not registered, only a model in the suite says so."""
+    found = _measure(spec)
+    return spec.get("kind") == "model_judge" or (found.judged if found is not None else bool(spec.get("model")))
+
+
+def _definition(spec: Mapping[str, Any]) -> str:
+    found = _measure(spec)
+    return "" if found is None else safe(inspect.cleandoc(found.__doc__ or "").partition("\n")[0].replace("`", ""))
+
+
+def _options(spec: Mapping[str, Any]) -> str:
+    if spec.get("kind") == "rule":
+        options: dict[str, Any] = {key: value for key, value in spec.items() if key not in _NOT_ASKED and value}
+    else:
+        options = dict(spec.get("config") or {})
+        options |= {} if spec.get("threshold") is None else {"threshold": spec["threshold"]}
+    return safe(json.dumps(options, ensure_ascii=False, indent=2)) if options else ""
 
 
 def human_label(label: Label, grade: Score | None) -> HumanLabel:

@@ -16,7 +16,7 @@ from vivavoce.server.api.runs import After, GradingName, Limit, RunName, Trial
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.users import user_of
 from vivavoce.store.browse.listing import LabelPage
-from vivavoce.store.labels.agreement import agreement_with
+from vivavoce.store.labels.people import agreement_of_all
 from vivavoce.store.labels.rows import LabelPlace, now_label
 from vivavoce.store.store import Store
 
@@ -68,7 +68,7 @@ def agreement(
     store: Store = request.app.state.store
     scores = store.grading(store.run(run).id, grading)
     check_question(grader, scores)
-    return answer(agreement_with(store.labels.paired(scores, grader, author=author, turns=turns)))
+    return answer(agreement_of_all(store.labels.paired(scores, grader, author=author, turns=turns)))
 
 
 @router.get("/runs/{run}/samples/{sample:path}/{trial}/labels", response_model=list[Label])

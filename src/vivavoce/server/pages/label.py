@@ -31,6 +31,7 @@ from vivavoce.report.html.labelling import (
 )
 from vivavoce.report.html.parts import Showing
 from vivavoce.report.html.score_notes import ScoreNote, whole_notes
+from vivavoce.report.people_agreement import people_lines
 from vivavoce.server.label_queue import LabelQueue, LabelQueues, LabelTask, Order, labels_of_task
 from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.links import FirstTurn, label_item, label_page, sample_page
@@ -38,6 +39,7 @@ from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import user_of
 from vivavoce.store.labels.agreement import agreement_with
+from vivavoce.store.labels.people import people_agreement
 from vivavoce.store.labels.rows import LabelPlace, now_label
 from vivavoce.store.store import Store
 
@@ -196,7 +198,8 @@ def _around(request: Request, queue: LabelQueue, place: int, labels: dict[Attemp
     """Return what a page of a queue shows apart from the conversation."""
     task = queue.task
     places = {key: at for at, key in enumerate(queue.items, 1)}
-    pairs = _store(request).labels.paired(task.grading, task.grader, author=task.author) if task.grader else []
+    show_agreement = bool(task.grader) and not (task.blind and place)  # it would tell the score of the item before
+    pairs = _store(request).labels.paired(task.grading, task.grader, author=task.author) if show_agreement else []
 
     def link(label: Label) -> str | None:
         return label_item(queue.id, places[label.key]) if label.key in places else None
@@ -208,12 +211,19 @@ def _around(request: Request, queue: LabelQueue, place: int, labels: dict[Attemp
         "question": question(task.grading, task.grader),
         "verdicts": VERDICTS,
         "progress": progress(queue.items, labels, place),
-        "agreement": agreement_shown(agreement_with(pairs), link) if task.grader else None,
+        "agreement": agreement_shown(agreement_with(pairs), link) if show_agreement else None,
+        "people": None if place else list(people_lines(people_agreement(_labels_of_all(request, task)))),
         "last": None if last is None else _last(request, queue, places[last], labels[last]),
         "here": label_item(queue.id, place or None),
         "form_key": form_key(request),
         "place": place,
     }
+
+
+def _labels_of_all(request: Request, task: LabelTask) -> list[Label]:
+    """Return what everybody says of whole conversations for the grader of a queue."""
+    labels = _store(request).labels.all(task.grading.run_id, grader=task.grader)
+    return [one for one in labels if one.turn is None]
 
 
 def _last(request: Request, queue: LabelQueue, place: int, label: Label) -> tuple[int, str, HumanLabel]:

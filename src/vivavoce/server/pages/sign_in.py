@@ -28,18 +28,16 @@ def sign_in(request: Request, next: str = "/") -> Response:  # noqa: A002 - it i
 @router.post(SIGN_IN)
 async def signed_in(request: Request, form: Form) -> Response:
     """Accept a token and continue to the requested page."""
-    authenticator: Authenticator | None = request.app.state.authenticator
+    authenticator: Authenticator = request.app.state.authenticator
     token, next_page = form.get("token", "").strip(), local(form.get("next", "/"))
-    if authenticator is not None:
-        at = authenticator.asker(request.scope, request.headers)
-        if await authenticator.user(token, at) is None:
-            seconds = authenticator.wait(at)
-            return too_many(request.scope, seconds) if seconds else _page(request, next_page, wrong=True)
+    at = authenticator.asker(request.scope, request.headers)
+    if await authenticator.user(token, at) is None:
+        seconds = authenticator.wait(at)
+        return too_many(request.scope, seconds) if seconds else _page(request, next_page, wrong=True)
     answer = RedirectResponse(next_page, 303)
-    if authenticator is not None:
-        secure = "; Secure" if request.app.state.access.secure else ""
-        value = quote(token, safe="")
-        answer.headers["set-cookie"] = f"{COOKIE}={value}; Max-Age={KEPT}; Path=/; HttpOnly; SameSite=Strict{secure}"
+    secure = "; Secure" if request.app.state.access.secure else ""
+    value = quote(token, safe="")
+    answer.headers["set-cookie"] = f"{COOKIE}={value}; Max-Age={KEPT}; Path=/; HttpOnly; SameSite=Lax{secure}"
     return answer
 
 
@@ -65,13 +63,12 @@ def _page(request: Request, next_page: str, *, wrong: bool = False) -> Response:
     user = user_of(request)
     values: dict[str, object] = {
         "section": "",
-        "demanded": request.app.state.authenticator is not None,
+        "demanded": request.app.state.access.demanded,
         "user": user if user.id and not wrong else None,
         "may": MAY[user.role],
         "wrong": wrong,
         "next": local(next_page),
         "form_key": form_key(request),
-        "sign_in": SIGN_IN,
         "sign_out": SIGN_OUT,
     }
     return page("sign_in.html", values, 401 if wrong else 200)

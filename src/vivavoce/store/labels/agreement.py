@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from vivavoce.records.label import Disagreement, Label, LabelAgreement
 from vivavoce.records.score import State
-from vivavoce.stats.agreement import Agreement, agreement
+from vivavoce.stats.agreement import agreement
 from vivavoce.store.database.database import AnyRow
 from vivavoce.store.labels.rows import label_of
 
@@ -35,6 +35,7 @@ def agreement_with(pairs: Sequence[Paired]) -> LabelAgreement:
     decided = [(one, one.passed) for one in sure if one.passed is not None]
     table = agreement([passed for _, passed in decided], [one.label.verdict == "pass" for one, _ in decided])
     differing = [one for one, _ in decided if one.differs]
+    low, high = table.kappa_interval() or (None, None)
     return LabelAgreement(
         n=table.n,
         both_pass=table.tp,
@@ -48,15 +49,12 @@ def agreement_with(pairs: Sequence[Paired]) -> LabelAgreement:
             Disagreement(label=one.label, score=one.score or 0.0, lenient=bool(one.passed))
             for one in differing[:LISTED]
         ],
-        **_kappa(table),
+        kappa=table.kappa,
+        low=low,
+        high=high,
     )
 
 
 def paired(row: AnyRow) -> Paired:
     """Return a row of a label and of a score as a pair."""
     return Paired(label_of(row), row.state, row.value, None if row.passed is None else bool(row.passed))
-
-
-def _kappa(table: Agreement) -> dict[str, float | None]:
-    low, high = table.kappa_interval() or (None, None)
-    return {"kappa": table.kappa, "low": low, "high": high}

@@ -1,0 +1,33 @@
+"""The agreement of people with each other, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vivavoce.records.counting import conversation_label, turn_label
+from vivavoce.records.label import Disputed, PeopleAgreement
+from vivavoce.report.terminal import number
+from vivavoce.safe_text import safe
+
+
+def people_lines(found: PeopleAgreement | None) -> Iterator[str]:
+    """Yield how far people agree, and a line for each place where they do not; nothing without two people."""
+    if found is None:
+        return
+    yield f"{len(found.people)} people: {found.same} of {found.n} labelled alike"
+    figures = [f"Krippendorff's α {number(found.alpha)}"] if found.alpha is not None else []
+    if found.low is not None and found.high is not None:
+        figures.append(f"95% interval {number(found.low)} to {number(found.high)}")
+    if found.kappa is not None:
+        name = "Cohen's" if len(found.people) == 2 else "Fleiss'"
+        figures.append(f"{name} κ {number(found.kappa)}")
+    if figures:
+        yield ", ".join(figures)
+    yield from map(disputed_line, found.disputed)
+
+
+def disputed_line(one: Disputed) -> str:
+    """Return a place where people disagree, with what each of them says."""
+    turn = "" if one.turn is None else f" {turn_label(one.turn)}"
+    said = ", ".join(f"{author} says {verdict}" for author, verdict in sorted(one.verdicts.items()))
+    return safe(f"people differ  {conversation_label(one.sample_id, one.trial)}{turn}  {said}")

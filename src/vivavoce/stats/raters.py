@@ -1,0 +1,95 @@
+"""Agreement between any number of raters: Fleiss' kappa and Krippendorff's alpha, with intervals by the bootstrap.
+
+Both take counts: a row for each unit, a column for each category in its order, and in each cell how many raters put the
+unit into the category.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vivavoce.stats.bootstrap import bootstrap
+
+Counts = NDArray[np.int64]
+Matrix = NDArray[np.float64]
+Level = Literal["nominal", "ordinal"]
+"""Whether categories are only equal or different, or have an order."""
+
+
+def counts_of(ratings: Sequence[Sequence[Hashable]], categories: Sequence[Hashable]) -> Counts:
+    """Return the counts of ratings, a list for each unit; every rating is one of the categories.
+
+    Raises:
+        ValueError: a rating is not a category.
+    """
+    return np.array([[list(unit).count(one) for one in categories] for unit in _known(ratings, categories)]).reshape(
+        -1, len(categories)
+    )
+
+
+def fleiss(counts: Counts) -> float | None:
+    """Return Fleiss' kappa; None where it cannot be computed.
+
+    That is where chance alone agrees always, or where units have one rating, or different numbers of them.
+
+    Source: J. L. Fleiss, Measuring Nominal Scale Agreement Among Many Raters (1971).
+    """
+    each = counts.sum(axis=1)
+    if not len(counts) or each[0] < 2 or (each != each[0]).any():
+        return None
+    same = ((counts * (counts - 1)).sum(axis=1) / (each * (each - 1))).mean()
+    chance = float(((counts.sum(axis=0) / counts.sum()) ** 2).sum())
+    return None if chance == 1.0 else (float(same) - chance) / (1 - chance)
+
+
+def krippendorff(counts: Counts, level: Level = "nominal") -> float | None:
+    """Return Krippendorff's alpha, for any number of ratings for each unit; None where all ratings are equal.
+
+    Units with fewer than two ratings are left out, because nothing can be compared there.
+
+    Source: K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011).
+    """
+    return _alpha(_coincidences(counts).sum(axis=0), level)
+
+
+def krippendorff_interval(
+    counts: Counts, clusters: Sequence[Hashable], level: Level = "nominal"
+) -> tuple[float, float] | None:
+    """Return the 95% interval of alpha; `clusters` names the sample of each unit, as in `bootstrap`."""
+    by_unit = _coincidences(counts)
+    return bootstrap(lambda at: _alpha(by_unit[at].sum(axis=0), level), clusters)
+
+
+def _known(ratings: Sequence[Sequence[Hashable]], categories: Sequence[Hashable]) -> Sequence[Sequence[Hashable]]:
+    unknown = {one for unit in ratings for one in unit} - set(categories)
+    if unknown:
+        raise ValueError(f"not a category: {', '.join(sorted(map(repr, unknown)))}")
+    return ratings
+
+
+def _coincidences(counts: Counts) -> Matrix:
+    """Return for each unit how often two of its ratings are of each two categories, divided by its ratings but one."""
+    each = counts.sum(axis=1)
+    pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(counts.shape[1], dtype=np.int64)
+    return np.where(each[:, None, None] > 1, pairs / np.maximum(each - 1, 1)[:, None, None], 0.0)
+
+
+def _alpha(coincidences: Matrix, level: Level) -> float | None:
+    totals = coincidences.sum(axis=1)
+    distances = _distances(totals, level)
+    expected = float((np.outer(totals, totals) * distances).sum())
+    if expected == 0.0:
+        return None
+    return 1 - (float(totals.sum()) - 1) * float((coincidences * distances).sum()) / expected
+
+
+def _distances(totals: Matrix, level: Level) -> Matrix:
+    """Return how far each two categories are apart, 0 for one and itself."""
+    if level == "nominal":
+        return 1.0 - np.eye(len(totals))
+    middles = np.cumsum(totals) - totals / 2
+    return (middles[:, None] - middles[None, :]) ** 2
