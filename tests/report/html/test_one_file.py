@@ -157,9 +157,9 @@ def test_of_a_long_conversation_the_first_turns_are_in_it(empty: Store) -> None:
     grades = {"goal": Score(value=0.0, other_evidence=(lost,)), "tone": per_turn(*[0.0] * 450)}
     keep(empty, [outcome("long", turns, grades)])
     page = sound(written(empty))
-    assert "Turns 1 to 200 of 450 are in this file. To see all turns: viva view run-1" in page.text
-    assert "question 199" in page.text
-    assert "question 200" not in page.text
+    assert "Turns 1 to 100 of 450 are in this file. To see all turns: viva view run-1" in page.text
+    assert "question 99" in page.text
+    assert "question 100" not in page.text
     assert "turn 301 c300" in page.text
 
 
