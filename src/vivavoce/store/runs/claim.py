@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import DBAPIError
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.store.database.address import is_postgresql
@@ -87,7 +88,9 @@ def claimed_in_database(engine: Engine, place: str, run_id: str) -> Generator[No
         try:
             yield
         finally:
-            connection.invalidate()  # ends the connection and with it the lock, also where the server is gone
+            with suppress(DBAPIError):  # of a server that is gone, which keeps no lock
+                connection.execute(text(f"SELECT pg_advisory_unlock({_KEY})"), {"run": run_id})
+            connection.invalidate()
 
 
 def held_in_file(place: str, run_id: str) -> bool:
