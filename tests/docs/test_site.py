@@ -39,7 +39,7 @@ def build(folder: Path) -> Path:
         [sys.executable, "-m", "sphinx", *options, str(DOCS), str(folder / "html")],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     return folder / "html"

@@ -104,19 +104,19 @@ async def test_turns_in_traces_of_their_own_become_one_conversation_in_the_run_o
 async def test_what_is_silent_is_judged_and_what_goes_on_is_waited_for(
     receiver: Receiver, spool: Spool, store: Store
 ) -> None:
-    watching = watch_of(spool, store, Watching(Rules(idle=0.4), RunOptions()))
+    watching = watch_of(spool, store, Watching(Rules(idle=1), RunOptions()))
     task = asyncio.create_task(watching.run())
-    for number in range(8):
-        await take(receiver, turn("long", number))
-        if number == 0:
-            await take(receiver, turn("short", 0))
-        await asyncio.sleep(0.2)
-    assert "short" in judged(store)
+    await take(receiver, turn("short", 0))
+    turns = 0
+    while "short" not in judged(store):
+        await take(receiver, turn("long", turns))
+        turns += 1
+        await asyncio.sleep(0.1)
     assert "long" not in judged(store)
     await until(store, "long")
     watching.stop()
     await asyncio.wait_for(task, 5)
-    assert len(judged(store)["long"]) == 16
+    assert len(judged(store)["long"]) == 2 * turns
     assert store.runs()[0].status == "interrupted"
 
 
