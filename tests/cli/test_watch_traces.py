@@ -83,3 +83,39 @@ def test_a_port_takes_requests_until_a_signal_ends_it_in_good_order(tmp_path: Pa
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
         assert "1 conversation" in process.stderr.read()
+
+
+def test_how_a_watch_is_doing_is_printed_and_its_gate_is_the_exit_code(viva: Viva) -> None:
+    assert "nothing has been run here yet" in viva("watch-traces", "--status").stderr
+    Path("suite.yaml").write_text(
+        "name: shop\ndataset: none.jsonl\ntarget: {kind: function, function: 'bot.py:answer'}\n"
+        "graders:\n  polite: {kind: rule, never: {assistant_says: sorry}}\n"
+        "gate: {kind: simple, metric_key: polite, aggregation: accuracy, value: 90}\n"
+    )
+    Path("traces").mkdir()
+    lines = [export(turn("a", 0)), export(turn("b", 0, "sorry"))]
+    Path("traces/t.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    once = ("watch-traces", "--folder", "traces", "--once", "--suite", "suite.yaml", "--quiet")
+    assert viva(*once).returncode == 0
+    few = viva("watch-traces", "--check")
+    assert few.returncode == 3
+    assert "gate undecided: 2 conversations judged in the last 24 hours; the gate needs at least 30" in few.stdout
+    assert viva(*once, "--least", "2", "--window", "2h").returncode == 0
+    fails = viva("watch-traces", "--check")
+    assert fails.returncode == 1
+    assert "gate firing: polite: pass rate must be ≥ 90%; it is 50%, 95% interval 9.5% to 90.5%" in fails.stdout
+    assert "2 conversations in 48 hours, 2 sampled, 2 judged, 0 with an error" in fails.stdout
+    assert "failed: b in production-" in fails.stdout
+    assert viva("watch-traces", "--status").returncode == 0
+    found = json.loads(viva("watch-traces", "--check", "--json").stdout)
+    assert (found["verdict"], found["state"]["alert"]["window"]) == ("fail", 7200.0)
+    assert "no watch 'shop'" in viva("watch-traces", "--check", "--name", "shop").stderr
+
+
+def test_a_watch_without_a_gate_has_nothing_to_check(viva: Viva) -> None:
+    Path("traces").mkdir()
+    assert viva("watch-traces", "--folder", "traces", "--once", "--metrics", "refusal", "--quiet").returncode == 0
+    done = viva("watch-traces", "--check")
+    assert done.returncode == 2
+    assert "the watch 'production' has no gate; start it with --suite FILE" in done.stderr
+    assert "--json goes with --status or --check" in viva("watch-traces", "--json", "--metrics", "refusal").stderr

@@ -30,6 +30,8 @@ METHODS: dict[tuple[str, str], str] = {
     ("GET", "/comparisons"): "compare",
     ("GET", "/comparisons/several"): "compare_several",
     ("GET", "/trends"): "trends",
+    ("GET", "/watches"): "watches",
+    ("GET", "/watch"): "watched",
     ("GET", "/search"): "search",
     ("GET", "/audit"): "audit",
     ("POST", "/evaluations"): "evaluate",

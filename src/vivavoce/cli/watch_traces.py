@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -13,10 +14,12 @@ import typer
 from vivavoce.cli.amounts import seconds, share, size
 from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption
 from vivavoce.cli.output import StoreOption, existing, notes, store_of
+from vivavoce.cli.watch_status import print_status
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Scope
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.plugins import lazy
+from vivavoce.production.beat import LEAST, AlertRules
 from vivavoce.production.folder import Folder
 from vivavoce.production.place import spool_path
 from vivavoce.production.settling import Rules
@@ -27,6 +30,21 @@ from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.named_metrics import read_metrics
 from vivavoce.suites.watching import watching_metrics, watching_suite
+
+NAME = "production"
+"""What a watch is called unless it is named."""
+
+
+WindowOption = Annotated[
+    str, typer.Option(help="The gate of --suite is decided on the conversations judged in so much time.")
+]
+StatusOption = Annotated[
+    bool, typer.Option("--status", help="Print how the watch of --name is doing, and judge nothing.")
+]
+CheckOption = Annotated[
+    bool, typer.Option("--check", help="Like --status; the exit code is that of the gate: 0, 1 or 3.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="With --status or --check: print it as JSON.")]
 
 
 class _Judges(NamedTuple):
@@ -68,7 +86,7 @@ def command(
     folder: Annotated[
         Path | None, typer.Option(help="Read the .json and .jsonl files of this folder, and listen to no port.")
     ] = None,
-    name: Annotated[str, typer.Option(help="What the runs, and so their trend, are called.")] = "production",
+    name: Annotated[str, typer.Option(help="What the runs, and so their trend, are called.")] = NAME,
     idle: Annotated[str, typer.Option(help="A conversation is complete after so much silence.")] = "60s",
     max_age: Annotated[str, typer.Option(help="It is judged after so long although it goes on.")] = "1h",
     sample: Annotated[str, typer.Option(help="The share of all conversations that is judged.")] = "100%",
@@ -85,31 +103,41 @@ def command(
         bool, typer.Option("--once", help="Judge what is in the folder, or left from before, and end.")
     ] = False,
     no_cache: NoCacheOption = False,
+    window: WindowOption = "24h",
+    least: Annotated[int, typer.Option(min=1, help="And only if they are at least so many.")] = LEAST,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say only what cannot be judged.")] = False,
+    status: StatusOption = False,
+    check: CheckOption = False,
+    as_json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Judge the conversations of production as their traces come in, by OTLP over HTTP or in a folder.
 
     Spans are kept on disk before they are acknowledged, in a file beside the store; after a stop of any kind the same
     command goes on. Each day or hour is one run of the store, so that they make a trend; --max-calls and --max-cost are
-    for one of them. Exit codes: 0 stopped, 2 wrong usage, 3 the store or the disk
-    failed, or with --once the judge.
+    for one of them. Exit codes: 0 stopped, 2 wrong usage, 3 the store or the disk failed, or with --once the judge.
+
+    The gate of a suite is an alert: it is decided again and again on what was judged last. --status prints that and the
+    rates of the last hours; --check also exits with 0 if the gate passes, 1 if it fails, and 3 if nothing can be said,
+    because too few conversations were judged or the watch has not been heard of for some minutes.
     """
+    if status or check:
+        raise typer.Exit(print_status(store_of(store), name, check=check, as_json=as_json))
+    if as_json:
+        raise UsageError("--json goes with --status or --check")
     rules = Rules(seconds("--idle", idle), seconds("--max-age", max_age), share("--sample", sample), tests)
     options = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors, cache=not no_cache)
+    alert = AlertRules(seconds("--window", window), least)
+    how = Watching(rules, options, per, once, quiet, alert)
     most = size("--max-disk", max_disk)
     described = _Judges(metrics, suite, judge, scope).described(name, max_concurrent)
     say: Callable[[str], None] = partial(notes().print, soft_wrap=True)
-    with Store.open(store_of(store)) as opened:
-        spool = Spool(spool_path(opened.place, name), most)
-        try:
-            watch = Watch(described, opened, spool, Watching(rules, options, per, once, quiet), say)
-            if folder is not None or once:
-                _watch_folder(watch, folder)
-            else:
-                _watch_requests(watch, host, port)
-        finally:
-            spool.close()
+    with Store.open(store_of(store)) as opened, closing(Spool(spool_path(opened.place, name), most)) as spool:
+        watch = Watch(described, opened, spool, how, say)
+        if folder is not None or once:
+            _watch_folder(watch, folder)
+        else:
+            _watch_requests(watch, host, port)
     if watch.gave_up:
         raise typer.Exit(3)
 

@@ -21,6 +21,7 @@ from vivavoce.report.clusters.cluster import Clusters
 from vivavoce.report.comparison import Comparison
 from vivavoce.report.several import SeveralComparisons
 from vivavoce.report.trends import Trend
+from vivavoce.report.watched import Bucket, Watched, WatchEntry
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
 from vivavoce.server.replies import (
     CapturedRow,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 _GRADINGS = TypeAdapter(list[Grading])
 _LABELS = TypeAdapter(list[Label])
 _METRICS = TypeAdapter(list[MetricLine])
+_WATCHES = TypeAdapter(list[WatchEntry])
 _OF_SAMPLE = {
     *("goal", "instructions", "context", "policy", "ground_truth", "reference_tool_calls", "must", "must_not"),
     *("rubric", "rubric_vars", "labels", "metadata", "expect"),
@@ -207,6 +209,20 @@ class AsyncClient(Connection):
             UsageError: there is no such run, grader or grading.
         """
         return await self._get(f"/runs/{part(run)}/clusters", {"grader": grader, "grading": grading}, Clusters)
+
+    async def watches(self) -> list[WatchEntry]:
+        """Return what watches production, the one that was heard of last first."""
+        return _WATCHES.validate_json((await self._send("GET", "/watches")).body)
+
+    async def watched(self, name: str | None = None, *, per: Bucket = "hour") -> Watched:
+        """Return what a watch of production saw by hours or days, what it may use, and whether its gate holds.
+
+        Without a name it is the watch that was heard of last.
+
+        Raises:
+            UsageError: there is no such watch.
+        """
+        return await self._get("/watch", {"name": name, "per": per}, Watched)
 
     async def compare(self, a: str, b: str) -> Comparison:
         """Return a comparison of the newest scores of two runs, paired sample by sample.

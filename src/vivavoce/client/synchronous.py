@@ -19,6 +19,7 @@ from vivavoce.report.clusters.cluster import Clusters
 from vivavoce.report.comparison import Comparison
 from vivavoce.report.several import SeveralComparisons
 from vivavoce.report.trends import Trend
+from vivavoce.report.watched import Bucket, Watched, WatchEntry
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
 from vivavoce.server.replies import CapturedRow, ExportFormat, Health, MetricLine, RunReport, SearchHit
 from vivavoce.signatures import shows_options
@@ -125,6 +126,14 @@ class Client:
     def clusters(self, run: str = "latest", *, grader: str | None = None, grading: str | None = None) -> Clusters:
         """Return what failed in a run, grouped by what the failures have in common."""
         return self._loop.run(self._client.clusters(run, grader=grader, grading=grading))
+
+    def watches(self) -> list[WatchEntry]:
+        """Return what watches production."""
+        return self._loop.run(self._client.watches())
+
+    def watched(self, name: str | None = None, *, per: Bucket = "hour") -> Watched:
+        """Return what a watch of production saw, what it may use, and whether its gate holds."""
+        return self._loop.run(self._client.watched(name, per=per))
 
     def compare(self, a: str, b: str) -> Comparison:
         """Return a comparison of two runs."""

@@ -22,10 +22,13 @@ CREATE TABLE IF NOT EXISTS talk (
 CREATE INDEX IF NOT EXISTS talk_by_id ON talk (id, version);
 CREATE INDEX IF NOT EXISTS talk_by_state ON talk (state, run, number);
 CREATE TABLE IF NOT EXISTS period (run TEXT PRIMARY KEY, ends REAL NOT NULL, spent INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS tally (hour INTEGER, what TEXT, number INTEGER NOT NULL, PRIMARY KEY (hour, what))
+    WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS file (file TEXT PRIMARY KEY, offset INTEGER NOT NULL);
 """
 """A bundle is what belongs together by traces and conversations; a talk is a conversation that a bundle became.
 
 A bundle is open as long as it may still grow. A talk is `waiting`, `given` to a run, `judged` once the store has it, or
 `passed`: it was not judged, because a budget was spent or it could not be read.
+A tally is how often something was counted in an hour, which begins at so many seconds since 1970.
 """

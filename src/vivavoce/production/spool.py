@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from vivavoce.errors import StoreError, UsageError
 from vivavoce.production.arriving import add
 from vivavoce.production.intake import Refused, Taken
 from vivavoce.production.schema import SCHEMA
+from vivavoce.production.tally import keep_tally
 
 T = TypeVar("T")
 
@@ -116,6 +118,7 @@ class Spool:
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 result = job(self._database, counts)
+                keep_tally(self._database, counts, time.time())
                 self._database.execute("COMMIT")
             except BaseException:
                 if self._database.in_transaction:  # a full disk may have ended it

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from vivavoce.errors import UsageError
-from vivavoce.production import handing
+from vivavoce.production import beat, handing
+from vivavoce.production.beat import AlertRules, Beat
 from vivavoce.production.closing import finish
 from vivavoce.production.handing import Period, Talk
 from vivavoce.production.outage import Outage
@@ -23,13 +24,14 @@ from vivavoce.records.failure import CANCELLED
 from vivavoce.records.run import Run
 from vivavoce.records.usage import Usage, total
 from vivavoce.report.text import count, one_line
+from vivavoce.report.watch_state import Spending, WatchState
 from vivavoce.run.experiment_run import Changed, ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.given import given_sample
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite
-from vivavoce.suites.watching import watching_run
+from vivavoce.suites.watching import gate_of, watching_run
 
 TICK = 1.0
 """Seconds between two looks at what has become complete."""
@@ -49,7 +51,7 @@ class Watching:
     """How production is watched: which conversations are complete, and what one run may be and may use.
 
     `once` ends when everything that is there is judged, and waits for nothing to become silent. `quiet` says nothing of
-    how far it is.
+    how far it is. `alert` says on which conversations the gate of the suite is decided.
     """
 
     rules: Rules
@@ -57,6 +59,7 @@ class Watching:
     per: Per = "day"
     once: bool = False
     quiet: bool = False
+    alert: AlertRules = field(default_factory=AlertRules)
 
 
 @dataclass
@@ -74,8 +77,15 @@ class Watch:
     execution: ExperimentRun | None = field(default=None, init=False)
     gave_up: bool = field(default=False, init=False)
     _outage: Outage = field(default_factory=Outage, init=False)
+    _open: Period | None = field(default=None, init=False)
+    _used: Usage = field(default_factory=Usage, init=False)
+    _beat: Beat = field(init=False)
     _ended: list[str] = field(default_factory=list[str], init=False)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    def __post_init__(self) -> None:
+        limit, gate = self.how.options.max_errors, gate_of(self.suite)
+        self._beat = Beat(self.suite.spec.name, self.store, self.spool, gate, self.how.alert, limit)
 
     def stop(self) -> None:
         """Give nothing more to a judge and finish what is judged; a second time, drop that too."""
@@ -93,18 +103,20 @@ class Watch:
             UsageError: the suite cannot be used. StoreError: the disk failed; nothing that was taken is lost.
         """
         await self._run_of(Period("", 0.0)).check()  # a wrong judge is found now and not with the first conversation
-        settling = asyncio.create_task(self._settle_always())
+        await self._beat.begin(WatchState(began_at=time.time(), once=self.how.once, share=self.how.rules.share))
         judging = asyncio.create_task(self._judge_always())
+        tasks = (asyncio.create_task(self._settle_always()), asyncio.create_task(self._tell_always()), judging)
         try:
-            done, _ = await asyncio.wait((settling, judging), return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
             await judging
         finally:
             self._stopping.set()
-            settling.cancel()
-            judging.cancel()
-            await asyncio.gather(settling, judging, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await self._beat.tell(self._spending(), outage=self._outage.lasts, ended=True)
 
     async def on(self, event: Event) -> None:
         """Hear of a run: which conversations are judged is known once the store has them."""
@@ -148,6 +160,32 @@ class Watch:
                 await self.spool.work(lambda database, _: prune(database, time.time(), self._kept))
             await self._pause()
 
+    async def _tell_always(self) -> None:
+        """Tell the store how it goes, for as long as it goes on."""
+        while not self._stopping.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), beat.EVERY)
+            await self._beat.tell(self._spending(), outage=self._outage.lasts)
+
+    def _spending(self) -> Spending | None:
+        """Return what the run that was opened last used of what it may use, None if there is none."""
+        period, told, options = self._open, self._beat.state.spending, self.how.options
+        if period is None:
+            return told
+        used = self._used
+        if self.execution is not None:
+            budget = self.execution.budget
+            used += Usage(calls=budget.calls, cost=budget.cost)
+        return Spending(
+            run=period.run,
+            ends=period.ends,
+            spent=period.spent,
+            calls=used.calls,
+            max_calls=options.max_calls,
+            cost=used.cost or 0.0,
+            max_cost=options.max_cost,
+        )
+
     @property
     def _kept(self) -> float:
         """For how many seconds the spans of conversations are kept that are judged: none where room is short."""
@@ -171,10 +209,19 @@ class Watch:
             period = await self._period()
             if period is None:
                 return
+            self._opened(period)
             if period.spent:
                 await self._pass_over(period)
             else:
                 await self._judge(period)
+
+    def _opened(self, period: Period) -> None:
+        """Take note of the run that is open, and of what the store was told that it used before this start."""
+        if self._open is None or self._open.run != period.run:
+            told = self._beat.state.spending
+            same = told is not None and told.run == period.run
+            self._used = Usage(calls=told.calls, cost=told.cost) if told is not None and same else Usage()
+        self._open = period
 
     async def _period(self) -> Period | None:
         """Return the period whose run is to go on, a new one when there is something for it; None at the end."""
@@ -217,7 +264,8 @@ class Watch:
         try:
             result = await self.execution.execute()
         finally:
-            self.execution = None
+            budget, self.execution = self.execution.budget, None
+            self._used += Usage(calls=budget.calls, cost=budget.cost)
         await self._check(period)
         self.say(one_line(str(result), 300))
         return result.stopped_by
@@ -315,7 +363,7 @@ class Watch:
         options = self.how.options
         if run is None or (options.max_calls is None and options.max_cost is None):
             return options
-        used = total(self.store.details.usage(self.store.grading(run.id)).values()) or Usage()
+        self._used = used = total(self.store.details.usage(self.store.grading(run.id)).values()) or Usage()
         left = {
             "max_calls": None if options.max_calls is None else max(0, options.max_calls - used.calls),
             "max_cost": None if options.max_cost is None else max(0.0, options.max_cost - (used.cost or 0.0)),

@@ -20,6 +20,7 @@ from vivavoce.server.access import Access, AccessMiddleware
 from vivavoce.server.api import about, audit, captures, deletion, evaluations, exports, jobs, labels, runs, search
 from vivavoce.server.api import clusters as cluster_data
 from vivavoce.server.api import trends as trend_data
+from vivavoce.server.api import watches as watch_data
 from vivavoce.server.api.answers import on_error, on_invalid
 from vivavoce.server.authenticator import Authenticator
 from vivavoce.server.clustering import ClusterCache
@@ -37,6 +38,7 @@ from vivavoce.server.pages import deletion as run_deletion
 from vivavoce.server.pages import jobs as job_pages
 from vivavoce.server.pages import label as label_pages
 from vivavoce.server.pages import trends as trend_pages
+from vivavoce.server.pages import watch as watch_page
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.refusals import on_http
 from vivavoce.store.store import Store
@@ -47,10 +49,13 @@ EVALUATIONS = 32
 EXPORTS = 4
 """Export files that are created at a time; others wait."""
 
-API = (about, exports, labels, runs, captures, deletion, audit, search, evaluations, jobs, trend_data, cluster_data)
+API = (
+    *(about, exports, labels, runs, captures, deletion, audit, search, evaluations, jobs),
+    *(trend_data, cluster_data, watch_data),
+)
 PAGES = (
     *(run_list, run, cluster_pages, run_deletion, conversation, content),
-    *(compare_pages, compared, trend_pages, label_pages),
+    *(compare_pages, compared, trend_pages, watch_page, label_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
 )
 

@@ -22,6 +22,7 @@ from vivavoce.store.browse.browse import Browse
 from vivavoce.store.browse.details import Details
 from vivavoce.store.browse.scenarios import Scenarios
 from vivavoce.store.browse.series import AllSeries
+from vivavoce.store.browse.watches import Watches
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach
 from vivavoce.store.database.schema import attempts, gradings, runs
@@ -92,6 +93,11 @@ class Store:
     def scenarios(self) -> Scenarios:
         """The data for comparisons of graded runs."""
         return Scenarios(self.database)
+
+    @property
+    def watches(self) -> Watches:
+        """What watches production, and what it saw in each hour."""
+        return Watches(self.database)
 
     @property
     def labels(self) -> Labels:

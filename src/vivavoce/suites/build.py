@@ -98,7 +98,7 @@ class Builder:
         spec = self.suite.spec
         built = [self._grader(name, grader) for name, grader in spec.graders.items()]
         composer = self._composer()
-        gate = self._gate(spec.gate, ("gate",)) if spec.gate else self._every_demand()
+        gate = self.written_gate() or self._every_demand()
         for i, pair in enumerate(spec.agreement):
             self._known_key(pair.predictor, ("agreement", i, "predictor"))
             self._known_key(pair.truth, ("agreement", i, "truth"))
@@ -113,6 +113,11 @@ class Builder:
             (*self.models.values(), *self.metrics),
             _reward_print(spec.reward, composer),
         )
+
+    def written_gate(self) -> Gate | None:
+        """Return the gate as the suite has it, None if it has none; what is wrong with it is among the problems."""
+        spec = self.suite.spec.gate
+        return None if spec is None else self._gate(spec, ("gate",))
 
     def _grader(self, name: str, spec: AnyGraderSpec) -> Grader | None:
         if isinstance(spec, MetricGraderSpec):

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterable, Callable, Sequence
 from functools import partial
 from typing import Any
 
+from vivavoce.grading.gates import Gate
 from vivavoce.metrics.config import Scope
 from vivavoce.models.cache import Replies
 from vivavoce.pacing.budget import Budget
@@ -51,6 +52,11 @@ def watching_suite(name: str, suite: Suite, max_concurrent: int) -> Suite:
     written = dump_spec(suite)
     grading = {key: written[key] for key in _GRADING if key in written}
     return described_suite({**_described(name, max_concurrent), "driver": "replay", **grading}, suite.base, SOURCE)
+
+
+def gate_of(suite: Suite) -> Gate | None:
+    """Return the gate of a suite that judges what comes in, None if none is written in it."""
+    return Builder(suite, JudgeOpener(Budget()).open).written_gate()
 
 
 def watching_run(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from report.cases import TIMEOUT, keep, outcome
+from store.postgresql import Server, server
 from vivavoce.errors import NotFound
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 from vivavoce.records.run import Outcome
@@ -19,9 +20,20 @@ from vivavoce.store.store import Store
 from .cases import fails, planted
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(str(tmp_path / "vivavoce.db")) as store:
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[Server]:
+    with server() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "sqlite":
+        with Store.open(str(tmp_path / "vivavoce.db")) as store:
+            yield store
+        return
+    running: Server = request.getfixturevalue("postgresql")
+    with running.store() as address, Store.open(address) as store:
         yield store
 
 

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import random
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from vivavoce.report.clusters import grouping
 from vivavoce.report.clusters.grouping import grouped
+from vivavoce.report.clusters.reasons import BY_WORDS
 from vivavoce.report.clusters.signatures import masked
 from vivavoce.report.clusters.words import word_vectors
 
@@ -50,3 +54,31 @@ def test_words_find_most_planted_causes_and_mix_none() -> None:
 )
 def test_what_differs_from_case_to_case_is_masked(text: str, left: str) -> None:
     assert masked(text) == left
+
+
+@pytest.mark.parametrize("number", [1900, 5000])
+def test_three_phrasings_remain_one_cluster_among_many_that_name_single_cases(number: int) -> None:
+    causes = {**planted("chosen"), **planted("held_out")}
+    phrased = [(cause, text) for cause, texts in causes.items() for text in texts]
+    chance = random.Random(1)
+    names = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(4, 9))) for _ in range(3000)]
+    truth = [phrased[at % len(phrased)][0] for at in range(number)]
+    texts = [f"{phrased[at % len(phrased)][1]} It was {' '.join(chance.choices(names, k=2))}." for at in range(number)]
+    groups = grouped(word_vectors(texts), BY_WORDS)
+    found: dict[str, Counter[int]] = {}
+    for cause, group in zip(truth, groups, strict=True):
+        found.setdefault(cause, Counter())[group] += 1
+    whole = [cause for cause, counted in found.items() if max(counted.values()) >= 0.98 * counted.total()]
+    assert len(whole) >= len(causes) - 2
+    assert len({counted.most_common(1)[0][0] for counted in found.values()}) == len(causes)
+
+
+def test_many_dense_rows_of_one_direction_are_one_group() -> None:
+    chance = np.random.default_rng(1)
+    directions = np.eye(40)[:8]
+    rows = directions[np.arange(3000) % 8] + 0.12 * chance.standard_normal((3000, 40))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    groups = grouped(rows.astype(np.float32), 0.3)
+    counted = Counter(groups)
+    assert sorted(counted.values()) == [375] * 8
+    assert [groups[at] for at in range(3000)] == [groups[at % 8] for at in range(3000)]

@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from vivavoce.store.runs.ids import attempt_ids
+from vivavoce.store.runs.ids import attempt_ids, first_id_at
 
 
 def test_ids_grow_and_fit_into_63_bits() -> None:
@@ -30,3 +30,14 @@ def test_a_later_maker_gives_later_ids() -> None:
     first = next(attempt_ids())
     time.sleep(0.002)
     assert next(attempt_ids()) > first
+
+
+def test_the_first_id_of_a_time_divides_those_made_before_and_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [1_700_000_000.0, 1_700_000_000.5, 1_700_000_001.0]
+    found: list[int] = []
+    for at in made:
+        monkeypatch.setattr(time, "time_ns", lambda at=at: round(at * 1e9))
+        found.append(next(attempt_ids()))
+    for place, at in enumerate(made):
+        assert [one >= first_id_at(at) for one in found] == [place <= other for other in range(3)]
+    assert first_id_at(0.0) == 0

@@ -18,14 +18,34 @@ def grouped(vectors: Any, threshold: float) -> list[int]:
 
     Rows have the length 1 or are zero; a row of zeros is a group of its own. Two groups are one where the mean cosine
     between their rows reaches `threshold`, from 0 to 1. The rows come in the order of their weight: of more than `FEW`
-    rows, each joins the most similar earlier leader that reaches a stricter threshold, or leads a group itself.
+    rows, each joins the most similar earlier leader that reaches a stricter threshold, or leads a group itself, and
+    then the `FEW` largest of these groups are joined like rows.
     """
     count = vectors.shape[0]
     if count < 2:
         return list(range(count))
-    return _numbered(
-        _average_link(vectors, threshold) if count <= FEW else _leaders(vectors, threshold + STRICTER * (1 - threshold))
-    )
+    if count <= FEW:
+        return _numbered(_average_link(vectors, threshold))
+    return _numbered(_joined(vectors, _leaders(vectors, threshold + STRICTER * (1 - threshold)), threshold))
+
+
+def _joined(vectors: Any, groups: Sequence[int], threshold: float) -> Sequence[int]:
+    """Join groups whose rows have a mean cosine that reaches the threshold: it is that of the means of their rows."""
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    sizes = np.bincount(groups)
+    largest = np.argsort(-sizes, kind="stable")[:FEW]
+    place = np.full(len(sizes), -1, dtype=np.int64)
+    place[largest] = np.arange(len(largest))
+    inside = np.flatnonzero(place[groups] >= 0)
+    rows = place[groups][inside]
+    weights = (1.0 / sizes[largest][rows]).astype(np.float32)
+    means = csr_matrix((weights, (rows, inside)), shape=(len(largest), vectors.shape[0])) @ vectors
+    joined = np.array(_average_link(means, threshold)) + len(sizes)
+    into = np.arange(len(sizes))
+    into[largest] = joined
+    return into[groups].tolist()
 
 
 def _average_link(vectors: Any, threshold: float) -> Sequence[int]:

@@ -24,6 +24,8 @@ _COMMON = frozenset(
 )
 """English words that say nothing about a cause, among them those for the two who speak."""
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "s", "ly", "y", "e")
+RAREST = 30
+"""A word weighs as much as if at least one in so many texts had it, or names of single cases would outweigh a cause."""
 _SHORTEST = 3
 _LONGEST = 40
 
@@ -56,7 +58,7 @@ def word_vectors(texts: Sequence[str]) -> Matrix:
     columns: list[int] = []
     values: list[float] = []
     for row, words in enumerate(counted):
-        weights = {w: (1 + math.log(n)) * math.log(1 + len(texts) / having[w]) for w, n in words.items()}
+        weights = {w: (1 + math.log(n)) * math.log(1 + min(RAREST, len(texts) / having[w])) for w, n in words.items()}
         length = math.sqrt(math.fsum(weight**2 for weight in weights.values())) or 1.0
         rows += [row] * len(weights)
         columns += [places[word] for word in weights]

@@ -139,6 +139,16 @@ def trends_data(**query: Value) -> str:
     return f"/api/v1/trends{_query(query)}"
 
 
+def watch_page(**query: Value) -> str:
+    """Return the address of what watches production."""
+    return f"/watch{_query(query)}"
+
+
+def watch_data(**query: Value) -> str:
+    """Return the address of what a watch saw as JSON."""
+    return f"/api/v1/watch{_query(query)}"
+
+
 def label_page(**query: Value) -> str:
     """Return the address of the page to choose a run and a grader, or to start labelling them."""
     return f"/label{_query(query)}"

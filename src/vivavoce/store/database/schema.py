@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from vivavoce.store.database.text import Name, Text
 
-HEAD = "0008"
+HEAD = "0013"
 """The newest migration; versions are ordered as text."""
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
@@ -280,6 +280,25 @@ audit = Table(
     Column("detail", Text),
 )
 """Who changed what, and when: labels, deletions and tokens; nothing deletes a row of it."""
+
+watches = Table(
+    "watches",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("heard_at", Double, nullable=False),
+    Column("state", Text, nullable=False),
+)
+"""What watches production, when it was last heard of, and how it is doing, as JSON."""
+
+watch_hours = Table(
+    "watch_hours",
+    metadata,
+    Column("watch", Name, nullable=False),
+    Column("hour", BigInteger, nullable=False),
+    Column("figures", Text, nullable=False),
+    PrimaryKeyConstraint("watch", "hour"),
+)
+"""What came in and what was judged in an hour, which begins at so many seconds since the epoch, as JSON."""
 
 PASSAGE_WORDS = (
     "CREATE VIRTUAL TABLE passage_words USING fts5("

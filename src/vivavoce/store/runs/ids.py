@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Iterator
@@ -23,3 +24,8 @@ def attempt_ids() -> Iterator[int]:
         tick = max(now << _COUNTER_BITS, tick + 1)  # a full counter runs on into the next millisecond
         milliseconds, counter = divmod(tick, 1 << _COUNTER_BITS)
         yield milliseconds << (_MAKER_BITS + _COUNTER_BITS) | maker | counter
+
+
+def first_id_at(seconds: float) -> int:
+    """Return a number that every id made from a time on reaches, and none made before it; in seconds since 1970."""
+    return max(0, math.ceil(seconds * 1000) - _START_MS) << (_MAKER_BITS + _COUNTER_BITS)

@@ -14,7 +14,7 @@ function themeSwitch(button) {
 }
 
 const all = (selector) => [...document.querySelectorAll(selector)];
-const rows = () => all(".book .row").filter((link) => !link.closest("tr").hidden);
+const rows = () => all(".book .row, .examples .row").filter((link) => !link.closest("tr, li").hidden);
 
 function step(by) {
   const links = rows();

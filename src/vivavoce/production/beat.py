@@ -1,0 +1,144 @@
+"""`Beat`: tells the store every few seconds how a watch is doing, what it saw, and whether its gate holds."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from vivavoce.grading.gates import Gate
+from vivavoce.production import handing
+from vivavoce.production.spool import Spool
+from vivavoce.production.tally import HOUR, KEPT, hour_of, tallies
+from vivavoce.report.watch_state import STATES, Alert, GraderCount, HourFigures, Spending, WatchState
+from vivavoce.run.summary import ErrorLimit, summarise, tally
+from vivavoce.store.browse.watches import ScoreCount, WatchRow
+from vivavoce.store.store import Store
+
+EVERY = 10.0
+"""Seconds between two times that a watch tells how it is doing."""
+SHARE = 0.05
+"""Part of the time that may go into deciding the gate, so that many conversations do not keep others waiting."""
+WINDOW = 24 * 3600.0
+LEAST = 30
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRules:
+    """On which conversations a gate is decided: those of the last `window` seconds, if they are at least `least`."""
+
+    window: float = WINDOW
+    least: int = LEAST
+
+
+@dataclass
+class Beat:
+    """How one watch is doing, as the store is told; `state` is what it was told last.
+
+    `gate` is that of the suite, None if it has none.
+    """
+
+    name: str
+    store: Store
+    spool: Spool
+    gate: Gate | None
+    rules: AlertRules
+    limit: str | None = None
+    state: WatchState = field(default_factory=lambda: WatchState(began_at=time.time()))
+    _since: int = 0
+    _alert_due: float = 0.0
+
+    async def begin(self, state: WatchState) -> None:
+        """Go on from what the store was told before, and say that the watch has begun."""
+        rows = await asyncio.to_thread(self.store.watches.all)
+        before = next((one for one in rows if one.name == self.name), None)
+        self.state, self._since = state, hour_of(time.time())
+        if before is not None:
+            told = WatchState.model_validate(before.state)
+            self._since = hour_of(max(before.heard_at, time.time() - KEPT))
+            kept = {"alert": None if self.gate is None else told.alert, "spending": told.spending}
+            self.state = state.model_copy(update=kept)
+        await self.tell(self.state.spending)
+
+    async def tell(self, spending: Spending | None, *, outage: bool = False, ended: bool = False) -> None:
+        """Tell the store how the watch is doing; `ended` is for the last time.
+
+        Raises:
+            StoreError: the store or the disk failed.
+        """
+        now = time.time()
+        waiting, counts = await self.spool.work(partial(_come_in, since=self._since))
+        if self.gate is not None and (ended or time.monotonic() >= self._alert_due):
+            await self._decide(self.gate, now)
+        changed = {"waiting": waiting, "spending": spending, "outage": outage, "ended_at": now if ended else None}
+        self.state = self.state.model_copy(update=changed)
+        await asyncio.to_thread(self._put, now, counts)
+        self._since = hour_of(now)
+
+    def _put(self, now: float, counts: Mapping[int, dict[str, int]]) -> None:
+        hours = range(self._since, int(now) + 1, HOUR)
+        figures = {hour: self._figures(hour, counts.get(hour, {})).model_dump(mode="json") for hour in hours}
+        self.store.watches.put(WatchRow(self.name, now, self.state.model_dump(mode="json")), figures)
+
+    def _figures(self, hour: int, counts: dict[str, int]) -> HourFigures:
+        watches, until = self.store.watches, hour + HOUR
+        mine = [one.grading for one in watches.runs(self.name, hour, until)]
+        statuses = watches.status_counts(mine, hour, until)
+        return HourFigures(
+            counts=counts,
+            judged=sum(statuses.values()),
+            broken=statuses.get("error", 0),
+            graders=_by_grader(watches.score_counts(mine, hour, until)),
+        )
+
+    async def _decide(self, gate: Gate, now: float) -> None:
+        began = time.monotonic()
+        alert = await asyncio.to_thread(self._alert, gate, now)
+        ended = time.monotonic()
+        self._alert_due = ended + max(EVERY, (ended - began) / SHARE)
+        before = self.state.alert
+        if before is not None and before.state == alert.state:
+            alert = alert.model_copy(update={"since": before.since})
+        self.state = self.state.model_copy(update={"alert": alert})
+
+    def _alert(self, gate: Gate, now: float) -> Alert:
+        watches, since = self.store.watches, now - self.rules.window
+        mine = [one.grading for one in watches.runs(self.name, since, now)]
+        statuses = watches.status_counts(mine, since, now + 1)
+        judged = sum(statuses.values())
+        known = Alert(
+            state="undecided", since=now, at=now, window=self.rules.window, least=self.rules.least, conversations=judged
+        )
+        if judged < self.rules.least:
+            return known
+        found = summarise(
+            tally(watches.scores(mine, since, now + 1)),
+            attempts=judged,
+            failed=0,
+            gate=gate,
+            errors=statuses.get("error", 0),
+            limit=None if self.limit is None else ErrorLimit(self.limit),
+        )
+        state = STATES[found.verdict or "inconclusive"]
+        return known.model_copy(update={"state": state, "reasons": found.reasons, "graders": found.graders})
+
+
+def _come_in(database: sqlite3.Connection, _: Counter[str], *, since: int) -> tuple[int, dict[int, dict[str, int]]]:
+    return handing.waiting(database), tallies(database, since)
+
+
+def _by_grader(counts: list[ScoreCount]) -> dict[str, GraderCount]:
+    found: dict[str, dict[str, int]] = {}
+    for one in counts:
+        what = "passed" if one.passed else "failed"
+        if one.state == "error":
+            what = "errors"
+        elif one.passed is None:
+            what = "skipped"
+        numbers = found.setdefault(one.name, {})
+        numbers[what] = numbers.get(what, 0) + one.number
+    return {name: GraderCount(**numbers) for name, numbers in found.items()}

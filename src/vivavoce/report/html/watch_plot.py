@@ -1,0 +1,80 @@
+"""The plots of a watch of production: the pass rate of each grader over hours or days, all on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from vivavoce.report.html.trend_plot import Axis, TrendPlot, trend_plot
+from vivavoce.report.trend_point import Point
+from vivavoce.report.watched import Bucket, Period, Rate, Watched
+
+TOP, BOTTOM = 18, 326
+"""Where the rates begin and end in the first plot, in pixels."""
+SMALL_TOP, SMALL_BOTTOM = 8, 62
+"""The same in a small plot."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatePlot:
+    """The pass rate of a grader over time, and what it is over the whole of it."""
+
+    grader: str
+    rate: Rate
+    plot: TrendPlot
+
+
+def rate_plots(found: Watched) -> list[RatePlot]:
+    """Return a plot for each grader, the first one tall, those with the lowest rate first."""
+    order = sorted(found.graders, key=lambda name: (_share(found.total.rates[name]), name))
+    points = {name: _points(found, name) for name in order}
+    small = Axis.around((one for name in order[1:] for one in points[name]), SMALL_TOP, SMALL_BOTTOM)
+    return [
+        RatePlot(name, found.total.rates[name], _plot(points[name], small if at else None))
+        for at, name in enumerate(order)
+    ]
+
+
+def label_of_period(start: float, per: Bucket) -> str:
+    """Return what a period is called, in UTC, which also names its row in the table."""
+    moment = datetime.fromtimestamp(start, UTC)
+    day = f"{moment.day} {moment:%b}"
+    return day if per == "day" else f"{day} {moment:%H:%M}"
+
+
+def _plot(points: Sequence[Point], axis: Axis | None) -> TrendPlot:
+    """Return the plot of some points; a time in which nothing was judged is left open, and is no error."""
+    plot = trend_plot(points, axis)
+    return replace(plot, marks=[one for one in plot.marks if one.kind == "dot"], dates=_dates(points))
+
+
+def _points(found: Watched, grader: str) -> list[Point]:
+    return [_point(one, one.rates.get(grader, Rate()), found.per) for one in found.periods]
+
+
+def _point(period: Period, rate: Rate, per: Bucket) -> Point:
+    return Point(
+        run=label_of_period(period.start, per),
+        started_at=period.start,
+        status="finished",
+        version="",
+        mean=rate.share,
+        low=rate.low,
+        high=rate.high,
+        scored=rate.scored,
+        errors=rate.errors,
+        skipped=rate.skipped,
+        changes=[],
+    )
+
+
+def _dates(points: Sequence[Point]) -> list[tuple[float, str]]:
+    """Return some dates below the axis with their places in percent of the width, the first and the last among them."""
+    last = len(points) - 1
+    some = sorted({round(last * part / 4) for part in range(5)})
+    return [(round(0.6 + 98.8 * at / max(1, last), 2), points[at].run) for at in some]
+
+
+def _share(rate: Rate) -> float:
+    return 2.0 if rate.share is None else rate.share

@@ -1,0 +1,29 @@
+"""What watches production: rates over time, budget, and whether the gate holds."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from vivavoce.report.watched import Bucket, Watched, WatchEntry, watched, watches
+from vivavoce.server.api.answers import ERRORS, answer
+from vivavoce.server.api.strict import StrictRoute
+
+router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
+
+
+@router.get("/watches", response_model=list[WatchEntry])
+def all_watches(request: Request) -> Response:
+    """List what watches production, the one that was heard of last first."""
+    return answer(watches(request.app.state.store))
+
+
+@router.get("/watch", response_model=Watched)
+def one_watch(
+    request: Request,
+    name: Annotated[str | None, Query(description="A watch; default: the one that was heard of last.")] = None,
+    per: Annotated[Bucket, Query(description="The last 48 hours, or the last 30 days in UTC.")] = "hour",
+) -> Response:
+    """Return what a watch saw, what it may use, and whether its gate holds; rates are of the judged conversations."""
+    return answer(watched(request.app.state.store, name, per))

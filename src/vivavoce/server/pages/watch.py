@@ -1,0 +1,57 @@
+"""The page of what watches production: rates over time, what came in, the budget, and whether the gate holds."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import cast
+
+from fastapi import APIRouter, Request, Response
+
+from vivavoce.report.html.watch_plot import label_of_period, rate_plots
+from vivavoce.report.watched import Bucket, FailedTalk, alert_line, budget_lines, watched, watches
+from vivavoce.server.pages.links import run_page, sample_page, trends_page, watch_data, watch_page
+from vivavoce.server.pages.page import page
+from vivavoce.server.pages.route import PageRoute
+from vivavoce.store.store import Store
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.get("/watch")
+def watch(request: Request, name: str | None = None, per: Bucket = "hour") -> Response:
+    """Show what a watch saw, of the one that was heard of last unless it is named."""
+    store = cast("Store", request.app.state.store)
+    known = watches(store)
+    if not known:
+        return page("watch.html", {"section": "watch", "found": None})
+    found = watched(store, name or None, per)
+    state = found.state
+    labels = {one.start: label_of_period(one.start, per) for one in found.periods}
+    seen = [one for one in reversed(found.periods) if one.arrived or one.judged]
+    anchors = {labels[one.start]: f"#p-{int(one.start)}" for one in seen}
+
+    def anchor(label: str) -> str:
+        return anchors.get(label, "#periods")
+
+    def place(one: FailedTalk) -> str:
+        return sample_page(one.run, one.sample_id, trial=one.trial, target=one.target)
+
+    values: dict[str, object] = {
+        "section": "watch",
+        "found": found,
+        "names": [one.name for one in known],
+        "alert": state.alert,
+        "alert_line": None if state.alert is None else alert_line(state.alert),
+        "budget": [] if state.spending is None else budget_lines(state.spending),
+        "run_link": None if state.spending is None else run_page(state.spending.run),
+        "plots": rate_plots(found),
+        "labels": labels,
+        "seen": seen,
+        "anchor": anchor,
+        "place": place,
+        "other": watch_page(name=found.name, per="day" if per == "hour" else "hour"),
+        "trend_link": trends_page(suite=found.name),
+        "json_link": watch_data(name=found.name, per=per),
+        "link_of": partial(run_page),
+    }
+    return page("watch.html", values)

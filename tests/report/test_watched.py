@@ -1,0 +1,122 @@
+"""What a watch of production saw, as pages, the API and the command line ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.records.reason import Condition, Reason
+from vivavoce.report.watched import SILENT, alert_line, budget_lines, watched, watches
+from vivavoce.run.summary import GraderSummary
+from vivavoce.stats.intervals import wilson
+from vivavoce.store.store import Store
+from watch_cases import HOUR, alert, bad, figures, good, judge, spending, told
+
+NOW = 1_800_000_000.0
+HERE = int(NOW // HOUR) * HOUR
+RULE = Condition(aggregation="accuracy", op="gte", value=90.0)
+RATED = GraderSummary(
+    name="polite", target="r", scored=60, errors=0, skipped=0, samples=60, pass_rate=0.8, pass_low=0.7, pass_high=0.9
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "kept.db") as opened:
+        yield opened
+
+
+def test_hours_are_added_up_to_days_with_one_interval(store: Store) -> None:
+    hours = {HERE: figures(8, 2, arrived=40), HERE - HOUR: figures(1, 0, errors=3), HERE - 60 * HOUR: figures(5, 5)}
+    told(store, "live", NOW, hours)
+    found = watched(store, "live", now=NOW)
+    assert (len(found.periods), found.periods[-1].start, found.span) == (48, HERE, "48 hours")
+    newest = found.periods[-1]
+    assert (newest.arrived, newest.sampled, newest.judged) == (40, 10, 10)
+    assert newest.rates["polite"].share == 0.8
+    assert (newest.rates["polite"].low, newest.rates["polite"].high) == wilson(8, 10)
+    assert (found.total.judged, found.total.broken, found.total.rates["polite"].scored) == (14, 3, 11)
+    assert found.periods[0].rates == {}
+    days = watched(store, "live", "day", now=NOW)
+    assert (len(days.periods), days.total.judged, days.total.rates["polite"].scored) == (30, 24, 21)
+    assert sum(one.judged for one in days.periods) == 24
+    assert all(one.start % 86_400 == 0 for one in days.periods)
+
+
+def test_without_a_score_there_is_no_rate(store: Store) -> None:
+    told(store, "live", NOW, {HERE: figures(0, 0, errors=2)})
+    rate = watched(store, now=NOW).total.rates["polite"]
+    assert (rate.share, rate.low, rate.errors) == (None, None, 2)
+
+
+def test_a_watch_that_says_nothing_any_more_is_silent_and_its_gate_says_nothing(store: Store) -> None:
+    told(store, "live", NOW, alert=alert("ok"))
+    assert [watched(store, now=NOW + after).condition for after in (0, SILENT, SILENT + 1)] == [
+        "watching",
+        "watching",
+        "silent",
+    ]
+    assert watched(store, now=NOW).verdict == "pass"
+    late = watched(store, now=NOW + 660)
+    assert late.verdict == "inconclusive"
+    assert late.note == "not heard of for 11 minutes: start viva watch-traces again; nothing below is newer"
+    told(store, "live", NOW, alert=alert("firing"), ended_at=NOW)
+    ended = watched(store, now=NOW + 3 * HOUR)
+    assert (ended.condition, ended.verdict, ended.note) == (
+        "ended",
+        "fail",
+        "stopped 3 hours ago; nothing below is newer",
+    )
+
+
+def test_the_watch_that_was_heard_of_last_is_shown_unless_one_is_named(store: Store) -> None:
+    with pytest.raises(UsageError, match="nothing has watched production"):
+        watched(store)
+    told(store, "one", NOW)
+    told(store, "two", NOW + 1, alert=alert("firing"))
+    assert [(one.name, one.verdict) for one in watches(store, NOW)] == [("two", "fail"), ("one", None)]
+    assert watched(store, now=NOW).name == "two"
+    with pytest.raises(UsageError, match="no watch 'on'; did you mean 'one'"):
+        watched(store, "on")
+
+
+def test_conversations_that_failed_are_listed_newest_first(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(store, "live", NOW)
+    judge(store, monkeypatch, [("a", NOW - 90_000, bad("old"))], run="live-0")
+    judge(store, monkeypatch, [("a", NOW - 60, bad("one")), ("b", NOW - 50, good()), ("c", NOW - 40, bad("two"))])
+    found = watched(store, now=NOW).failing
+    assert [(one.run, one.sample_id, one.grader, one.reason) for one in found] == [
+        ("live-1", "c", "polite", "two"),
+        ("live-1", "a", "polite", "one"),
+        ("live-0", "a", "polite", "old"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (80.0, "polite: pass rate must be ≥ 90%; it is 80%, 95% interval 70.0% to 90.0%"),
+        (60.0, "polite: pass rate must be ≥ 90%; it is 60%"),
+    ],
+)
+def test_an_alert_is_said_with_the_interval_of_what_it_compares(found: float, words: str) -> None:
+    reason = Reason(verdict="fail", code="threshold", graders={"polite": 1.0}, condition=RULE, found=found)
+    one = alert("firing", reasons=[reason], graders=[RATED])
+    assert alert_line(one) == f"{words} (60 conversations judged in the last 24 hours)"
+
+
+def test_too_few_conversations_are_said_with_how_many_are_needed() -> None:
+    one = alert("undecided", conversations=7, window=5400.0)
+    assert alert_line(one) == "7 conversations judged in the last 90 minutes; the gate needs at least 30"
+
+
+def test_a_budget_is_a_part_of_its_limit() -> None:
+    found = budget_lines(spending(calls=5, max_calls=20, cost=1.5))
+    assert found == [("calls", 0.25, "5 of 20"), ("cost", None, "$1.50")]
+    assert budget_lines(spending(calls=3, max_calls=0, cost=9.0, max_cost=3.0)) == [
+        ("calls", 1.0, "3 of 0"),
+        ("cost", 1.0, "$9.00 of $3.00"),
+    ]
