@@ -52,21 +52,21 @@ def respond(body: dict[str, Any]) -> Any:
 DEADLY = """
 import os, signal, sys
 from vivavoce.cli.main import main
-from vivavoce.server.job_files import JobFiles
+from vivavoce.store.jobs.queue import JobQueue
 
-left, write = int(sys.argv.pop(1)), JobFiles.write
+left, save = int(sys.argv.pop(1)), JobQueue.save
 
-def write_or_die(self, job):
+def save_or_die(self, *given):
     global left
     left -= 1
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    write(self, job)
+    save(self, *given)
 
-JobFiles.write = write_or_die
+JobQueue.save = save_or_die
 main()
 """
-"""A server that is killed before it writes the file of a job for the so-manieth time."""
+"""A server that is killed before it saves a job for the so-manieth time."""
 
 
 class Work:

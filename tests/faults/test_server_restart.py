@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -119,14 +118,17 @@ def test_a_job_that_ends_its_server_each_time_is_given_up(tmp_path: Path) -> Non
         with serve(tmp_path) as (process, client):
             record = client.submit("suite", suite="slow.yaml").record
             assert process.wait(30) == 9
-    file = tmp_path / ".vivavoce" / "jobs" / f"{record.id}.json"
-    kept = json.loads(file.read_text())
-    assert kept["starts"] == 1
-    file.write_text(json.dumps({**kept, "starts": 10}))
-    with serve(tmp_path) as (process, client):
-        left = client.job(record.id).wait()
-    assert (left.status, "stopped 10 times during this job" in (left.detail or "")) == ("interrupted", True)
-    assert json.loads(file.read_text())["request"] is None
+    with Store.open(str(tmp_path / ".vivavoce" / "vivavoce.db")) as store:
+        kept = store.jobs.get(record.id)
+        assert kept is not None
+        assert kept.starts == 1
+        store.jobs.save(record.id, kept.fence, {"starts": 10})
+        with serve(tmp_path) as (process, client):
+            left = client.job(record.id).wait()
+        assert (left.status, "stopped 10 times during this job" in (left.detail or "")) == ("interrupted", True)
+        again = store.jobs.get(record.id)
+        assert again is not None
+        assert again.request is None
 
 
 def test_the_limit_of_a_job_counts_what_it_cost_before_the_restart(tmp_path: Path) -> None:
@@ -144,8 +146,8 @@ def test_the_limit_of_a_job_counts_what_it_cost_before_the_restart(tmp_path: Pat
 
 
 def test_the_file_of_a_job_is_for_nobody_else(tmp_path: Path) -> None:
-    with slow_suite(tmp_path, rows=1), serve(tmp_path) as (_, client):
-        record = client.submit("suite", suite="slow.yaml").wait()
-    file = tmp_path / ".vivavoce" / "jobs" / f"{record.id}.json"
+    with serve(tmp_path) as (_, client):
+        rows = [{"id": "t", "messages": TALK}]
+        record = client.submit("evaluation", conversations=rows, metrics=["refusal"]).wait()
+    file = tmp_path / ".vivavoce" / "jobs" / f"{record.id}.jsonl"
     assert os.stat(file).st_mode & 0o077 == 0
-    assert json.loads(file.read_text())["request"] is None

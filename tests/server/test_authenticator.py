@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -176,3 +177,23 @@ def test_what_makes_a_page_look_as_it_does_needs_no_token(door: Door) -> None:
     assert get(f"{door.url}/static/vv.css").status == 200
     assert get(f"{door.url}/static/../api/v1/runs").status in (401, 404)
     assert get(f"{door.url}/openapi.json").status == 401
+
+
+def test_wrong_tokens_are_counted_for_all_servers_of_a_store(store: Store) -> None:
+    with serving(store, demanded=True) as one, serving(store, demanded=True) as other:
+        wrong = {"authorization": "Bearer wrong"}
+        assert [get(f"{one}/api/v1/runs", wrong).status for _ in range(11)] == [*[401] * 9, 429, 429]
+        assert [get(f"{other}/api/v1/runs", wrong).status for _ in range(3)][1:] == [429, 429]
+
+
+def test_a_form_of_one_server_is_answered_by_another(store: Store) -> None:
+    with serving(store) as one, serving(store) as other:
+        shown = re.search(r'name="form_key" value="([^"]+)"', get(f"{one}/sign-in").text)
+        assert shown is not None
+        sent = send(
+            "POST",
+            f"{other}/sign-out",
+            f"form_key={shown[1]}".encode(),
+            {"content-type": "application/x-www-form-urlencoded"},
+        )
+    assert sent.status == 303

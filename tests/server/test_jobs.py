@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.server import jobs as module
@@ -17,6 +18,7 @@ from vivavoce.server.job_record import JobRecord
 from vivavoce.server.job_requests import EvaluationJob, ResumeJob, SuiteJob
 from vivavoce.server.jobs import Jobs, OtherBody, TooManyJobs
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.store.database import schema as tables
 from vivavoce.store.store import Store
 
 from .api.test_jobs import breaking_suite
@@ -25,18 +27,16 @@ TALK = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "
 ONE = EvaluationJob(conversations=[{"id": "x", "messages": TALK}], metrics=["refusal"])
 
 
-def over(jobs: Jobs, record: JobRecord) -> JobRecord:
-    """Return a job once it is over; closing waits for all of them."""
-    jobs.close()
-    return jobs.get(record.id).record
-
-
-def test_the_file_of_a_job_holds_neither_its_key_nor_what_was_said(store: Store, workspace: Path) -> None:
+def test_the_store_has_neither_the_key_of_a_job_nor_in_the_end_what_came_with_it(store: Store, workspace: Path) -> None:
     jobs = Jobs(store, ServerPolicy(workspace))
-    record = over(jobs, jobs.submit(ONE, "secret-key"))
-    kept = (workspace / ".vivavoce" / "jobs" / f"{record.id}.json").read_text()
-    assert "secret-key" not in kept
-    assert "hello" not in kept
+    record = jobs.submit(ONE, "secret-key")
+    asyncio.run(told(jobs, record.id))
+    jobs.close()
+    with store.database.connected() as connection:
+        rows = [str(row) for table in (tables.jobs, tables.job_inputs) for row in connection.execute(select(table))]
+    assert len(rows) == 1
+    assert "secret-key" not in rows[0]
+    assert "hello" not in rows[0]
 
 
 def test_a_thousand_requests_with_one_key_begin_one_job(store: Store, workspace: Path) -> None:
@@ -59,21 +59,13 @@ def test_more_jobs_than_can_wait_are_refused(store: Store, workspace: Path, monk
         Jobs(store, ServerPolicy(workspace)).submit(ONE)
 
 
-def test_a_job_that_cannot_be_kept_is_not_begun(store: Store, workspace: Path) -> None:
+def test_a_job_whose_conversations_cannot_be_kept_is_not_begun(store: Store, workspace: Path) -> None:
     (workspace / ".vivavoce" / "jobs").write_text("in the way")
     jobs = Jobs(store, ServerPolicy(workspace))
     with pytest.raises(StoreError, match="cannot be saved"):
-        jobs.submit(SuiteJob(suite="suites/refunds.yaml"))
+        jobs.submit(ONE)
     assert jobs.list() == []
     assert len(store.runs()) == 1
-
-
-def test_a_file_that_is_none_of_a_job_is_named(store: Store, workspace: Path) -> None:
-    folder = workspace / ".vivavoce" / "jobs"
-    folder.mkdir()
-    (folder / "job-1.json").write_text("{")
-    with pytest.raises(StoreError, match=r"job-1\.json"):
-        Jobs(store, ServerPolicy(workspace))
 
 
 def test_only_runs_of_jobs_are_resumed(store: Store, workspace: Path) -> None:
@@ -102,8 +94,8 @@ async def test_the_end_is_heard_by_one_who_looks_while_it_is_written_down() -> N
     assert await following == ["ended"]
 
 
-async def told(job: Job) -> list[str]:
-    return [event.kind async for event in job.follow()]
+async def told(jobs: Jobs | Job, *which: str) -> list[str]:
+    return [event.kind async for event in jobs.follow(*which)]  # pyright: ignore[reportArgumentType]
 
 
 def test_the_end_is_told_also_where_it_cannot_be_written_down() -> None:
@@ -128,8 +120,9 @@ def test_a_suite_that_cannot_run_is_refused_and_leaves_nothing(store: Store, wor
 
 def test_a_suite_that_breaks_when_it_begins_fails_its_job_and_says_why(store: Store, workspace: Path) -> None:
     jobs = Jobs(store, ServerPolicy(workspace))
-    job = jobs.get(jobs.submit(SuiteJob.model_validate(breaking_suite(workspace))).id)
-    assert asyncio.run(told(job)) == ["ended"]
+    record = jobs.submit(SuiteJob.model_validate(breaking_suite(workspace)))
+    assert asyncio.run(told(jobs, record.id)) == ["ended"]
+    job = jobs.get(record.id)
     assert (job.record.status, job.record.run) == ("failed", None)
     assert "lacks a database" in (job.record.detail or "")
     jobs.close()

@@ -47,6 +47,39 @@ def test_the_one_who_has_not_asked_for_longest_is_forgotten(clock: Clock) -> Non
     assert [limiter.wait(who) for who in ("bo", "eve", "ida")] == [1, 1, 0]
 
 
+def test_servers_that_tell_each_other_what_was_taken_limit_together(clock: Clock) -> None:
+    left = {"ida": 3.0}
+
+    def spend(taken: dict[str, int]) -> dict[str, float]:
+        for who, number in taken.items():
+            left[who] -= number
+        return {who: left[who] for who in taken}
+
+    one, other = RateLimiter(1, 3, clock=clock), RateLimiter(1, 3, clock=clock)
+    assert [one.take("ida") for _ in range(3)] == [0, 0, 0]
+    one.exchange(spend)
+    assert [other.take("ida") for _ in range(2)] == [0, 0]
+    other.exchange(spend)
+    assert (left["ida"], other.take("ida")) == (-2, 3)
+    clock.now += 3
+    assert (other.take("ida"), other.take("ida")) == (0, 1)
+
+
+def test_what_could_not_be_told_is_told_the_next_time(clock: Clock) -> None:
+    limiter = RateLimiter(1, 3, clock=clock)
+    limiter.take("ida")
+
+    def broken(taken: dict[str, int]) -> dict[str, float]:
+        raise OSError(str(taken))
+
+    with pytest.raises(OSError, match="'ida': 1"):
+        limiter.exchange(broken)
+    limiter.take("ida")
+    told: list[dict[str, int]] = []
+    limiter.exchange(lambda taken: told.append(taken) or {"ida": 0.0})
+    assert (told, limiter.take("ida")) == ([{"ida": 2}], 1)
+
+
 @pytest.mark.parametrize(
     ("address", "asker"),
     [

@@ -36,6 +36,10 @@ def command(
     write_datasets: Annotated[
         bool, typer.Option("--write-datasets", help="Let requests add rows to JSONL files in this folder.")
     ] = False,
+    workers: Annotated[
+        int,
+        typer.Option(min=1, max=64, help="Processes that answer requests and work on jobs, at one address."),
+    ] = 1,
     store: StoreOption = None,
 ) -> None:
     """Start a server with the API and the pages of a store; press Ctrl-C to stop it.
@@ -43,15 +47,16 @@ def command(
     Requests may run the suites in this folder and its subfolders, and nothing else. If other machines can reach the
     address, each request needs a token created with `viva token create`, or the secret in VIVAVOCE_TOKEN, which may do
     everything. If only this machine can reach it, requests need a token only if VIVAVOCE_TOKEN is set. Unfinished jobs
-    continue when the server is started again.
+    continue when the server is started again, or at once at another server of the same store and folder.
     """
     policy = ServerPolicy(Path.cwd(), frozenset(judge or ()), write_datasets)
     with Store.open(store_of(store)) as opened:
 
         def started(address: str) -> None:
-            notes().print(f"serving {opened.place} at {address} · press Ctrl-C to stop", soft_wrap=True)
+            several = f" · {workers} workers" if workers > 1 else ""
+            notes().print(f"serving {opened.place} at {address}{several} · press Ctrl-C to stop", soft_wrap=True)
 
         token = os.environ.get("VIVAVOCE_TOKEN") or None
         with suppress(KeyboardInterrupt):  # the server has ended in good order by then
             serve = lazy("vivavoce.server.serving:serve")  # help, and a store that is not there, need no server
-            serve(opened, host, port, token, public=public, policy=policy, started=started)
+            serve(opened, host, port, token, public=public, policy=policy, workers=workers, started=started)

@@ -41,6 +41,7 @@ from vivavoce.server.pages import trends as trend_pages
 from vivavoce.server.pages import watch as watch_page
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.refusals import on_http
+from vivavoce.server.sharing_limits import sharing_limits
 from vivavoce.store.store import Store
 
 EVALUATIONS = 32
@@ -64,8 +65,16 @@ PAGES = (
 async def _serving(app: FastAPI) -> AsyncGenerator[None]:
     """Continue the jobs of earlier servers, and index for search in the background while the application is served."""
     await to_thread.run_sync(app.state.jobs.go_on)
-    async with reading_ahead(app):
+    async with reading_ahead(app), sharing_limits(app):
         yield
+
+
+def _secret(store: Store) -> bytes:
+    """Return what signs forms: the same at every server of the store, so that any may answer the next request."""
+    try:
+        return store.secrets.value("forms")
+    except StoreError:  # it can only be read, so forms would change nothing
+        return secrets.token_bytes(32)
 
 
 def create_app(store: Store, access: Access, policy: ServerPolicy | None = None) -> FastAPI:
@@ -90,7 +99,7 @@ def create_app(store: Store, access: Access, policy: ServerPolicy | None = None)
     app.state.comparisons = Comparisons()
     app.state.clusters = ClusterCache()
     app.state.label_queues = LabelQueues()
-    app.state.secret = secrets.token_bytes(32)
+    app.state.secret = _secret(store)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.state.exports = CapacityLimiter(EXPORTS)
     app.state.access = access

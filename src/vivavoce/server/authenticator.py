@@ -11,6 +11,8 @@ import hmac
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from urllib.parse import quote, unquote
 
 from anyio import CapacityLimiter, to_thread
@@ -19,9 +21,11 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import Scope
 
+from vivavoce.errors import StoreError
 from vivavoce.server.limits import RateLimiter, asker_at
 from vivavoce.server.refusals import for_program, refusal
 from vivavoce.server.users import NOBODY, User, whoever_sits_here
+from vivavoce.store.access.rates import Rate
 from vivavoce.store.access.tokens import Token, digest_of, made_here
 from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.store import Store
@@ -35,6 +39,9 @@ SIGN_OUT = "/sign-out"
 FORGOTTEN = f"{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax"
 """The cookie that makes a browser forget a token."""
 
+FORGET = 120.0
+"""Seconds after which a client without a request has all of its limits again."""
+
 LOOKUPS = 8
 """Tokens that are looked up at a time, so that waiting pages never block authentication."""
 
@@ -42,7 +49,8 @@ LOOKUPS = 8
 class Authenticator:
     """Authenticates requests; `digest` is the hash of an extra token, not in the store, whose holder may do everything.
 
-    `proxied` means that requests come through a proxy on this machine, which names the client address of each.
+    `proxied` means that requests come through a proxy on this machine, which names the client address of each. `counts`
+    says whether a request was counted so far.
     """
 
     def __init__(
@@ -58,6 +66,8 @@ class Authenticator:
         self._reading = RateLimiter(50, burst=200, clock=clock)
         self._writing = RateLimiter(10, burst=100, clock=clock)
         self._guessing = RateLimiter(10 / 60, burst=10, clock=clock)
+        self._exchanges = CapacityLimiter(1)
+        self.counts = False
 
     async def admit(self, scope: Scope, headers: Headers, *, writes: bool) -> User | Response:
         """Return the user of a request, or the answer that refuses it.
@@ -100,6 +110,35 @@ class Authenticator:
             return refusal(scope, 403, user.lacking("write"))
         return user or whoever_sits_here()
 
+    def exchange(self) -> None:
+        """Tell the other servers of the store what was asked here, and learn what they were asked.
+
+        Raises:
+            StoreError: the store cannot be written; it is told the next time.
+        """
+        kinds = {"read": self._reading, "write": self._writing, "guess": self._guessing}
+        for kind, limiter in kinds.items():
+            limiter.exchange(partial(self._spend, kind, limiter.rate))
+
+    def forget(self) -> None:
+        """Forget the clients that have not asked for so long that nothing limits them any more.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        self._store.rates.forget(FORGET)
+
+    def _spend(self, kind: str, rate: Rate, taken: dict[str, int]) -> dict[str, float]:
+        self.counts = True
+        left = self._store.rates.spend(rate, {f"{kind} {who}": number for who, number in taken.items()})
+        return {client.removeprefix(f"{kind} "): number for client, number in left.items()}
+
+    async def _wrong(self, at: str) -> None:
+        """Count a wrong token, at all servers before it is answered."""
+        self._guessing.take(at)
+        with suppress(StoreError):  # it is counted here, and at the others later
+            await to_thread.run_sync(self.exchange, limiter=self._exchanges)
+
     async def user(self, secret: str, at: str) -> User | None:
         """Return the holder of a token, None if it is invalid; a wrong token counts against its client address.
 
@@ -113,7 +152,7 @@ class Authenticator:
             return User("admin", "admin", "VIVAVOCE_TOKEN")
         found = None if guessed else await self._holder(secret)
         if found is None:
-            self._guessing.take(at)
+            await self._wrong(at)
             return None
         return User(found.name, found.role, found.id)
 

@@ -1,14 +1,12 @@
-"""A running job: it listens to its run, counts, and sends events to its followers."""
+"""A job at work on this server: it listens to its run, counts, and sends events to its followers."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from threading import Lock
 from typing import Any
 
@@ -19,12 +17,7 @@ from vivavoce.records.trajectory import Turn, tool_calls
 from vivavoce.run.execution import Execution
 from vivavoce.server.job_record import JobEvent, JobRecord, MessageNews
 from vivavoce.store.browse.listing import ScoreEntry
-
-KEPT = 2000
-"""Events that are kept for later followers; each has the progress of the job, so older ones can be dropped."""
-
-NOTED = 1.0
-"""Seconds between two saves of the progress of a job."""
+from vivavoce.store.jobs.queue import KEPT
 
 SHOWN = 4000
 """Maximum characters of a message, or of a reason, in an event."""
@@ -33,23 +26,42 @@ SHOWN = 4000
 class Job:
     """One job; its run reports events in one thread, and others follow it from their own threads.
 
-    `changed` is called when the job has to be saved. `goes_on` means that the next server continues the job if this one
-    stops before its end; `used` are the calls and the US dollars that it has used before.
+    `fence` is the number of the claim of this server. `changed` is called when the job has to be saved at once; other
+    changes are in `unsaved` until somebody saves them. `goes_on` means that another server continues the job if this
+    one stops before its end, `lost` that another one has it now; `used` are the calls and the US dollars that it has
+    used before, `starts` how often it was started in a row without storing one more conversation. Its events come
+    after the number `last`.
     """
 
-    def __init__(self, record: JobRecord, changed: Callable[[Job], None]) -> None:
+    def __init__(
+        self, record: JobRecord, changed: Callable[[Job], None], *, fence: int = 0, starts: int = 0, last: int = 0
+    ) -> None:
         self.record = record
+        self.fence = fence
         self.run: Execution | None = None
         self.task: asyncio.Task[None] | None = None
         self.goes_on = True
+        self.lost = False
+        self.cancels = 0
+        self.starts = starts
         self.used: tuple[int, float] = (0, 0.0)
         self._changed = changed
         self._events: deque[JobEvent] = deque(maxlen=KEPT)
-        self._last = 0
+        self._last = self._saved = last
+        self._dirty = False
         self._ended = record.over
-        self._noted = 0.0
         self._followers: set[Callable[[], object]] = set()
         self._lock = Lock()
+
+    @property
+    def over(self) -> bool:
+        """Whether no more events follow here."""
+        return self._ended
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether something has changed since it was saved."""
+        return self._dirty
 
     async def on(self, event: Event) -> None:
         """Take one event of the run."""
@@ -65,11 +77,8 @@ class Job:
             case AttemptEnded():
                 scores = _scores(event.outcome)
                 broken = any(score.state == "error" for score in scores)
-                counted = {"done": self.record.done + 1, "errors": self.record.errors + broken}
-                self._set(**counted)
-                if time.monotonic() > self._noted + NOTED:
-                    self._noted = time.monotonic()
-                    self._changed(self)
+                self.starts = 0
+                self._set(done=self.record.done + 1, errors=self.record.errors + broken)
                 self._emit("graded", **_of(event.outcome.attempt.key), scores=scores)
             case RunEnded():
                 self._set(verdict=event.grading.verdict)
@@ -79,21 +88,30 @@ class Job:
         self._set(**values)
         self._changed(self)
 
-    def end(self, **values: Any) -> None:
-        """Close the job: no more events follow."""
+    def end(self, *, saves: bool = True, **values: Any) -> None:
+        """Close the job: no more events follow. Unless it `saves` that, it is over on this server alone."""
         try:
-            self.update(**values)
+            self._set(**values)
+            if saves:
+                self._changed(self)
         finally:
             self._emit("ended", job=self.record)
 
-    def cancel(self) -> None:
-        """Record that no server is to continue it, unless it is over."""
+    def cancelled(self, times: int) -> int:
+        """Take note that it was cancelled so many times in all, and return how many of these are new."""
         with self._lock:
-            if self.record.over:
-                return
-            self.goes_on = False
-            self.record = self.record.model_copy(update={"detail": "cancelled"})
-        self._changed(self)
+            new, self.cancels = max(0, times - self.cancels), max(times, self.cancels)
+            if new and not self.record.over:
+                self.goes_on = False
+                self.record = self.record.model_copy(update={"detail": "cancelled"})
+            return 0 if self.record.over else new
+
+    def lose(self) -> None:
+        """Leave it to the server that has claimed it since: nothing more is saved here, and its followers go there."""
+        self.lost = True
+        if self.task is not None:
+            self.task.cancel()
+        self._wake()
 
     def stop(self) -> None:
         """Stop it after the conversations in progress; a second call stops these, too."""
@@ -103,14 +121,14 @@ class Job:
             self.task.cancel()
 
     async def follow(self, after: int = 0) -> AsyncGenerator[JobEvent]:
-        """Yield the events after a given one, past and future, until the job is over."""
+        """Yield the events after a given one, past and future, until the job is over or another server has it."""
         news = asyncio.Event()
         wake = partial(asyncio.get_running_loop().call_soon_threadsafe, news.set)
         self._followers.add(wake)
         try:
             while True:
                 news.clear()
-                over = self._ended
+                over = self._ended or self.lost
                 for event in self.since(after):
                     yield event
                     after = event.id
@@ -123,12 +141,29 @@ class Job:
     def since(self, after: int) -> list[JobEvent]:
         """Return the kept events after an id; all of them for an id that does not exist yet."""
         with self._lock:
-            missed = self._last - after if 0 <= after <= self._last else len(self._events)
-            return list(islice(self._events, max(0, len(self._events) - missed), None))
+            return list(self._events) if after > self._last else [one for one in self._events if one.id > after]
+
+    def to_save(self) -> list[JobEvent]:
+        """Return the events that are not saved yet; `saved` says that they are.
+
+        The end is none of them: who reads the record of a job that is over knows it.
+        """
+        with self._lock:
+            self._dirty = False
+            return [one for one in self._events if one.id > self._saved and one.kind != "ended"]
+
+    def saved(self, events: list[JobEvent]) -> None:
+        """Take note that some events are saved."""
+        self._saved = max(self._saved, events[-1].id if events else 0)
+
+    def not_saved(self) -> None:
+        """Take note that nothing could be saved."""
+        self._dirty = True
 
     def _set(self, **values: Any) -> None:
         with self._lock:
             self.record = self.record.model_copy(update=values)
+            self._dirty = True
 
     def _emit(self, kind: str, **more: Any) -> None:
         record = self.record
@@ -137,6 +172,10 @@ class Job:
             counts = {"done": record.done, "errors": record.errors, "planned": record.planned}
             self._events.append(JobEvent.model_validate({"id": self._last, "kind": kind, **counts, **more}))
             self._ended = kind == "ended"
+            self._dirty = self._dirty or not self._ended
+        self._wake()
+
+    def _wake(self) -> None:
         for wake in list(self._followers):
             with suppress(RuntimeError):  # the loop of that follower has ended, and it with it
                 wake()

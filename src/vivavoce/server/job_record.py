@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.records.run import Verdict
 from vivavoce.store.browse.listing import ScoreEntry
+from vivavoce.store.jobs.row import JobRow
 
 Kind = Literal["evaluation", "suite", "test", "grade", "resume", "demo"]
 JobStatus = Literal["waiting", "running", "finished", "interrupted", "failed"]
@@ -40,6 +41,11 @@ class JobRecord(BaseModel):
     def over(self) -> bool:
         """Whether the job is over."""
         return self.status not in ("waiting", "running")
+
+    @classmethod
+    def of(cls, row: JobRow) -> JobRecord:
+        """Return the record of a job of the store."""
+        return cls.model_validate({name: getattr(row, name) for name in cls.model_fields})
 
 
 class MessageNews(BaseModel):

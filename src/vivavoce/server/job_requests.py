@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
 
-from vivavoce.errors import StoreError, UsageError
+from vivavoce.errors import UsageError
 from vivavoce.penelope.strategies import strategies
 from vivavoce.records.events import Listener
 from vivavoce.records.run import Run
-from vivavoce.report.strict_json import strict_json
 from vivavoce.run.execution import Execution
 from vivavoce.run.experiment_run import new_id
 from vivavoce.run.options import RunOptions
@@ -191,7 +189,6 @@ class Beginning:
 
         Raises:
             UsageError: the request is wrong or not allowed.
-            StoreError: the conversations cannot be saved.
         """
         match request:
             case Measurement():
@@ -243,7 +240,6 @@ class Beginning:
         judge = self.policy.judge(request.judge)
         if isinstance(request, EvaluationJob):
             _check_rows(request.conversations)
-            _write(self.file, request.conversations)
         suite = judging_suite(
             self.file, as_named(request.metrics), judge, name="evaluation", max_concurrent=request.max_concurrent
         )
@@ -305,14 +301,3 @@ def _check_rows(rows: Sequence[dict[str, Any]]) -> None:
             raise UsageError(f"conversation {number}: a request cannot name a file")
     if check_samples(rows).recorded < len(rows):
         raise UsageError("a conversation has no 'messages'")
-
-
-def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8") as file:
-            file.writelines(strict_json(row) + "\n" for row in rows)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise StoreError(f"{path.parent}: the conversations cannot be saved: {error.strerror or error}") from error

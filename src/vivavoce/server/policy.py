@@ -25,6 +25,8 @@ class ServerPolicy:
     models: frozenset[str] = frozenset()
     writes_datasets: bool = False
     """Whether requests may add rows to the JSONL files of the folder."""
+    lease: float = 30.0
+    """Seconds after which another server takes over the jobs of this one if it stands still."""
 
     def dataset(self, name: str) -> Path:
         """Return the JSONL file of the workspace to which a request may add a row.

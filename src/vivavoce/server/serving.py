@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
@@ -14,8 +16,9 @@ from fastapi import FastAPI
 from vivavoce.run.heap import RARELY
 from vivavoce.server.app import create_app
 from vivavoce.server.connection import TimedConnection
-from vivavoce.server.listening import listen
+from vivavoce.server.listening import Listening, listen
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.workers import Workers
 from vivavoce.store.store import Store
 
 PATIENCE = 5
@@ -55,22 +58,43 @@ def serve(
     *,
     public: str | None = None,
     policy: ServerPolicy | None = None,
+    workers: int = 1,
     started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a store until it is stopped; port 0 chooses a free one, and `started` is called with the address.
 
     `public` is the address of a proxy in front of the server. If other machines can reach it, requests need `token` or
-    one of the tokens of the store; on a loopback address only if `token` is set.
+    one of the tokens of the store; on a loopback address only if `token` is set. Several `workers` are processes of
+    their own, each with a connection to the store; `store` is closed then.
 
     Raises:
         UsageError: other machines can reach it and there is no token, an address is invalid, or it cannot be used.
     """
     opened = listen(store, host, port, token, public=public)
-    app = create_app(store, opened.access, policy)
+    policy = policy or ServerPolicy()
+    if workers == 1:
+        if started is not None:
+            started(opened.address)
+        answer(store, opened, policy)
+        return
+    store.close()  # a worker that is forked must not share its connections
     if started is not None:
         started(opened.address)
+    stopped_by = Workers(partial(_work, store.place.address, opened, policy), workers).run()
+    if stopped_by != signal.SIGINT:
+        signal.raise_signal(stopped_by)
+
+
+def answer(store: Store, opened: Listening, policy: ServerPolicy) -> None:
+    """Answer requests at a socket in this process until a signal stops it."""
+    app = create_app(store, opened.access, policy)
     with _rarely_collecting():
         asyncio.run(Server(app).serve(sockets=[opened.bound]))
+
+
+def _work(address: str, opened: Listening, policy: ServerPolicy) -> None:
+    with Store.open(address) as store:
+        answer(store, opened, policy)
 
 
 @contextmanager

@@ -17,6 +17,8 @@ from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, FailureRow, Grad
 from vivavoce.records.score import State
 from vivavoce.records.usage import Usage
 from vivavoce.store.access.audit import Audit
+from vivavoce.store.access.rates import Rates
+from vivavoce.store.access.secret import Secrets
 from vivavoce.store.access.tokens import Tokens
 from vivavoce.store.browse.browse import Browse
 from vivavoce.store.browse.details import Details
@@ -25,10 +27,12 @@ from vivavoce.store.browse.series import AllSeries
 from vivavoce.store.browse.watches import Watches
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach
+from vivavoce.store.database.fence import Fence, guard
 from vivavoce.store.database.schema import attempts, gradings, runs
 from vivavoce.store.database.text import json_text
 from vivavoce.store.database.upgrade import upgrade
 from vivavoce.store.database.watch import watch
+from vivavoce.store.jobs.queue import JobQueue
 from vivavoce.store.labels.labels import Labels
 from vivavoce.store.maintenance.maintenance import Maintenance
 from vivavoce.store.replies import ReplyStore
@@ -74,6 +78,7 @@ class Store:
             with plain_errors(place):
                 upgrade(store.database.engine, place, create=create)
                 watch(store.database.engine, place)
+                guard(store.database.engine)
         except BaseException:
             store.close()
             raise
@@ -115,6 +120,21 @@ class Store:
         return Tokens(self.database)
 
     @property
+    def rates(self) -> Rates:
+        """What the clients of all servers have left of their rate limits."""
+        return Rates(self.database)
+
+    @property
+    def secrets(self) -> Secrets:
+        """The random values that all servers share."""
+        return Secrets(self.database)
+
+    @property
+    def jobs(self) -> JobQueue:
+        """The jobs of all servers."""
+        return JobQueue(self.database)
+
+    @property
     def audit(self) -> Audit:
         """The audit log: who changed what, and when."""
         return Audit(self.database)
@@ -123,6 +143,10 @@ class Store:
     def maintenance(self) -> Maintenance:
         """The content of the store, deleting runs, and copying it into another store."""
         return Maintenance(self.database)
+
+    def fenced(self, fence: Fence) -> Store:
+        """Return the same store for the work of a job; it writes nothing once another server has claimed the job."""
+        return Store(self.database.fenced(fence))
 
     def close(self) -> None:
         """Close every connection; close writers first."""

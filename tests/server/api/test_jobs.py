@@ -3,18 +3,21 @@ from __future__ import annotations
 import http.client
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from sqlalchemy import update
 
 from stage import NO_FAULT
 from vivavoce.messages import ToolCall
-from vivavoce.server import jobs as module
+from vivavoce.server import job_work as module
 from vivavoce.server.job_record import JobEvent, JobRecord
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.store.database.schema import jobs
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
@@ -169,31 +172,53 @@ def test_jobs_survive_a_restart_of_the_server(store: Store, workspace: Path, mon
     assert store.counts(run or "")[0] == 8
 
 
-def test_a_second_server_of_a_folder_leaves_the_jobs_of_the_first_alone(store: Store, workspace: Path) -> None:
+def test_two_servers_of_a_folder_share_the_jobs_and_each_shows_them_all(store: Store, workspace: Path) -> None:
     gate = Gate()
     with LoopbackServer(gate) as bot, serving(store) as url:
         slow = slow_suite(workspace, bot, rows=3)
         begun = [submit(url, slow) for _ in range(module.AT_ONCE + 1)]
         gate.asked.wait(30)
         with serving(store) as other:
-            for one in begun:
-                seen = ended(other, one.id)
-                assert (seen.status, seen.detail) == ("interrupted", "another server of this folder is working on it")
-        gate.open.set()
-        assert [ended(url, one.id).status for one in begun] == ["finished"] * len(begun)
+            assert {get(f"{other}/api/v1/jobs/{one.id}").json()["status"] for one in begun} <= {"waiting", "running"}
+            gate.open.set()
+            there = [events(other, one.id) for one in begun]
+            here = [events(url, one.id) for one in begun]
+    assert [told[-1].job and told[-1].job.status for told in there] == ["finished"] * len(begun)
+    kinds = ["started", *["held", "turn", "graded"] * 3, "ended"]
+    for told in (*there, *here):
+        assert [one.kind for one in told] == kinds
+        assert [one.id for one in told[:-1]] == list(range(1, len(told)))
     assert len(bot.requests) == 3 * len(begun)
     assert len(store.runs()) == 1 + len(begun)
 
 
-def test_a_job_whose_server_was_killed_is_interrupted_and_can_be_resumed(store: Store, workspace: Path) -> None:
+def test_a_job_is_cancelled_at_any_server(store: Store, workspace: Path) -> None:
+    gate = Gate()
+    with LoopbackServer(gate) as bot, serving(store) as url, serving(store) as other:
+        slow = slow_suite(workspace, bot, rows=20)
+        begun = [submit(url, slow) for _ in range(2 * module.AT_ONCE + 1)]  # the last one waits
+        gate.asked.wait(30)
+        waiting = send("DELETE", f"{other}/api/v1/jobs/{begun[-1].id}").json()
+        assert (waiting["status"], waiting["detail"]) == ("interrupted", "cancelled")
+        for one in begun[:-1]:
+            assert send("DELETE", f"{other}/api/v1/jobs/{one.id}").status == 202
+            assert send("DELETE", f"{other}/api/v1/jobs/{one.id}").status == 202
+        assert [ended(url, one.id).status for one in begun] == ["interrupted"] * len(begun)
+        gate.open.set()
+    assert len(store.runs()) == len(begun)
+
+
+def test_a_job_whose_server_was_killed_once_it_was_cancelled_is_interrupted_and_can_be_resumed(
+    store: Store, workspace: Path
+) -> None:
     gate = Gate()
     gate.open.set()
     with LoopbackServer(gate) as bot:
         with serving(store) as url:
             record = ended(url, submit(url, slow_suite(workspace, bot, rows=3)).id)
-        file = workspace / ".vivavoce" / "jobs" / f"{record.id}.json"
-        kept = json.loads(file.read_text())
-        file.write_text(json.dumps({**kept, "record": {**kept["record"], "status": "running", "done": 0}}))
+        with store.database.writing() as connection:
+            left = {"status": "running", "done": 0, "owner": "killed", "lease_until": time.time() + 1000}
+            connection.execute(update(jobs).where(jobs.c.id == record.id).values(left))
         assert record.run is not None
         store.update_run(store.run(record.run).model_copy(update={"status": "running", "finished_at": None}))
         with serving(store) as url:

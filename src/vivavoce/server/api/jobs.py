@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Annotated
 
+from anyio import to_thread
 from fastapi import APIRouter, Body, Header, Query, Request, Response
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from vivavoce.server.api.answers import ERRORS, answer, json_text
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.job import Job
 from vivavoce.server.job_record import JobEvent, JobRecord
 from vivavoce.server.job_requests import JobRequest
 from vivavoce.server.jobs import Jobs
@@ -78,18 +79,15 @@ async def events(
     """Stream the past and future events of a job until it is over."""
     last = last_event_id or ""
     seen = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else after
-    stream = _stream(_jobs(request).get(job), seen)
+    await to_thread.run_sync(_jobs(request).get, job)
+    stream = _stream(_jobs(request).follow(job, seen))
     return EventSourceResponse(stream, ping=PING, shutdown_grace_period=FAREWELL, headers={"x-accel-buffering": "no"})
 
 
-async def _stream(job: Job, seen: int) -> AsyncIterator[ServerSentEvent]:
-    event: JobEvent | None = None
-    async for event in job.follow(seen):
-        yield ServerSentEvent(json_text(event), event=event.kind, id=str(event.id))
-    if event is None:  # the job ended before this server started, or its end was already sent: no need to reconnect
-        record = job.record
-        end = JobEvent(id=max(seen, 1), kind="ended", done=record.done, errors=record.errors, job=record)
-        yield ServerSentEvent(json_text(end), event="ended", id=str(end.id))
+async def _stream(events: AsyncGenerator[JobEvent]) -> AsyncIterator[ServerSentEvent]:
+    async with aclosing(events):
+        async for event in events:
+            yield ServerSentEvent(json_text(event), event=event.kind, id=str(event.id))
 
 
 def _jobs(request: Request) -> Jobs:

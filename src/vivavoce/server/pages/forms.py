@@ -1,7 +1,7 @@
 """Forms of our pages, protected against forged requests.
 
 A foreign page can make a browser send a form here, but it cannot read our pages and the key in them: a hash of a secret
-of this server and of the user. This is in addition to the check of the origin.
+of the servers of this store and of the user. This is in addition to the check of the origin.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ async def _checked(request: Request) -> Mapping[str, str]:
     sent_key = fields.pop(KEY, "")
     if not hmac.compare_digest(sent_key.encode(), _key(request, sent_key[:_SALT]).encode()):
         raise ForeignForm(
-            "the server was restarted after this page was loaded; reload the page and send the form again"
+            "this form is not from a page that this server showed to you; reload the page and send the form again"
         )
     return fields
 

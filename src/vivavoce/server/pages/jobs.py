@@ -17,7 +17,7 @@ from vivavoce.report.html.wording import day
 from vivavoce.server.job import Job
 from vivavoce.server.job_record import JobRecord, JobStatus, Kind
 from vivavoce.server.job_requests import ResumeJob
-from vivavoce.server.jobs import Jobs
+from vivavoce.server.jobs import DistantJob, Jobs
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import job_data, job_list, job_page, new_job_page, run_page
 from vivavoce.server.pages.live import PLACES, SPEAKERS, conversations
@@ -142,7 +142,7 @@ def _row(work: Jobs, record: JobRecord) -> Row:
     return Row(record, record.status == "interrupted" and work.is_last(record))
 
 
-def _scores(request: Request, job: Job) -> dict[str, object]:
+def _scores(request: Request, job: Job | DistantJob) -> dict[str, object]:
     """Return the scores so far; none if nothing is graded yet or the run has been deleted."""
     store = cast("Store", request.app.state.store)
     begun = _begun(store, job.record)

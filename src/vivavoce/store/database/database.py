@@ -16,6 +16,7 @@ from sqlalchemy.exc import TimeoutError as NoConnection
 from vivavoce.errors import StoreError
 from vivavoce.store.database import postgresql, sqlite
 from vivavoce.store.database.address import Place, is_postgresql, path_of, url_of
+from vivavoce.store.database.fence import OPTION, WRITES, Fence
 
 AnyRow: TypeAlias = "Row[*tuple[Any, ...]]"
 AnySelect: TypeAlias = "Select[*tuple[Any, ...]]"
@@ -23,10 +24,19 @@ AnySelect: TypeAlias = "Select[*tuple[Any, ...]]"
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The database of one open store; `place` names it in errors."""
+    """The database of one open store; `place` names it in errors. With a `fence` it writes only for a job."""
 
     engine: Engine
     place: Place
+    fence: Fence | None = None
+
+    def fenced(self, fence: Fence) -> Database:
+        """Return the same database for the writes of a job; they are refused once another server has claimed it."""
+        return Database(self.engine.execution_options(**{OPTION: fence}), self.place, fence)
+
+    def unfenced(self) -> Database:
+        """Return the same database for writes that say themselves whose they are."""
+        return Database(self.engine.execution_options(**{OPTION: None}), self.place)
 
     @contextmanager
     def connected(self) -> Generator[Connection]:
@@ -70,8 +80,8 @@ def for_writing(connection: Connection) -> Connection:
     In SQLite they wait for their turn to write at once, not half-way.
     """
     if on_postgresql(connection):
-        return connection.execution_options(isolation_level="READ COMMITTED")
-    return connection.execution_options(vivavoce_writes=True)
+        return connection.execution_options(isolation_level="READ COMMITTED", **{WRITES: True})
+    return connection.execution_options(**{WRITES: True})
 
 
 def values_of(row: AnyRow) -> dict[str, Any]:

@@ -300,6 +300,82 @@ watch_hours = Table(
 )
 """What came in and what was judged in an hour, which begins at so many seconds since the epoch, as JSON."""
 
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("folder", Name, nullable=False),
+    Column("kind", Name, nullable=False),
+    Column("status", Name, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("suite", Text),
+    Column("run", Name),
+    Column("grading", Name),
+    Column("planned", BigInteger),
+    Column("done", BigInteger, nullable=False),
+    Column("errors", BigInteger, nullable=False),
+    Column("verdict", Name),
+    Column("detail", Text),
+    Column("request", Text),
+    Column("key", Name),
+    Column("body", Name, nullable=False),
+    Column("new_run", Name),
+    Column("starts", Integer, nullable=False),
+    Column("calls", BigInteger, nullable=False),
+    Column("cost", Double, nullable=False),
+    Column("cancels", Integer, nullable=False),
+    Column("owner", Name),
+    Column("lease_until", Double, nullable=False),
+    Column("fence", BigInteger, nullable=False),
+    Column("holds", Name),
+    Index("jobs_by_time", "created_at", "id"),
+    Index("jobs_by_status", "status", "created_at"),
+    Index("jobs_by_run", "run"),
+    Index("jobs_by_hold", "holds"),
+    Index("jobs_by_key", "folder", "key", unique=True),
+)
+"""Jobs of servers. `request` is NULL once nobody is to continue the job; `key` and `body` are hashes.
+
+`owner` is the server that works on it, until `lease_until`; each claim raises `fence`, and who has an older number may
+not write any more. `holds` is the run that it works on now, `new_run` the id of the run that it begins.
+"""
+
+job_events = Table(
+    "job_events",
+    metadata,
+    Column("job_id", Name, ForeignKey("jobs.id"), nullable=False),
+    Column("last", BigInteger, nullable=False),
+    Column("events", Text, nullable=False),
+    PrimaryKeyConstraint("job_id", "last"),
+)
+"""The newest events of jobs as JSON, several in a row; `last` is the number of the last one of them."""
+
+job_inputs = Table(
+    "job_inputs",
+    metadata,
+    Column("job_id", Name, ForeignKey("jobs.id"), primary_key=True),
+    Column("content", Text, nullable=False),
+)
+"""The conversations that came with a request, as JSON lines, until the job is finished."""
+
+rate_limits = Table(
+    "rate_limits",
+    metadata,
+    Column("client", Name, primary_key=True),
+    Column("left", Double, nullable=False),
+    Column("at", Double, nullable=False),
+    Index("rate_limits_by_time", "at"),
+)
+"""Requests that a client has left at a time, for all servers together."""
+
+server_secrets = Table(
+    "server_secrets",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("value", Name, nullable=False),
+)
+"""Random values that all servers of a store share."""
+
 PASSAGE_WORDS = (
     "CREATE VIRTUAL TABLE passage_words USING fts5("
     "words, run, content='', columnsize=0, tokenize='unicode61 remove_diacritics 0')"

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
 from vivavoce.errors import StoreError, UsageError
+from vivavoce.store.database.fence import WRITES
 
 LOCK_WAIT = 30
 """Seconds to wait for another writer."""
@@ -126,5 +127,5 @@ def _set_pragmas(connection: Any, _record: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("vivavoce_writes")
+    writes = connection.get_execution_options().get(WRITES)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

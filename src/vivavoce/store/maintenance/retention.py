@@ -14,6 +14,9 @@ from vivavoce.store.database.schema import (
     HEAD,
     attempts,
     gradings,
+    job_events,
+    job_inputs,
+    jobs,
     labels,
     metadata,
     replaced,
@@ -84,6 +87,9 @@ def delete_run(connection: Connection, run_id: str, actor: str) -> None:
         connection.execute(delete(table).where(table.c.attempt_id.in_(mine)))
     sets = select(gradings.c.id).where(gradings.c.run_id == run_id)
     connection.execute(delete(sample_index).where(sample_index.c.grading_id.in_(sets)))
+    its_jobs = select(jobs.c.id).where(jobs.c.run == run_id)
+    for table in (job_events, job_inputs):  # they hold what was said
+        connection.execute(delete(table).where(table.c.job_id.in_(its_jobs)))
     for table in (attempts, gradings, replaced):
         connection.execute(delete(table).where(table.c.run_id == run_id))
     connection.execute(delete(runs).where(runs.c.id == run_id))

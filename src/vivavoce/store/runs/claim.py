@@ -1,4 +1,7 @@
-"""A claim on a run: one process at a time may work on it. It ends with the process, however that ends."""
+"""A claim on a run: one process at a time may work on it. It ends with the process, however that ends.
+
+A job has its run as long as it has its lease, so that another server can continue it where the process stands still.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,15 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.store.database.address import is_postgresql
+from vivavoce.store.database.clock import now_in
 from vivavoce.store.database.database import Database, plain_errors
+from vivavoce.store.database.fence import Fence
+from vivavoce.store.database.schema import jobs
 
 try:
     import fcntl
@@ -37,16 +43,71 @@ def claimed(database: Database, run_id: str) -> AbstractContextManager[None]:
         Claimed: another process is working on it.
         StoreError: the store cannot be written.
     """
-    if is_postgresql(database.place):
-        return claimed_in_database(database.engine, database.place, run_id)
-    return claimed_in_file(database.place, run_id)
+    if database.fence is not None:
+        return _claimed_by_job(database, database.fence, run_id)
+    return _claimed_beside_jobs(database, run_id)
 
 
 def held(database: Database, run_id: str) -> bool:
     """Return whether a process is working on a run."""
+    return held_by_process(database, run_id) or held_by_job(database, run_id)
+
+
+def claimed_by_process(database: Database, name: str) -> AbstractContextManager[None]:
+    """Hold a run, or another name, until this process ends.
+
+    Raises:
+        Claimed: another process holds it.
+        StoreError: the store cannot be written.
+    """
     if is_postgresql(database.place):
-        return held_in_database(database.engine, database.place, run_id)
-    return held_in_file(database.place, run_id)
+        return claimed_in_database(database.engine, database.place, name)
+    return claimed_in_file(database.place, name)
+
+
+def held_by_process(database: Database, name: str) -> bool:
+    """Return whether a process holds a run, or another name."""
+    if is_postgresql(database.place):
+        return held_in_database(database.engine, database.place, name)
+    return held_in_file(database.place, name)
+
+
+def held_by_job(database: Database, run_id: str, besides: str = "") -> bool:
+    """Return whether a job works on a run, its lease is good, and its server lives."""
+    j = jobs.c
+    with database.connected() as connection:
+        mine = (j.holds == run_id) & (j.id != besides) & (j.lease_until > now_in(connection))
+        owners = connection.execute(select(j.owner).where(mine)).scalars().all()
+    return any(held_by_process(database, owner or "") for owner in owners)
+
+
+@contextmanager
+def _claimed_beside_jobs(database: Database, run_id: str) -> Generator[None]:
+    with claimed_by_process(database, run_id):
+        if held_by_job(database, run_id):
+            raise _held(run_id)
+        yield
+
+
+@contextmanager
+def _claimed_by_job(database: Database, fence: Fence, run_id: str) -> Generator[None]:
+    """Write down that a job works on a run, and then look who else does: of two who begin at once, one sees the other.
+
+    It is undone at the end, unless another server has claimed the job since.
+    """
+    _note_hold(database, fence, run_id)
+    try:
+        if held_by_process(database, run_id) or held_by_job(database, run_id, fence.job):
+            raise _held(run_id)
+        yield
+    finally:
+        _note_hold(database, fence, None)
+
+
+def _note_hold(database: Database, fence: Fence, run_id: str | None) -> None:
+    mine = (jobs.c.id == fence.job) & (jobs.c.fence == fence.number)
+    with database.unfenced().writing() as connection:
+        connection.execute(update(jobs).where(mine).values(holds=run_id))
 
 
 @contextmanager

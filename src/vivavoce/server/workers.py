@@ -1,0 +1,117 @@
+"""Several processes that answer at one address, and a parent that looks after them.
+
+The parent opens the socket, starts the workers, and starts another one for each that ends. It answers no request itself
+and has no thread, so that it can start workers at any time. Workers are in process groups of their own: Ctrl-C reaches
+the parent alone, which asks them to stop. If the parent is gone, they stop by themselves.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing import connection
+from multiprocessing.process import BaseProcess
+from types import FrameType
+
+from vivavoce.errors import VivavoceError
+
+LOOK = 0.2
+"""Seconds between two looks at the workers."""
+
+SOON = 5.0
+"""A worker that ends within so many seconds has failed to start."""
+
+MOST_FAILURES = 5
+"""How many workers in a row may fail to start."""
+
+Work = Callable[[], None]
+"""What a worker does until it is told to stop; where processes are not forked, it has to be picklable."""
+
+
+@dataclass
+class Workers:
+    """The workers of one server; `work` is what each does."""
+
+    work: Work
+    count: int
+    _running: dict[BaseProcess, float] = field(default_factory=dict[BaseProcess, float], init=False)
+    _signals: list[int] = field(default_factory=list[int], init=False)
+
+    def run(self) -> int:
+        """Keep the workers running until a signal says to stop; return the number of the signal.
+
+        The first signal has them finish what they are answering, a second one ends them at once.
+
+        Raises:
+            VivavoceError: workers end as soon as they are started.
+        """
+        before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            self._look_after()
+        finally:
+            self._stop_all()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        return self._signals[0]
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        self._signals.append(number)
+
+    def _look_after(self) -> None:
+        failures = 0
+        while not self._signals:
+            while len(self._running) < self.count:
+                self._start()
+            connection.wait([process.sentinel for process in self._running], LOOK)
+            for process in self._ended():
+                lived = time.monotonic() - self._running.pop(process)
+                failures = failures + 1 if lived < SOON else 0
+                if failures >= MOST_FAILURES and not self._signals:
+                    raise VivavoceError(f"{failures} workers in a row ended as soon as they were started")
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        process = context.Process(target=_as_worker, args=(self.work, os.getpid()), name="vivavoce-worker")
+        process.start()
+        self._running[process] = time.monotonic()
+
+    def _ended(self) -> list[BaseProcess]:
+        return [process for process in self._running if not process.is_alive()]
+
+    def _stop_all(self) -> None:
+        for process in self._running:
+            process.terminate()
+        while self._running:
+            connection.wait([process.sentinel for process in self._running], LOOK)
+            for process in self._ended():
+                del self._running[process]
+            if len(self._signals) > 1:
+                for process in self._running:
+                    process.kill()
+
+
+def _as_worker(work: Work, parent: int) -> None:
+    if sys.platform != "win32":
+        os.setpgid(0, 0)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    threading.Thread(target=_end_with, args=(parent,), name="vivavoce-parent", daemon=True).start()
+    try:
+        work()
+    except VivavoceError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _end_with(parent: int) -> None:
+    """Ask this process to stop once its parent is gone."""
+    while os.getppid() == parent:
+        time.sleep(LOOK)
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,1 @@
+"""Jobs of servers, which all servers of a store share."""

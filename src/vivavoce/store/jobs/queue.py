@@ -1,0 +1,212 @@
+"""`JobQueue`: the jobs of all servers of a store, and who works on them.
+
+A server claims a job for a while, its lease, and renews it as long as it works. A job whose lease ran out, or whose
+owner has ended, can be claimed by any server of its folder. Each claim raises the fence of the job, so that the earlier
+owner cannot write any more, however late it wakes up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, tuple_, update
+
+from vivavoce.store.database.clock import now_in
+from vivavoce.store.database.database import AnySelect, Database
+from vivavoce.store.database.fence import Fenced
+from vivavoce.store.database.insert import insert_rows
+from vivavoce.store.database.schema import job_events, job_inputs, jobs
+from vivavoce.store.database.text import text_for
+from vivavoce.store.jobs.row import OPEN, JobRow, job_row_of
+from vivavoce.store.runs.claim import claimed_by_process, held_by_process
+
+KEPT = 2000
+"""Events of a job that are kept."""
+
+_j = jobs.c
+
+
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """A server that claims jobs: its name, the folder that it serves, and the seconds of a lease.
+
+    `dead` are the servers that have ended with jobs of theirs not over.
+    """
+
+    name: str
+    folder: str
+    lease: float
+    dead: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JobQueue:
+    """The jobs of a store."""
+
+    database: Database
+
+    def add(self, job: JobRow, content: str | None = None) -> JobRow | None:
+        """Add a job with the conversations of its request; return the job that has the same key, None if there is none.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        values = asdict(job)
+        with self.database.writing() as connection:
+            text = text_for(connection.dialect)
+            row = tuple(text(value) if isinstance(value, str) else value for value in values.values())
+            insert_rows(connection, jobs, tuple(values), [row], once=True)
+            if connection.execute(select(_j.id).where(_j.id == job.id)).first() is None:
+                mine = (_j.folder == job.folder) & (_j.key == job.key)
+                return job_row_of(connection.execute(select(jobs).where(mine)).one())
+            if content is not None:
+                connection.execute(insert(job_inputs).values(job_id=job.id, content=content))
+        return None
+
+    def get(self, job_id: str) -> JobRow | None:
+        """Return a job, None if there is none of that id."""
+        return next(iter(self._rows(select(jobs).where(_j.id == job_id))), None)
+
+    def with_key(self, folder: str, key: str) -> JobRow | None:
+        """Return the job of a folder that was submitted with a key."""
+        return next(iter(self._rows(select(jobs).where(_j.folder == folder, _j.key == key))), None)
+
+    def list(self, after: JobRow | None, limit: int) -> Sequence[JobRow]:
+        """Return the newest jobs, newest first; those before the job `after`, where that is given."""
+        query = select(jobs).order_by(_j.created_at.desc(), _j.id.desc()).limit(limit)
+        if after is not None:
+            query = query.where(tuple_(_j.created_at, _j.id) < (after.created_at, after.id))
+        return self._rows(query)
+
+    def of_run(self, run_id: str) -> Sequence[JobRow]:
+        """Return the jobs on a run, newest first."""
+        return self._rows(select(jobs).where(_j.run == run_id).order_by(_j.created_at.desc(), _j.id.desc()))
+
+    def unfinished(self) -> int:
+        """Return how many jobs are not over."""
+        query = select(func.count()).select_from(jobs).where(_j.status.in_(OPEN))
+        with self.database.connected() as connection:
+            return connection.execute(query).scalar_one()
+
+    def present(self, name: str) -> AbstractContextManager[None]:
+        """Show other servers that this process lives, as long as the block lasts.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        return claimed_by_process(self.database, name)
+
+    def is_present(self, name: str) -> bool:
+        """Return whether a server lives."""
+        return held_by_process(self.database, name)
+
+    def dead(self, besides: str) -> set[str]:
+        """Return the servers that have ended with jobs of theirs not over."""
+        query = select(_j.owner).where(_j.status.in_(OPEN), _j.owner.is_not(None), _j.owner != besides).distinct()
+        with self.database.connected() as connection:
+            owners = connection.execute(query).scalars().all()
+        return {owner for owner in owners if owner and not self.is_present(owner)}
+
+    def claimable(self, by: Claimant) -> bool:
+        """Return whether a job of the folder can be claimed."""
+        with self.database.connected() as connection:
+            return connection.execute(select(_j.id).where(*_free(connection, by)).limit(1)).first() is not None
+
+    def claim(self, by: Claimant, job_id: str | None = None) -> JobRow | None:
+        """Claim the oldest free job of a folder, or a certain one of any folder; None if there is none.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        with self.database.writing() as connection:
+            query = select(jobs).where(*_free(connection, by, job_id)).order_by(_j.created_at, _j.id).limit(1)
+            row = connection.execute(query.with_for_update(skip_locked=True)).first()
+            if row is None:
+                return None
+            until = now_in(connection) + by.lease
+            owned = {"owner": by.name, "lease_until": until, "fence": row.fence + 1, "holds": None}
+            connection.execute(update(jobs).where(_j.id == row.id).values(owned))
+        return replace(job_row_of(row), owner=by.name, fence=row.fence + 1, holds=None)
+
+    def renew(self, name: str, seconds: float) -> None:
+        """Renew the leases of a server.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        mine = (_j.owner == name) & _j.status.in_(OPEN)
+        with self.database.writing() as connection:
+            connection.execute(update(jobs).where(mine).values(lease_until=now_in(connection) + seconds))
+
+    def owned(self, name: str) -> dict[str, tuple[int, int]]:
+        """Return the fence of each job of a server, and how often it was cancelled."""
+        query = select(_j.id, _j.fence, _j.cancels).where(_j.owner == name, _j.status.in_(OPEN))
+        with self.database.connected() as connection:
+            return {row.id: (row.fence, row.cancels) for row in connection.execute(query)}
+
+    def save(
+        self, job_id: str, fence: int, values: Mapping[str, Any], events: str | None = None, last: int = 0
+    ) -> None:
+        """Save what has changed in a job, and its new events as JSON; `last` is the number of the last event.
+
+        Raises:
+            Fenced: another server has claimed the job; nothing was saved.
+            StoreError: the store cannot be written.
+        """
+        with self.database.writing() as connection:
+            mine = update(jobs).where(_j.id == job_id, _j.fence == fence).values(**values)
+            if not connection.execute(mine).rowcount:
+                raise Fenced(f"job {job_id} was taken over by another server; nothing more is written here")
+            if events is not None:
+                connection.execute(insert(job_events).values(job_id=job_id, last=last, events=events))
+                old = (job_events.c.job_id == job_id) & (job_events.c.last <= last - KEPT)
+                connection.execute(delete(job_events).where(old))
+            if values.get("status") == "finished":
+                connection.execute(delete(job_inputs).where(job_inputs.c.job_id == job_id))
+
+    def cancel(self, job_id: str) -> int:
+        """Record that nobody is to continue a job, and return how often it was cancelled; not of one that is over.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        with self.database.writing() as connection:
+            values = {"request": None, "detail": "cancelled", "cancels": _j.cancels + 1}
+            connection.execute(update(jobs).where(_j.id == job_id, _j.status.in_(OPEN)).values(values))
+            return connection.execute(select(_j.cancels).where(_j.id == job_id)).scalar_one()
+
+    def events(self, job_id: str, after: int) -> list[str]:
+        """Return the events of a job as JSON, in rows of several; the first row may begin before those asked for."""
+        e = job_events.c
+        query = select(e.events).where(e.job_id == job_id, e.last > after).order_by(e.last)
+        with self.database.connected() as connection:
+            return list(connection.execute(query).scalars())
+
+    def forget_events(self, job_id: str) -> int:
+        """Delete the events of a job, and return the number of the last one, 0 if there is none."""
+        mine = job_events.c.job_id == job_id
+        with self.database.writing() as connection:
+            last = connection.execute(select(func.max(job_events.c.last)).where(mine)).scalar()
+            connection.execute(delete(job_events).where(mine))
+        return last or 0
+
+    def inputs(self, job: JobRow) -> dict[str, str]:
+        """Return the conversations that came with a job and with the earlier jobs on its run, by job."""
+        mine = _j.id == job.id if job.run is None else or_(_j.id == job.id, _j.run == job.run)
+        query = select(job_inputs).where(job_inputs.c.job_id.in_(select(_j.id).where(mine)))
+        with self.database.connected() as connection:
+            return {row.job_id: row.content for row in connection.execute(query)}
+
+    def _rows(self, query: AnySelect) -> Sequence[JobRow]:
+        with self.database.connected() as connection:
+            return [job_row_of(row) for row in connection.execute(query)]
+
+
+def _free(connection: Connection, by: Claimant, job_id: str | None = None) -> list[ColumnElement[bool]]:
+    """Return the conditions on a job that a server may claim."""
+    which = _j.folder == by.folder if job_id is None else _j.id == job_id
+    free = or_(_j.owner.is_(None), _j.lease_until < now_in(connection), _j.owner.in_(by.dead))
+    return [_j.status.in_(OPEN), which, free]
