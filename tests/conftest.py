@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,18 @@ from vivavoce.models.capabilities import CAPABILITIES
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side, each on one core
 hypothesis_settings.register_profile("shared machine", deadline=None, derandomize=True)
 hypothesis_settings.load_profile("shared machine")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Search for no garbage while all is loaded, and never among that: a million objects that stay until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,8 @@ _CONTROL = re.compile(
 
 def safe(text: str) -> str:
     """Return a text without control characters, escape sequences and marks that reverse the reading direction."""
+    if text.isprintable():  # which none of these characters is
+        return text
     return _CONTROL.sub("", text).encode("utf-8", "replace").decode()
 
 

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from anthropic.types import Message as AnthropicMessage
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 
 from vivavoce import UsageError
@@ -62,6 +61,8 @@ def test_a_result_that_returns_its_messages_is_a_conversation() -> None:
 
 
 def test_our_own_spelling_may_have_answers_of_a_client_in_it() -> None:
+    from anthropic.types import Message as AnthropicMessage  # 3,000 modules, which each worker would load to collect
+
     said: Any = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Rome"}}
     answer = AnthropicMessage.model_validate(
         {

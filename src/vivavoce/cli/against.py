@@ -6,20 +6,23 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self, cast
 
 from rich.text import Text
 
 from vivavoce.cli.output import out
 from vivavoce.errors import UsageError
-from vivavoce.report.baseline import Baseline, read_baseline
-from vivavoce.report.compare import compare
+from vivavoce.plugins import lazy
+from vivavoce.report.comparison import Comparison
 from vivavoce.report.side_by_side import ruling_lines
 from vivavoce.report.worse import Tolerance, ruled
 from vivavoce.run.result import EXIT_CODES, RunResult
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite
+
+if TYPE_CHECKING:  # what compares loads numpy, which a run without a baseline does not need
+    from vivavoce.report.baseline import Baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,8 @@ class Against:
             UsageError: the file is no baseline, or there is none to be worse than.
         """
         if path is not None:
-            return cls(path, read_baseline(path), Tolerance(smallest_effect, fail_on_break))
+            baseline: Baseline = lazy("vivavoce.report.baseline:read_baseline")(path)
+            return cls(path, baseline, Tolerance(smallest_effect, fail_on_break))
         if fail_on_break or smallest_effect is not None:
             raise UsageError("--smallest-effect and --fail-on-break need a baseline to be worse than: --baseline FILE")
         return None
@@ -62,7 +66,9 @@ class Against:
         if result.stopped_by is not None:
             out().print(Text(f"not compared with {safe(str(self.path))}: the run is not complete", style="yellow"))
             return result.exit_code
-        found = ruled(compare(store, self.baseline.side, result.grading, reasons=False), self.tolerance)
+        compare = lazy("vivavoce.report.compare:compare")
+        compared = cast("Comparison", compare(store, self.baseline.side, result.grading, reasons=False))
+        found = ruled(compared, self.tolerance)
         assert found.ruling is not None
         out().print(*ruling_lines(found.ruling), sep="\n")
         again = shlex.join(["viva", "compare", "--baseline", str(self.path), *self._tolerated, *options, result.run.id])

@@ -6,9 +6,11 @@ It has the scores of each sample and hashes of what decided them, and none of th
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TextIO
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vivavoce.errors import UsageError
@@ -16,10 +18,13 @@ from vivavoce.records.score import State
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.sides import GradedSide, Origin, side_of
 from vivavoce.report.strict_json import strict_json
-from vivavoce.store.browse.scenarios import Planned, ScenarioScores, Scored
+from vivavoce.store.browse.scenarios import GraderScores, ScenarioScores
 
 MAKE_ONE = "make one with: viva export RUN --format baseline --output FILE"
 """The next step of somebody whose file is no baseline."""
+
+
+_COLUMNS = ("sample", "target", "scenario")
 
 
 class BaselineAttempt(BaseModel):
@@ -46,16 +51,9 @@ class Baseline(BaseModel):
     @property
     def side(self) -> GradedSide:
         """The baseline as a side of a comparison."""
-        planned = {i: Planned(one.sample, one.target, one.scenario) for i, one in enumerate(self.attempts)}
-        scored: dict[str, dict[int, Scored]] = {name: {} for name in self.graders}
-        unscored: dict[str, dict[int, State]] = {name: {} for name in self.graders}
-        for i, attempt in enumerate(self.attempts):
-            for name, score in attempt.scores.items():
-                if isinstance(score, str):
-                    unscored[name][i] = score
-                else:
-                    scored[name][i] = score
-        return side_of(self.origin, ScenarioScores(planned, self.graders, scored, unscored))
+        samples, targets, scenarios = ([getattr(one, name) for one in self.attempts] for name in _COLUMNS)
+        graders = {name: _scores(name, self.attempts) for name in self.graders}
+        return side_of(self.origin, ScenarioScores(samples, targets, scenarios, graders))
 
 
 def write_baseline(graded: GradedRun, out: TextIO) -> None:
@@ -69,11 +67,11 @@ def write_baseline(graded: GradedRun, out: TextIO) -> None:
     if not graded.ended:
         raise UsageError(f"{graded.run.id} is not complete, and so no baseline; continue it with viva run --resume")
     found = graded.store.scenarios.scores(graded.grading)
-    if not any(found.scores.values()):
+    if not any(np.isfinite(one.values).any() for one in found.graders.values()):
         raise UsageError(f"the grading '{graded.grading.id}' has no scores, and so is no baseline")
     origin = Origin.of(graded.run, graded.grading)
     head = f'"baseline":1,\n"origin":{strict_json(origin.model_dump())},\n"graders":{strict_json(list(found.graders))}'
-    lines = (strict_json(_attempt(found, number).model_dump()) for number in found.attempts)
+    lines = (strict_json(_attempt(found, number).model_dump()) for number in range(len(found.samples)))
     out.write(f'{{\n{head},\n"attempts":[\n' + ",\n".join(lines) + "\n]\n}\n")
 
 
@@ -99,12 +97,27 @@ def read_baseline(path: Path) -> Baseline:
     return found
 
 
-def _attempt(found: ScenarioScores, number: int) -> BaselineAttempt:
-    sample, target, scenario = found.attempts[number]
-    scores: dict[str, Scored | State] = {}
-    for name in found.graders:
-        if (score := found.scores[name].get(number)) is not None:
-            scores[name] = score
-        elif (state := found.unscored[name].get(number)) is not None:
+def _scores(name: str, attempts: Sequence[BaselineAttempt]) -> GraderScores:
+    """Return the scores of one grader."""
+    values, passes = np.full(len(attempts), np.nan), np.zeros(len(attempts), dtype=np.bool_)
+    unscored: dict[int, State] = {}
+    for place, attempt in enumerate(attempts):
+        match attempt.scores.get(name):
+            case None:
+                pass
+            case str() as state:
+                unscored[place] = state
+            case value, passed:
+                values[place], passes[place] = value, passed
+    return GraderScores(values, passes, unscored)
+
+
+def _attempt(found: ScenarioScores, place: int) -> BaselineAttempt:
+    scores: dict[str, tuple[float, bool] | State] = {}
+    for name, of in found.graders.items():
+        if not np.isnan(of.values[place]):
+            scores[name] = float(of.values[place]), bool(of.passes[place])
+        elif (state := of.unscored.get(place)) is not None:
             scores[name] = state
+    sample, target, scenario = found.samples[place], found.targets[place], found.scenarios[place]
     return BaselineAttempt(sample=sample, target=target, scenario=scenario, scores=scores)

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from itertools import compress
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Grading
-from vivavoce.records.score import Score
 from vivavoce.report.changes import Change, changes_between, metric_change
 from vivavoce.report.comparison import Comparison, Flip, GraderComparison, MeanDifference, Side, TargetComparison
-from vivavoce.report.pairing import Pairing, pair
-from vivavoce.report.sides import GradedSide, GradedTarget, Origin, side_of
+from vivavoce.report.pairing import Pairing, Scenarios, pair
+from vivavoce.report.sides import GradedSide, GradedTarget, Origin, SampleScores, side_of
 from vivavoce.report.worst import why
 from vivavoce.stats.paired import difference_of
-from vivavoce.store.browse.scenarios import Scored
+from vivavoce.store.browse.scenarios import ScoreText
 from vivavoce.store.browse.series import Graded
 from vivavoce.store.store import Store
+
+_FLIPS = TypeAdapter(list[Flip])
 
 
 def compare(
@@ -84,7 +89,7 @@ def _partial(store: Store, *sides: Grading | GradedSide) -> Iterator[str]:
 
 def reasons_of(store: Store, grading: Grading, target: str, name: str, samples: Sequence[str]) -> dict[str, str]:
     """Return by sample the reason of a grader, or of the reward, for the lowest trial, in one line each."""
-    lowest: dict[str, Score] = {}
+    lowest: dict[str, ScoreText] = {}
     for sample, score in store.scenarios.lowest_scores(grading, target, name, samples):
         known = lowest.get(sample)
         if score.value is not None and (known is None or known.value is None or score.value < known.value):
@@ -120,8 +125,29 @@ def _counterpart(other: str, side: GradedSide) -> str:
     raise NotFound("target", other, within=f"run {side.origin.run}", hint=f"; known: {', '.join(known) or 'none'}")
 
 
-_Pair: TypeAlias = tuple[str, str, Scored, Scored]
-"""A scenario that both sides have scored: its sample, then the mean of its trials and whether it passes, on each."""
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """The pairs of two targets: the names of their samples, and the places of these among all samples of each side."""
+
+    ones: Sequence[str]
+    others: Sequence[str]
+    places_a: NDArray[np.intp]
+    places_b: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, pairing: Pairing, a: Scenarios, b: Scenarios) -> _Pairs:
+        """Return the pairs of the samples of two targets."""
+        ones, others = [one for one, _ in pairing.pairs], [other for _, other in pairing.pairs]
+        return cls(ones, others, _places(ones, a), _places(others, b))
+
+    def named(self, chosen: NDArray[np.bool_]) -> list[str]:
+        """Return the samples of side b in the chosen pairs."""
+        return list(compress(self.others, chosen.tolist()))
+
+
+def _places(samples: Sequence[str], among: Iterable[str]) -> NDArray[np.intp]:
+    known = {sample: place for place, sample in enumerate(among)}
+    return np.fromiter(map(known.__getitem__, samples), dtype=np.intp, count=len(samples))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,70 +162,80 @@ class _Both:
 
     def compare(self, store: Store | None) -> TargetComparison:
         """Compare them; the reasons are read from a store."""
-        pairing = pair(self.a.targets[self.target_a].samples, self.b.targets[self.target_b].samples)
+        a, b = self.a.targets[self.target_a], self.b.targets[self.target_b]
+        pairing = pair(a.samples, b.samples)
+        pairs = _Pairs.of(pairing, a.samples, b.samples)
         return TargetComparison(
             target_a=self.target_a,
             target_b=self.target_b,
             matched=len(pairing.pairs),
             unmatched_a=list(pairing.only_a),
             unmatched_b=list(pairing.only_b),
-            graders=[self._grader(name, pairing, store) for name in self.a.graders if name in self.b.graders],
+            graders=[self._grader(name, pairs, store) for name in self.a.graders if name in self.b.graders],
         )
 
-    def _grader(self, name: str, pairing: Pairing, store: Store | None) -> GraderComparison:
-        a, b = self.a.targets[self.target_a], self.b.targets[self.target_b]
-        means_a, means_b = a.means(name), b.means(name)
-        lost_a, lost_b = a.broken(name) - means_a.keys(), b.broken(name) - means_b.keys()
-        shared = [
-            (one, other, means_a[one], means_b[other])
-            for one, other in pairing.pairs
-            if one in means_a and other in means_b
-        ]
-        fallen = [other for _, other, (_, before), (_, after) in shared if before and not after]
+    def _grader(self, name: str, pairs: _Pairs, store: Store | None) -> GraderComparison:
+        target_a, target_b = self.a.targets[self.target_a], self.b.targets[self.target_b]
+        a, b = target_a.means(name).at(pairs.places_a), target_b.means(name).at(pairs.places_b)
+        shared = a.scored & b.scored
+        fell, rose = shared & a.passes & ~b.passes, shared & b.passes & ~a.passes
         note = self._note(name)
-        plain = GraderComparison(
+        found = GraderComparison(
             name=name,
-            a=_counts(a, name),
-            b=_counts(b, name),
-            n=len(shared),
-            breaks=b.never(name, fallen),
-            lost=[other for one, other in pairing.pairs if other in lost_b and one in means_a and means_a[one][1]],
-            broke=[other for one, other in pairing.pairs if other in lost_b and one in means_a],
-            fixed=[other for one, other in pairing.pairs if one in lost_a and other in means_b],
-            dropped=[o for one, o in pairing.pairs if one in means_a and o not in means_b and o not in lost_b],
+            a=_counts(target_a, name),
+            b=_counts(target_b, name),
+            n=int(np.count_nonzero(shared)),
+            passed=int(np.count_nonzero(shared & a.passes & b.passes)),
+            breaks=pairs.named(fell & b.never),
+            lost=pairs.named(b.lost & a.passes),
+            broke=pairs.named(b.lost & a.scored),
+            fixed=pairs.named(a.lost & b.scored),
+            dropped=pairs.named(a.scored & ~b.scored & ~b.lost),
+            worsened=self._flips(name, pairs, (a, b), fell, store, worse=True),
+            improved=self._flips(name, pairs, (a, b), rose, store, worse=False),
             same_fingerprint=note is None,
             comparable=self._comparable(name),
             level=self.level,
             note=note,
-            at_worst=self._with_errors(name, pairing, 1.0, 0.0),
-            at_best=self._with_errors(name, pairing, 0.0, 1.0),
+            at_worst=self._with_errors(name, pairs, 1.0, 0.0),
+            at_best=self._with_errors(name, pairs, 0.0, 1.0),
         )
-        return plain.model_copy(update={**_difference(shared, self.level), **self._flips(name, shared, store)})
+        return found.model_copy(update=_difference(a.values[shared], b.values[shared], self.level))
 
-    def _with_errors(self, name: str, pairing: Pairing, missing_a: float, missing_b: float) -> MeanDifference | None:
+    def _with_errors(self, name: str, pairs: _Pairs, missing_a: float, missing_b: float) -> MeanDifference | None:
         """Return the change with scores in place of those that errors left out, None where there are no errors."""
         a, b = self.a.targets[self.target_a], self.b.targets[self.target_b]
         if not (a.broken(name) or b.broken(name)):
             return None
-        ones, others = a.means_with(name, missing_a), b.means_with(name, missing_b)
-        pairs = [(ones[one][0], others[other][0]) for one, other in pairing.pairs if one in ones and other in others]
-        found = difference_of([after - before for before, after in pairs], self.level)
+        before = a.means_with(name, missing_a).values[pairs.places_a]
+        after = b.means_with(name, missing_b).values[pairs.places_b]
+        changes = after - before
+        found = difference_of(changes[~np.isnan(changes)].tolist(), self.level)
         return found and MeanDifference(n=found.n, difference=found.mean, low=found.low, high=found.high)
 
-    def _flips(self, name: str, shared: Sequence[_Pair], store: Store | None) -> dict[str, object]:
-        passed = sum(before and after for _, _, (_, before), (_, after) in shared)
-        worsened = [(one, other, a, b) for one, other, (a, before), (b, after) in shared if before and not after]
-        improved = [(one, other, a, b) for one, other, (a, before), (b, after) in shared if after and not before]
-        why_b = why_a = dict[str, str]()
-        if store is not None and self.b.grading is not None:
-            why_b = reasons_of(store, self.b.grading, self.target_b, name, [other for _, other, *_ in worsened])
-        if store is not None and self.a.grading is not None:
-            why_a = reasons_of(store, self.a.grading, self.target_a, name, [one for one, *_ in improved])
-        return {
-            "passed": passed,
-            "worsened": [_flip(both, why_b.get(both[1], "")) for both in worsened],
-            "improved": [_flip(both, why_a.get(both[0], "")) for both in improved],
-        }
+    def _flips(
+        self,
+        name: str,
+        pairs: _Pairs,
+        scores: tuple[SampleScores, SampleScores],
+        chosen: NDArray[np.bool_],
+        store: Store | None,
+        *,
+        worse: bool,
+    ) -> list[Flip]:
+        """Return the chosen pairs as flips, with the reasons on the failing side."""
+        ones, others = (list(compress(side, chosen.tolist())) for side in (pairs.ones, pairs.others))
+        before, after = (side.values[chosen].tolist() for side in scores)
+        failing, target, names = (self.b, self.target_b, others) if worse else (self.a, self.target_a, ones)
+        why = dict[str, str]()
+        if store is not None and failing.grading is not None:
+            why = reasons_of(store, failing.grading, target, name, names)
+        return _FLIPS.validate_python(
+            [
+                {"sample_a": one, "sample_b": other, "score_a": score_a, "score_b": score_b, "why": why.get(named, "")}
+                for one, other, score_a, score_b, named in zip(ones, others, before, after, names, strict=True)
+            ]
+        )
 
     def _comparable(self, name: str) -> bool:
         one, other = self.a.origin.print_of(name), self.b.origin.print_of(name)
@@ -222,22 +258,14 @@ def _counts(target: GradedTarget, grader: str) -> Side:
     return Side(scored=states["scored"], errors=states["error"], skipped=states["skipped"])
 
 
-def _flip(both: tuple[str, str, float, float], reason: str) -> Flip:
-    one, other, score_a, score_b = both
-    return Flip.model_construct(
-        sample_a=one, sample_b=other, score_a=score_a, score_b=score_b, why=reason, asked="", said_a="", said_b=""
-    )
-
-
-def _difference(shared: Sequence[_Pair], level: float) -> dict[str, float | int | None]:
+def _difference(before: NDArray[np.float64], after: NDArray[np.float64], level: float) -> dict[str, float | int | None]:
     """Return the means over some pairs, and how much they differ."""
-    ones, others = [value for _, _, (value, _), _ in shared], [value for _, _, _, (value, _) in shared]
-    found = difference_of([after - before for before, after in zip(ones, others, strict=True)], level)
+    found = difference_of((after - before).tolist(), level)
     if found is None:
         return {}
     return {
-        "mean_a": math.fsum(ones) / found.n,
-        "mean_b": math.fsum(others) / found.n,
+        "mean_a": math.fsum(before.tolist()) / found.n,
+        "mean_b": math.fsum(after.tolist()) / found.n,
         "difference": found.mean,
         "low": found.low,
         "high": found.high,

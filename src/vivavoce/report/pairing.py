@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,14 +22,17 @@ class Pairing:
     only_b: tuple[str, ...]
 
 
-def scenarios_of(attempts: Iterable[tuple[str, str, str]]) -> dict[str, dict[str, Scenario]]:
-    """Return by target the scenario of each sample, from the sample, target and scenario of each attempt."""
-    found: dict[str, dict[str, Scenario]] = defaultdict(dict)
-    for sample, target, scenario in attempts:
-        known = found[target].setdefault(sample, scenario)
+def scenarios_of(samples: Sequence[str], scenarios: Sequence[str]) -> dict[str, Scenario]:
+    """Return the scenario of each sample, from the sample and the scenario of each attempt."""
+    found: dict[str, Scenario] = dict(zip(samples, scenarios, strict=True))
+    if len(found) == len(samples):
+        return found
+    found = {}
+    for sample, scenario in zip(samples, scenarios, strict=True):
+        known = found.setdefault(sample, scenario)
         if known != scenario:
-            found[target][sample] = (frozenset((known,)) if isinstance(known, str) else known) | {scenario}
-    return dict(found)
+            found[sample] = (frozenset((known,)) if isinstance(known, str) else known) | {scenario}
+    return found
 
 
 def pair(a: Scenarios, b: Scenarios) -> Pairing:
@@ -57,7 +59,10 @@ def pair(a: Scenarios, b: Scenarios) -> Pairing:
 
 def _by_scenario(samples: Scenarios) -> tuple[dict[Scenario, str], dict[Scenario, list[str]]]:
     """Return the first sample of each scenario, and all samples of those that have several."""
-    firsts: dict[Scenario, str] = {}
+    firsts = dict(zip(samples.values(), samples, strict=True))
+    if len(firsts) == len(samples):
+        return firsts, {}
+    firsts = dict[Scenario, str]()
     shared: dict[Scenario, list[str]] = {}
     for sample, scenario in samples.items():
         first = firsts.setdefault(scenario, sample)

@@ -6,15 +6,16 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.pairing import Scenarios, scenarios_of
-from vivavoce.store.browse.scenarios import ScenarioScores, Scored
+from vivavoce.store.browse.scenarios import GraderScores, ScenarioScores
 
 
 class Origin(BaseModel):
@@ -52,55 +53,96 @@ class Origin(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class SampleScores:
+    """The scores of one grader for the samples of a target, in their order.
+
+    `values` are the means over the trials, NaN where no trial has a score; `passes` says whether all of these pass,
+    `never` whether none does, and `broken` whether a trial could not be scored.
+    """
+
+    values: NDArray[np.float64]
+    passes: NDArray[np.bool_]
+    never: NDArray[np.bool_]
+    broken: NDArray[np.bool_]
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Which samples have a score."""
+        return ~np.isnan(self.values)
+
+    @property
+    def lost(self) -> NDArray[np.bool_]:
+        """Which samples have no score because of errors."""
+        return self.broken & ~self.scored
+
+    def at(self, places: NDArray[np.intp]) -> SampleScores:
+        """Return the scores of the samples at some places."""
+        return SampleScores(self.values[places], self.passes[places], self.never[places], self.broken[places])
+
+
+@dataclass(frozen=True, slots=True)
 class GradedTarget:
-    """A target of one side: the scenarios of its samples, and the numbers of their attempts."""
+    """A target of one side: the scenarios of its samples, and its attempts by their places in `scores`.
+
+    `owners` has the sample of each of these attempts, by its place in `samples`.
+    """
 
     scores: ScenarioScores
     samples: Scenarios
-    attempts: Mapping[str, Sequence[int]]
-    numbers: frozenset[int]
+    attempts: NDArray[np.intp]
+    owners: NDArray[np.intp]
 
     def states(self, grader: str) -> Counter[str]:
         """Return how many of its attempts have a score, and how many have none, by their state."""
-        unscored = self.scores.unscored.get(grader, {})
-        found = Counter[str](unscored[number] for number in self.numbers.intersection(unscored))
-        found["scored"] = len(self.numbers.intersection(self.scores.scores.get(grader, {})))
+        of = self.scores.graders[grader]
+        mine = np.zeros(len(self.scores.samples), dtype=np.bool_)
+        mine[self.attempts] = True
+        found = Counter[str](state for place, state in of.unscored.items() if mine[place])
+        found["scored"] = int(np.count_nonzero(~np.isnan(of.values[self.attempts])))
         return found
 
-    def means(self, grader: str) -> dict[str, Scored]:
-        """Return the mean over the trials of each sample that has a score, and whether all of these pass."""
-        return _means(self.attempts, self.scores.scores.get(grader, {}))
+    def means(self, grader: str) -> SampleScores:
+        """Return the mean over the trials of each sample."""
+        of = self.scores.graders[grader]
+        return self._pooled(of.values, of.passes, _broken(of))
 
-    def means_with(self, grader: str, missing: float) -> dict[str, Scored]:
+    def means_with(self, grader: str, missing: float) -> SampleScores:
         """Return what `means` does, as if every score that is missing because of an error had been `missing`."""
-        lost, known = self._lost(grader), self.scores.scores.get(grader, {})
-        filled = {**known, **dict.fromkeys(lost, (missing, missing >= 1))}
-        broken = {sample: self.attempts[sample] for sample in self.broken(grader)}
-        return {**_means(self.attempts, known), **_means(broken, filled)}
+        of = self.scores.graders[grader]
+        broken = _broken(of)
+        return self._pooled(np.where(broken, missing, of.values), of.passes | (broken & (missing >= 1)), broken)
 
-    def never(self, grader: str, samples: Iterable[str]) -> list[str]:
-        """Return those of some samples that have scores of which none passes."""
-        scores = self.scores.scores.get(grader, {})
-        passed = {sample: [scores[n][1] for n in self.attempts[sample] if n in scores] for sample in samples}
-        return [sample for sample, each in passed.items() if each and not any(each)]
+    def broken(self, grader: str) -> bool:
+        """Say whether an attempt could not be scored."""
+        return bool(_broken(self.scores.graders[grader])[self.attempts].any())
 
-    def broken(self, grader: str) -> set[str]:
-        """Return the samples of which an attempt could not be scored."""
-        return {self.scores.attempts[number].sample_id for number in self._lost(grader) & self.numbers}
+    def _pooled(
+        self, values: NDArray[np.float64], passes: NDArray[np.bool_], broken: NDArray[np.bool_]
+    ) -> SampleScores:
+        values, passes, broken = values[self.attempts], passes[self.attempts], broken[self.attempts]
+        scored = ~np.isnan(values)
+        if len(self.attempts) == len(self.samples):
+            return SampleScores(values, passes, scored & ~passes, broken)
+        counts = self._counts(scored)
+        passed = self._counts(scored & passes)
+        ordered = values[scored][np.argsort(self.owners[scored], kind="stable")].tolist()
+        means, start = np.full(len(self.samples), np.nan), 0
+        for sample, count in enumerate(counts.tolist()):
+            if count:
+                means[sample] = math.fsum(ordered[start : start + count]) / count
+                start += count
+        some = counts > 0
+        return SampleScores(means, some & (passed == counts), some & (passed == 0), self._counts(broken) > 0)
 
-    def _lost(self, grader: str) -> set[int]:
-        return {number for number, state in self.scores.unscored.get(grader, {}).items() if state == "error"}
+    def _counts(self, chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Return how many attempts of each sample are chosen."""
+        return np.bincount(self.owners[chosen], minlength=len(self.samples))
 
 
-def _means(attempts: Mapping[str, Sequence[int]], scores: Mapping[int, Scored]) -> dict[str, Scored]:
-    found: dict[str, Scored] = {}
-    for sample, numbers in attempts.items():
-        if len(numbers) > 1:
-            of = [scores[number] for number in numbers if number in scores]
-            if of:
-                found[sample] = math.fsum(value for value, _ in of) / len(of), all(passed for _, passed in of)
-        elif numbers[0] in scores:
-            found[sample] = scores[numbers[0]]
+def _broken(scores: GraderScores) -> NDArray[np.bool_]:
+    """Return which attempts could not be scored."""
+    found = np.zeros(len(scores.values), dtype=np.bool_)
+    found[[place for place, state in scores.unscored.items() if state == "error"]] = True
     return found
 
 
@@ -116,12 +158,14 @@ class GradedSide:
 
 def side_of(origin: Origin, found: ScenarioScores, grading: Grading | None = None) -> GradedSide:
     """Return the side of a comparison with these scores."""
-    samples = scenarios_of(found.attempts.values())
-    numbers: dict[str, dict[str, tuple[int, ...]]] = {target: {} for target in samples}
-    for number, (sample, target, _) in found.attempts.items():
-        numbers[target][sample] = (*numbers[target].get(sample, ()), number)
-    targets = {
-        target: GradedTarget(found, samples[target], mine, frozenset(chain.from_iterable(mine.values())))
-        for target, mine in numbers.items()
-    }
-    return GradedSide(origin, found.graders, targets, grading)
+    targets: dict[str, GradedTarget] = {}
+    named = np.array(found.targets, dtype=object)
+    for target in dict.fromkeys(found.targets):
+        attempts = np.flatnonzero(named == target)
+        mine = attempts.tolist()
+        names = [found.samples[place] for place in mine]
+        samples = scenarios_of(names, [found.scenarios[place] for place in mine])
+        numbers = {sample: number for number, sample in enumerate(samples)}
+        owners = np.fromiter(map(numbers.__getitem__, names), dtype=np.intp, count=len(names))
+        targets[target] = GradedTarget(found, samples, attempts, owners)
+    return GradedSide(origin, list(found.graders), targets, grading)

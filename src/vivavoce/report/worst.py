@@ -15,6 +15,7 @@ from vivavoce.records.score import Score
 from vivavoce.report.exchange import Exchange, exchange_of
 from vivavoce.report.text import one_line
 from vivavoce.run.summary import Summary
+from vivavoce.store.browse.scenarios import ScoreText
 from vivavoce.store.store import Store
 
 WIDTH = 200
@@ -105,7 +106,7 @@ class _Seen:
         return f"{count:,} {'conversations' if self.repeated else 'samples'}"
 
 
-def why(name: str, score: Score) -> str:
+def why(name: str, score: Score | ScoreText) -> str:
     """Return in one line the reason of a grader, for the lowest turn if there are turns."""
     if score.failure is not None:
         return one_line(f"{name}: {score.failure}", WIDTH)

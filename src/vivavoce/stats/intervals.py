@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from operator import mul
 from statistics import NormalDist
 
 from vivavoce.stats.student import t_quantile
@@ -117,7 +118,7 @@ def _limits(
     if groups == n and all(value in bounds for value in values):
         below, above = wilson(sum(value == high for value in values), n, level)
         return low + below * (high - low), low + above * (high - low)
-    error = math.sqrt(groups / (groups - 1) * math.fsum(r * r for r in residuals)) / n
+    error = math.sqrt(groups / (groups - 1) * math.fsum(map(mul, residuals, residuals))) / n
     if error <= _ROUNDING * max(1.0, abs(mean)):
         return _unanimous(mean, groups, level, bounds)
     half = error * t_quantile((1 + level) / 2, groups - 1)

@@ -65,8 +65,8 @@ def difference_of(
     estimate = mean_interval(differences, level=level, bounds=(-reach, reach))
     if estimate is None:
         return None
-    wins = sum(difference > _TIE for difference in differences)
-    losses = sum(difference < -_TIE for difference in differences)
+    wins = len([one for one in differences if one > _TIE])
+    losses = len([one for one in differences if one < -_TIE])
     return PairedDifference(
         mean=estimate.mean,
         low=estimate.low,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from math import isnan
 
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score
@@ -31,34 +32,33 @@ def graded(sample: str, score: float, why: str | None = None, trial: int = 0, tu
 def test_every_attempt_comes_in_the_order_of_the_plan(store: Store) -> None:
     put(store, [outcome(2, position=1), outcome(1, position=0)])
     found = store.scenarios.scores(grading())
-    assert list(found.attempts.values()) == [("sample-1", "bot", "hash"), ("sample-2", "bot", "hash")]
+    assert (found.samples, found.targets, found.scenarios) == (("sample-1", "sample-2"), ("bot",) * 2, ("hash",) * 2)
     assert list(found.graders) == ["exact", "judge", "reward"]
 
 
 def test_scores_are_by_grader_and_attempt_without_those_of_turns(store: Store) -> None:
-    put(store, [outcome(1)])
+    put(store, [outcome(2, position=1), unfortunate(3), outcome(1, position=2)])
     found = store.scenarios.scores(grading())
-    (number,) = found.attempts
-    assert found.scores == {
-        "exact": {number: (1.0, True)},
-        "judge": {number: (0.25, False)},
-        "reward": {number: (0.5, False)},
+    assert found.samples == ("sample-3", "sample-2", "sample-1")
+    known = {name: (one.values.tolist()[1:], one.passes.tolist()) for name, one in found.graders.items()}
+    assert known == {
+        "exact": ([1.0, 1.0], [False, True, True]),
+        "judge": ([0.25, 0.25], [False, False, False]),
+        "reward": ([0.5, 0.5], [False, False, False]),
     }
-    assert not any(found.unscored.values())
+    assert all(isnan(one.values[0]) for one in found.graders.values())
 
 
 def test_what_has_no_score_keeps_its_state(store: Store) -> None:
-    put(store, [unfortunate(1)])
+    put(store, [unfortunate(1), outcome(2, position=1)])
     found = store.scenarios.scores(grading())
-    (number,) = found.attempts
-    assert found.unscored == {"exact": {number: "error"}, "judge": {number: "skipped"}, "reward": {number: "error"}}
-    assert not any(found.scores.values())
+    states = {name: one.unscored for name, one in found.graders.items()}
+    assert states == {"exact": {0: "error"}, "judge": {0: "skipped"}, "reward": {0: "error"}}
 
 
 def test_what_is_said_comes_with_the_lowest_turn_alone(store: Store) -> None:
     put(store, [graded("a", 0.5, "why", turns=(1.0, 0.0, 0.0)), graded("b", 1.0)])
     ((sample, said),) = store.scenarios.lowest_scores(grading(), "bot", "goal", ["a"])
-    assert isinstance(said, Score)
     assert (sample, said.value, said.reason) == ("a", 0.5, "why")
     assert [(one.turn, one.reason) for one in said.turns or ()] == [(1, "turn 1")]
 

@@ -9,46 +9,62 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import attrgetter
-from typing import Any, NamedTuple, cast
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqlalchemy import Connection, func, select
 
+from vivavoce.records.failure import Failure
 from vivavoce.records.run import Grading
-from vivavoce.records.score import Score, State
+from vivavoce.records.score import State
 from vivavoce.store.browse.entries import title_of
-from vivavoce.store.database.database import AnyRow, AnySelect, Database
+from vivavoce.store.database.database import AnySelect, Database
 from vivavoce.store.database.schema import attempts, scores
 from vivavoce.store.runs.decode import failure_of_text
 
+if TYPE_CHECKING:  # numpy takes a tenth of a second to import, which most commands do not need
+    import numpy as np
+    from numpy.typing import NDArray
+
 AT_ONCE = 1000
-"""Rows in memory at a time, and samples in one query."""
+"""Samples in one query."""
 
 
-Scored = tuple[float, bool]
-"""A value, and whether the score passes."""
+class ScoreText(NamedTuple):
+    """What a score says, as in `Score`; `turns` has at most the lowest of its turns."""
+
+    turn: int | None
+    state: State
+    value: float | None
+    reason: str | None
+    failure: Failure | None
+    turns: tuple[ScoreText, ...] | None = None
 
 
-class Planned(NamedTuple):
-    """The sample of an attempt, its target and its scenario."""
+@dataclass(frozen=True, slots=True)
+class GraderScores:
+    """The scores of whole conversations by one grader, in the order of the attempts.
 
-    sample_id: str
-    target: str
-    scenario: str
+    `values` are NaN and `passes` False without a score; `unscored` has the states of those that have none, by their
+    place.
+    """
+
+    values: NDArray[np.float64]
+    passes: NDArray[np.bool_]
+    unscored: Mapping[int, State]
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioScores:
-    """The attempts of a graded run by their numbers, in the order of its plan, and its scores by the same numbers.
+    """The attempts of a graded run in the order of its plan, as columns, and the scores of each grader.
 
-    `graders` are in the order of their scores for the first attempts, including `reward`; for each, `scores` has the
-    scores of whole conversations, and `unscored` the states of those without a score.
+    The graders are in the order of their scores for the first attempts, including `reward`.
     """
 
-    attempts: Mapping[int, Planned]
-    graders: Sequence[str]
-    scores: Mapping[str, Mapping[int, Scored]]
-    unscored: Mapping[str, Mapping[int, State]]
+    samples: Sequence[str]
+    targets: Sequence[str]
+    scenarios: Sequence[str]
+    graders: Mapping[str, GraderScores]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,39 +84,38 @@ class Scenarios:
         states = select(s.attempt_id, s.state).where(*of_whole, s.value.is_(None))
         first = select(s.attempt_id, s.id).where(*of_whole).order_by(s.attempt_id).limit(1)
         firsts: dict[str, tuple[int, int]] = {}
-        scored: dict[str, dict[int, Scored]] = {}
-        unscored: dict[str, dict[int, State]] = {}
+        found: dict[str, GraderScores] = {}
         with self.database.connected() as connection:
-            rows = _rows(connection, plan.order_by(a.position, a.id))
-            planned = {row.id: Planned(row.sample_id, row.target, row.scenario) for row in rows}
+            numbers, samples, targets, scenarios = _columns(connection, plan.order_by(a.position, a.id))
+            places = _Places(numbers)
             for name in connection.execute(_graders(grading)).scalars().all():
-                ids, marks, passes = _columns(connection, values.where(s.name == name))
-                scored[name] = dict(zip(ids, zip(marks, map(bool, passes), strict=True), strict=True))
-                unscored[name] = {row.attempt_id: row.state for row in _rows(connection, states.where(s.name == name))}
+                scored = _columns(connection, values.where(s.name == name))
+                unscored = _columns(connection, states.where(s.name == name))
+                found[name] = places.scores(scored, unscored)
                 earliest = connection.execute(first.where(s.name == name)).one()
                 firsts[name] = earliest.attempt_id, earliest.id
-        return ScenarioScores(planned, sorted(firsts, key=firsts.__getitem__), scored, unscored)
+        ordered = sorted(firsts, key=firsts.__getitem__)
+        return ScenarioScores(samples, targets, scenarios, {name: found[name] for name in ordered})
 
     def lowest_scores(
         self, grading: Grading, target: str, name: str, samples: Sequence[str]
-    ) -> Iterator[tuple[str, Score]]:
+    ) -> Iterator[tuple[str, ScoreText]]:
         """Yield the scores of a grader, or the rewards, of some samples, each with the id of its sample.
 
-        Scores of one sample are adjacent, in the order of the plan. They have value, reason and failure, and only the
-        lowest of their turns.
+        Scores of one sample are adjacent, in the order of the plan.
         """
         a, s = attempts.c, scores.c
-        query = select(a.sample_id, a.id, s.turn, s.state, s.value, s.passed, s.reason, s.failure)
+        query = select(a.id, a.sample_id, s.turn, s.state, s.value, s.reason, s.failure)
         query = query.join_from(attempts, scores, s.attempt_id == a.id)
         query = query.where(a.run_id == grading.run_id, a.target == target, s.grading_id == grading.id)
         query = query.where(s.name == name, s.kind == ("reward" if name == "reward" else "grade"))
         query = query.order_by(a.sample_id, a.position, a.id, s.turn.is_not(None), s.id)
         with self.database.connected() as connection:
             for some in _parts(samples):
-                rows = connection.execute(query.where(a.sample_id.in_(some))).all()
-                for _, mine in groupby(rows, attrgetter("id")):
-                    whole, *turns = mine
-                    yield whole.sample_id, _with_lowest_turn(name, whole, turns)
+                rows = _tuples(connection, query.where(a.sample_id.in_(some)))
+                for _, mine in groupby(rows, itemgetter(0)):
+                    (_, sample, *whole), *turns = mine
+                    yield sample, _score_text(whole, turns)
 
     def titles(self, run_id: str, target: str, samples: Sequence[str]) -> dict[str, str]:
         """Return the titles of some samples, by their ids: the goal, or the beginning of the input, or the id."""
@@ -124,38 +139,56 @@ def _graders(grading: Grading) -> AnySelect:
     return select(names.c.name).where(theirs)
 
 
-def _rows(connection: Connection, query: AnySelect) -> Iterator[AnyRow]:
-    """Yield rows in batches: holding all of them at once is slower."""
-    for some in connection.execute(query).partitions(AT_ONCE):
-        yield from some
-
-
-def _columns(connection: Connection, query: AnySelect) -> Sequence[Sequence[Any]]:
-    """Return the columns of a query for three numbers, as the database gives them: of many rows this is faster."""
+def _tuples(connection: Connection, query: AnySelect) -> list[tuple[Any, ...]]:
+    """Return the rows of a query as the database gives them, which is faster where they are many."""
     result = connection.execute(query)
     cursor = cast("Any", result).cursor
     rows: list[tuple[Any, ...]] = list(cursor.fetchall())
     result.close()
-    return list(zip(*rows, strict=True)) or [(), (), ()]
+    return rows
 
 
-def _with_lowest_turn(name: str, row: AnyRow, turns: Sequence[AnyRow]) -> Score:
-    scored = [(turn.value, place) for place, turn in enumerate(turns) if turn.value is not None]
-    lowest = (turns[min(scored)[1]],) if scored else ()
-    return _score(name, row, tuple(_score(name, turn) for turn in lowest) or None)
+def _columns(connection: Connection, query: AnySelect) -> Sequence[Sequence[Any]]:
+    """Return the columns of a query."""
+    rows = _tuples(connection, query)
+    return list(zip(*rows, strict=True)) or [()] * len(query.selected_columns)
 
 
-def _score(name: str, row: AnyRow, turns: tuple[Score, ...] | None = None) -> Score:
-    return Score(
-        name=name,
-        turn=row.turn,
-        state=row.state,
-        value=row.value,
-        passed=None if row.passed is None else bool(row.passed),
-        reason=row.reason,
-        failure=failure_of_text(row.failure),
-        turns=turns,
-    )
+class _Places:
+    """The place of each attempt in the plan, by its number."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        import numpy as np
+
+        given = np.array(numbers, dtype=np.int64)
+        self._order = np.argsort(given)
+        self._sorted = given[self._order]
+
+    def of(self, numbers: Sequence[int]) -> NDArray[np.intp]:
+        """Return the places of some attempts."""
+        import numpy as np
+
+        return self._order[np.searchsorted(self._sorted, np.array(numbers, dtype=np.int64))]
+
+    def scores(self, scored: Sequence[Sequence[Any]], unscored: Sequence[Sequence[Any]]) -> GraderScores:
+        """Return the scores of a grader, from the columns of those with a value and of those without one."""
+        import numpy as np
+
+        numbers, marks, passed = scored
+        values, passes = np.full(len(self._order), np.nan), np.zeros(len(self._order), dtype=np.bool_)
+        places = self.of(numbers)
+        values[places] = marks
+        passes[places] = passed
+        lost, states = unscored
+        return GraderScores(values, passes, dict(zip(self.of(lost).tolist(), states, strict=True)))
+
+
+def _score_text(whole: Sequence[Any], turns: Sequence[tuple[Any, ...]]) -> ScoreText:
+    """Return what a score says from its fields, and from the rows of its turns."""
+    turn, state, value, reason, failure = whole
+    scored = [(row[4], place) for place, row in enumerate(turns) if row[4] is not None]
+    lowest = (_score_text(turns[min(scored)[1]][2:], ()),) if scored else None
+    return ScoreText(turn, state, value, reason, failure_of_text(failure), lowest)
 
 
 def _parts(samples: Sequence[str]) -> Iterator[Sequence[str]]:
