@@ -209,3 +209,31 @@ def test_the_states_of_a_large_run_are_links_that_are_not_counted(
     monkeypatch.setattr("vivavoce.store.browse.browse.Browse.states", None)
     links = [one for one in Elements(get(f"{url}/runs/run-1").text).having("href") if "state%3A" in one]
     assert len(links) == 4
+
+
+def test_errors_with_one_cause_are_one_line_that_leads_to_them(empty: Store, url: str) -> None:
+    other = BROKEN.model_copy(update={"message": "<b>no</b> seats"})
+    lost = [outcome(f"s{i}", grades={"goal": failed(BROKEN)}, position=i, failure=BROKEN) for i in range(3)]
+    keep(empty, [*lost, outcome("t", grades={"goal": failed(other)}, position=3), outcome("fine", position=4)])
+    page = Elements(get(f"{url}/runs/run-1").text)
+    assert "3 target: no answer within 5 s 1 goal: target: <b>no</b> seats" in page.text
+    first, second = [href for href in page.having("href") if "filter=cause" in href]
+    assert names(Elements(get(url + first.partition("#")[0]).text))[2:] == ["s0", "s1", "s2"]
+    assert names(Elements(get(url + second.partition("#")[0]).text))[2:] == ["t"]
+
+
+def test_a_page_of_the_list_leads_back_to_the_one_before(empty: Store, url: str) -> None:
+    keep(empty, [outcome(f"s{i}", position=i) for i in range(120)])
+    pages: list[Elements] = []
+    path = "/runs/run-1?sort=position"
+    while path:
+        pages.append(Elements(get(url + path).text))
+        path = next((one["href"].partition("#")[0] for _, one in pages[-1].tags if one.get("rel") == "next"), "")
+    back = next(one["href"].partition("#")[0] for _, one in pages[2].tags if one.get("rel") == "prev")
+    before = Elements(get(url + back).text)
+    assert names(before) == names(pages[1])
+    assert "51–100 of 120" in before.text
+    first = next(one["href"].partition("#")[0] for _, one in before.tags if one.get("rel") == "prev")
+    page = Elements(get(url + first).text)
+    assert "1–50 of 120" in page.text
+    assert not [one for _, one in page.tags if one.get("rel") == "prev"]

@@ -13,6 +13,7 @@ from typing import IO, TextIO
 from markupsafe import Markup
 
 from vivavoce.records.run import AttemptKey
+from vivavoce.report.error_groups import error_groups
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.by_target import by_target
 from vivavoce.report.html.conversation import conversation
@@ -26,6 +27,8 @@ LISTED = 1000
 """Samples in the list, the worst of the run."""
 HELD = 100
 """Conversations that can be read in the file, the first ones of the list."""
+CAUSES = 10
+"""Causes of errors that are listed."""
 LARGEST = 16 << 20
 """Maximum bytes of conversations in the file."""
 
@@ -63,6 +66,7 @@ def write_html(graded: GradedRun, out: TextIO) -> None:
     summary = graded.summary()
     worst = graded.store.browse.samples(graded.grading.id, sort="worst", limit=LISTED).samples
     names = columns(summary, graded.grading)
+    errors = error_groups(graded.store, graded.grading, CAUSES)
     with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="") as aside:
         kept = _write_conversations(graded, worst[:HELD], aside)
         links = [f"#s{number}" if number <= kept else "" for number in range(1, len(worst) + 1)]
@@ -78,6 +82,8 @@ def write_html(graded: GradedRun, out: TextIO) -> None:
             "heads": [(name, "") for name in names],
             "found": WorstSamples(lines, graded.store.browse.count_samples(graded.grading.id)),
             "kept": kept,
+            "errors": [(one, "") for one in errors.shown],
+            "more_errors": errors.more,
             "sort": "worst",
             "filter_text": "",
             "talks": _pieces(aside),

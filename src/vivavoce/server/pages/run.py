@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
+from vivavoce.report.error_groups import error_groups
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.by_target import LARGEST, by_target
 from vivavoce.report.html.run import columns, head
@@ -31,6 +32,8 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 SHOWN = 50
 """Samples on one page."""
+CAUSES = 10
+"""Causes of errors that are listed."""
 
 
 @router.get("/runs/{run}")
@@ -41,6 +44,7 @@ def run(
     filter_text: Annotated[str, Query(alias="filter")] = "",
     sort: str = "worst",
     after: str | None = None,
+    before: str | None = None,
     first: Annotated[int, Query(alias="n", ge=1, lt=2**31)] = 1,
 ) -> Response:
     """Show one run."""
@@ -49,9 +53,9 @@ def run(
     sets = store.gradings(held.id)
     if not sets:
         return page("unscored.html", {"section": "runs", "run": held})
-    view = RunView(
-        store, held, store.grading(held.id, grading), grading is not None, filter_text.strip(), sort, after, first
-    )
+    scores = store.grading(held.id, grading)
+    place = Place(after, before, first)
+    view = RunView(store, held, scores, grading is not None, filter_text.strip(), sort, place)
     summary = request.app.state.live_summary.summary(GradedRun(store, held, view.grading))
     live = {"job_link": job_link(request.app.state.jobs, held)}
     found = _found(view, columns(summary, view.grading))
@@ -61,11 +65,22 @@ def run(
 
 
 @dataclass(frozen=True, slots=True)
-class RunView:
-    """The request; `named` means that the address names the set of scores.
+class Place:
+    """Which page of the list: that after a cursor, or right before one; `first` is the number of its first sample."""
 
-    `first` is the number of the first sample of the page in the list, from 1.
-    """
+    after: str | None
+    before: str | None
+    first: int
+
+    @property
+    def start(self) -> int:
+        """The number of the first sample in the list, from 1."""
+        return self.first if self.after or self.before else 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """The request; `named` means that the address names the set of scores."""
 
     store: Store
     run: Run
@@ -73,8 +88,7 @@ class RunView:
     named: bool
     filter_text: str
     sort: str
-    after: str | None
-    first: int = 1
+    place: Place
 
     @property
     def chosen(self) -> str | None:
@@ -126,6 +140,7 @@ class _Found:
 
     lines: list[Line] = field(default_factory=list[Line])
     following: str | None = None
+    preceding: str | None = None
     count: int = 0
     problem: str = ""
     status: int = 200
@@ -147,6 +162,7 @@ def _list(view: RunView, summary: Summary, found: _Found) -> dict[str, object]:
     names = columns(summary, view.grading)
     total = summary.attempts
     heads = [(name, view.column(name)) for name in names]
+    errors = error_groups(view.store, view.grading, CAUSES)
     return {
         "filter_text": view.filter_text,
         "sort": view.sort,
@@ -159,10 +175,14 @@ def _list(view: RunView, summary: Summary, found: _Found) -> dict[str, object]:
         "by_turns": view.column("turns", highest_first=True),
         "by_seconds": view.column("seconds", highest_first=True),
         "states": _states(view, total),
-        "first": view.first if view.after else 1,
+        "errors": [(one, view.link(filter=one.filter)) for one in errors.shown],
+        "more_errors": errors.more,
+        "all_errors": view.link(filter="state:error"),
+        "first": view.place.start,
         "without_filter": view.link(filter=None),
         "next_page": _next_page(view, found),
-        "first_page": view.link() if view.after else None,
+        "previous_page": _previous_page(view, found),
+        "first_page": view.link() if view.place.after or view.place.before else None,
         "here": run_page(view.run.id),
     }
 
@@ -170,8 +190,13 @@ def _list(view: RunView, summary: Summary, found: _Found) -> dict[str, object]:
 def _next_page(view: RunView, found: _Found) -> str | None:
     if found.following is None:
         return None
-    start = view.first if view.after else 1
-    return view.link(after=found.following, n=str(start + len(found.lines)))
+    return view.link(after=found.following, n=str(view.place.start + len(found.lines)))
+
+
+def _previous_page(view: RunView, found: _Found) -> str | None:
+    if found.preceding is None:
+        return None
+    return view.link(before=found.preceding, n=str(max(1, view.place.start - SHOWN)))
 
 
 def _states(view: RunView, total: int) -> list[StateCount]:
@@ -188,7 +213,8 @@ def _found(view: RunView, names: Sequence[str]) -> _Found:
     try:
         terms = parse_filter(view.filter_text)
         check_graders(view.grading, terms, view.sort)
-        listed = view.store.browse.samples(view.grading.id, terms, sort=view.sort, after=view.after, limit=SHOWN)
+        at, listing = view.place, view.store.browse.samples
+        listed = listing(view.grading.id, terms, sort=view.sort, after=at.after, before=at.before, limit=SHOWN)
         count = view.store.browse.count_samples(view.grading.id, terms)
     except UsageError as error:
         return _Found(problem=safe("; ".join(map(str, error.problems))), status=answered(error).status)
@@ -208,4 +234,4 @@ def _found(view: RunView, names: Sequence[str]) -> _Found:
         )
         for one in listed.samples
     ]
-    return _Found(lines, listed.next, count)
+    return _Found(lines, listed.next, listed.previous, count)

@@ -47,11 +47,14 @@ def runs(
     suite: str = "",
     status: str = "",
     after: str | None = None,
+    before: str | None = None,
 ) -> Response:
     """Show the runs of the store, newest first."""
     store = cast("Store", request.app.state.store)
     state: Status | None = status if status in ("running", "finished", "interrupted") else None
-    listed = store.browse.runs(after, SHOWN, suite=suite or None, status=state, text=text.strip() or None)
+    listed = store.browse.runs(
+        after, SHOWN, suite=suite or None, status=state, text=text.strip() or None, before=before
+    )
     query = {"q": text.strip() or None, "suite": suite or None, "status": state}
     entries = [as_it_stands(store, one) for one in listed.runs]
     suites = store.browse.suites()
@@ -67,7 +70,8 @@ def runs(
         "query": query,
         "filtered": any(query.values()),
         "next_page": run_list(**query, after=listed.next) if listed.next else None,
-        "first_page": run_list(**query) if after else None,
+        "previous_page": run_list(**query, before=listed.previous) if listed.previous else None,
+        "first_page": run_list(**query) if after or before else None,
     }
     return page("runs.html", values)
 

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from vivavoce.records.failure import shorten
-from vivavoce.store.browse.listing import Headline, ListedScore, RunEntry, SampleEntry, ScoreEntry, TurnScore
+from vivavoce.store.browse.listing import (
+    AlikeErrors,
+    Headline,
+    ListedScore,
+    RunEntry,
+    SampleEntry,
+    ScoreEntry,
+    TurnScore,
+)
 from vivavoce.store.database.database import AnyRow, values_of
 from vivavoce.store.runs.decode import failure_of_text
 
@@ -50,9 +58,27 @@ def sample_entry(index: AnyRow, attempt: AnyRow, score_rows: Sequence[AnyRow]) -
         started_at=attempt.started_at,
         seconds=index.seconds,
         turns=index.turns,
+        tokens=index.tokens,
+        cost=index.cost,
         status=index.state,
         failure=failure_of_text(attempt.failure),
+        cause=index.cause,
         scores=_score_entries(score_rows),
+    )
+
+
+def alike_errors(group: AnyRow, attempt: AnyRow, score: AnyRow | None) -> AlikeErrors:
+    """Return a group of errors by its first attempt, and the score that has the error where the attempt has none."""
+    known: dict[str, Any] = {"failure": failure_of_text(attempt.failure)}
+    if attempt.failure is None and score is not None:
+        known = {"grader": score.name, "failure": failure_of_text(score.failure), "reason": score.reason}
+    return AlikeErrors(
+        cause=group.cause,
+        target=group.target,
+        number=group.number,
+        sample_id=attempt.sample_id,
+        trial=attempt.trial,
+        **known,
     )
 
 

@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from vivavoce.errors import UsageError, did_you_mean
 
-Field = Literal["state", "target", "sample", "trial", "tag", "text"]
-Number = Literal["turns", "trial", "seconds", "worst"]
+Field = Literal["state", "target", "sample", "trial", "tag", "cause", "text"]
+Number = Literal["turns", "trial", "seconds", "tokens", "cost", "worst"]
 Operator = Literal["<", "<=", ">", ">=", "=", "!="]
 
 FIELDS: tuple[str, ...] = get_args(Field)

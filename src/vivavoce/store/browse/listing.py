@@ -60,10 +60,11 @@ class RunEntry(Listed):
 
 
 class RunPage(Listed):
-    """Some runs, newest first; `next` is the cursor of the next page, None if there is none."""
+    """Some runs, newest first; `next` and `previous` are the cursors of the pages beside it, None if there is none."""
 
     runs: list[RunEntry]
     next: str | None = None
+    previous: str | None = None
 
 
 class TurnScore(Listed):
@@ -91,7 +92,8 @@ class ScoreEntry(Listed):
 class SampleEntry(Listed):
     """An attempt in a list, without messages; `title` is its goal, or the beginning of its input.
 
-    `status` summarises its scores.
+    `status` summarises its scores. `tokens` and `cost`, in US dollars, are what the conversation and its scores
+    used, as far as that is known; `cause` is what a filter calls its error.
     """
 
     sample_id: str
@@ -103,16 +105,44 @@ class SampleEntry(Listed):
     started_at: float
     seconds: float | None = None
     turns: int
+    tokens: int | None = None
+    cost: float | None = None
     status: SampleStatus
     failure: Failure | None = None
+    cause: str | None = None
     scores: list[ScoreEntry]
 
 
+class AlikeErrors(Listed):
+    """Errors of attempts of one target that say the same: how many there are, and the first of them.
+
+    `cause` is what a filter calls them. `grader` is None where the conversations themselves ended with the error, and
+    `reason` is set for a score without a failure.
+    """
+
+    cause: str
+    target: str
+    number: int
+    sample_id: str
+    trial: int
+    grader: str | None = None
+    failure: Failure | None = None
+    reason: str | None = None
+
+
+class ErrorList(Listed):
+    """The most frequent errors of a graded run, and how many attempts have another one."""
+
+    groups: list[AlikeErrors]
+    more: int
+
+
 class SamplePage(Listed):
-    """Some attempts of a graded run; `next` is the cursor of the next page, None if there is none."""
+    """Some attempts of a graded run; `next` and `previous` are the cursors of the pages beside it, None for none."""
 
     samples: list[SampleEntry]
     next: str | None = None
+    previous: str | None = None
 
 
 class ListedScore(Listed):
