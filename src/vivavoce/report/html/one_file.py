@@ -84,6 +84,7 @@ def write_html(graded: GradedRun, out: TextIO) -> None:
             "kept": kept,
             "errors": [(one, "") for one in errors.shown],
             "more_errors": errors.more,
+            "all_errors": "",
             "sort": "worst",
             "filter_text": "",
             "talks": _pieces(aside),

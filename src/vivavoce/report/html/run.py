@@ -49,8 +49,15 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         "tags_line": tags_line(summary),
         "trials": [one for one in summary.graders if one.pass_hat],
         "most_trials": max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0),
+        "planned": _planned(run),
         "description": run.spec.get("description"),
     }
+
+
+def _planned(run: Run) -> int | None:
+    """Return how many conversations were planned, None where that is not known."""
+    found = run.options.get("planned")
+    return found if isinstance(found, int) else None
 
 
 def columns(summary: Summary, grading: Grading) -> list[str]:

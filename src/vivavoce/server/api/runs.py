@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BaseModel, ConfigDict
 
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run, Status
 from vivavoce.records.score import State
@@ -18,6 +19,7 @@ from vivavoce.server.grader_names import check_grader, check_graders
 from vivavoce.server.replies import CountedSamples, RunReport
 from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
+from vivavoce.store.browse.run_filter import ListedVerdict, RunFilter
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 
@@ -32,18 +34,38 @@ RunName = Annotated[str, Path(description="A run: its id, the beginning or end o
 Trial = Annotated[int, Path(ge=0, le=2**31 - 1)]
 
 
+class WantedRuns(BaseModel):
+    """Which runs a list has; times are seconds since the epoch."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    after: After = None
+    before: Before = None
+    limit: Limit = 50
+    suite: str | None = None
+    status: Status | None = None
+    verdict: Annotated[ListedVerdict | None, Query(description="`none`: without a gate, or not summed up yet.")] = None
+    target: Annotated[str | None, Query(description="Runs with scores of this target.")] = None
+    tag: Annotated[str | None, Query(description="Runs that somebody gave this tag.")] = None
+    since: Annotated[float | None, Query(description="Started at this time or later.")] = None
+    until: Annotated[float | None, Query(description="Started before this time.")] = None
+    text: Annotated[str | None, Query(description="Part of the id, of the title or of the name of the suite.")] = None
+
+
 @router.get("/runs", response_model=RunPage)
-def runs(
-    request: Request,
-    after: After = None,
-    before: Before = None,
-    limit: Limit = 50,
-    suite: str | None = None,
-    status: Status | None = None,
-    text: Annotated[str | None, Query(description="Part of the id of the run or of the name of its suite.")] = None,
-) -> Response:
+def runs(request: Request, wanted: Annotated[WantedRuns, Query()]) -> Response:
     """List runs, newest first."""
-    return answer(_store(request).browse.runs(after, limit, suite=suite, status=status, text=text, before=before))
+    which: RunFilter = {
+        "suite": wanted.suite,
+        "status": wanted.status,
+        "verdict": wanted.verdict,
+        "target": wanted.target,
+        "tag": wanted.tag,
+        "since": wanted.since,
+        "until": wanted.until,
+        "text": wanted.text,
+    }
+    return answer(_store(request).browse.runs(wanted.after, wanted.limit, before=wanted.before, **which))
 
 
 @router.get("/runs/{run}", response_model=RunReport)

@@ -19,11 +19,13 @@ from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 from vivavoce.server.grader_names import check_graders
 from vivavoce.server.pages.choosing import compare_with_before
+from vivavoce.server.pages.forms import form_key
 from vivavoce.server.pages.links import clusters_page, run_data, run_page, sample_page, trends_page
 from vivavoce.server.pages.live import as_it_stands, job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.statuses import answered
+from vivavoce.server.users import user_of
 from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.browse.status import RANK, SampleStatus
 from vivavoce.store.store import Store
@@ -57,10 +59,12 @@ def run(
     place = Place(after, before, first)
     view = RunView(store, held, scores, grading is not None, filter_text.strip(), sort, place)
     summary = request.app.state.live_summary.summary(GradedRun(store, held, view.grading))
+    user = user_of(request)
+    form = {"form_key": form_key(request) if user.may("write") else None}
     live = {"job_link": job_link(request.app.state.jobs, held)}
     found = _found(view, columns(summary, view.grading))
     table = {"by_target": by_target(GradedRun(store, held, view.grading), summary, view.conversation)}
-    values = {**_head(view, summary, sets), **_list(view, summary, found), **live, **table}
+    values = {**_head(view, summary, sets), **_list(view, summary, found), **live, **table, **form}
     return page("run.html", values, found.status)
 
 

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, Unpack
 
 from sqlalchemy import JSON, ColumnElement, Connection, cast, func, or_, select, tuple_
 
 from vivavoce.errors import NotFound, UsageError, did_you_mean
 from vivavoce.records.failure import shorten
-from vivavoce.records.run import Grading, Status
+from vivavoce.records.run import Grading
 from vivavoce.records.score import Score, State
 from vivavoce.store.browse.conditions import Within, conditions, ordering
 from vivavoce.store.browse.entries import alike_errors, listed_score, run_entry, sample_entry
@@ -32,6 +32,7 @@ from vivavoce.store.browse.listing import (
     ScorePage,
     TurnPage,
 )
+from vivavoce.store.browse.run_filter import RunFilter, run_conditions
 from vivavoce.store.browse.status import RANK, SampleStatus
 from vivavoce.store.database.database import AnyRow, Database, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, turns
@@ -42,7 +43,11 @@ from vivavoce.store.search.search import Searcher
 _PLACE: tuple[ColumnElement[Any], ...] = (attempts.c.position, attempts.c.id)
 
 _ENTRY: tuple[ColumnElement[Any], ...] = tuple(
-    runs.c[name] for name in ("id", "suite", "status", "started_at", "finished_at", "version", "partial_of")
+    runs.c[name]
+    for name in (
+        *("id", "suite", "status", "started_at", "finished_at", "version", "partial_of"),
+        *("title", "tags", "options"),
+    )
 )
 """What the entry of a run has of its record."""
 
@@ -64,17 +69,9 @@ class Browse:
     database: Database
 
     def runs(
-        self,
-        after: str | None = None,
-        limit: int = 50,
-        *,
-        suite: str | None = None,
-        status: Status | None = None,
-        text: str | None = None,
-        whole: bool = False,
-        before: str | None = None,
+        self, after: str | None = None, limit: int = 50, *, before: str | None = None, **which: Unpack[RunFilter]
     ) -> RunPage:
-        """Return some runs, newest first; `text` is part of the id or of the name of the suite, `whole` no partial run.
+        """Return some runs, newest first; `which` says of which kind.
 
         A page is what comes `after` a cursor, or right `before` one.
 
@@ -83,21 +80,13 @@ class Browse:
         """
         r = runs.c
         query, place = select(*_ENTRY).limit(limit + 1), tuple_(r.started_at, r.id)
+        query = query.where(*run_conditions(which, postgresql=on_postgresql(self.database.engine)))
         if before is not None:
             query = query.where(place > read_place(before, float, str)).order_by(r.started_at, r.id)
         else:
             query = query.order_by(r.started_at.desc(), r.id.desc())
         if before is None and after is not None:
             query = query.where(place < read_place(after, float, str))
-        if suite is not None:
-            query = query.where(r.suite == suite)
-        if status is not None:
-            query = query.where(r.status == status)
-        if whole:
-            query = query.where(r.partial_of.is_(None))
-        if text:
-            part = text.lower()
-            query = query.where(or_(*(func.lower(c).contains(part, autoescape=True) for c in (r.id, r.suite))))
         with self.database.connected() as connection:
             found = connection.execute(query).all()
             page = found[:limit] if before is None else found[:limit][::-1]
@@ -126,6 +115,12 @@ class Browse:
             }
             shown = _newest_gradings(connection, [row.id for rows in found.values() for row in rows])
         return {suite: [run_entry(row, shown.get(row.id)) for row in rows] for suite, rows in found.items()}
+
+    def held(self, run_id: str) -> int:
+        """Return how many conversations of a run are stored."""
+        query = select(func.count()).select_from(attempts).where(attempts.c.run_id == run_id)
+        with self.database.connected() as connection:
+            return connection.execute(query).scalar_one()
 
     def suites(self) -> list[str]:
         """Return the names of the suites that runs are of, sorted."""

@@ -23,7 +23,8 @@ class Listed(BaseModel):
 class Headline(Listed):
     """The headline of a run: the grader of its gate, else the reward, else the first grader, for the first target.
 
-    `low` and `high` are the 95% interval of the mean over `n` scores, all of them as the summary has them.
+    `low` and `high` are the 95% interval of the mean over `n` scores, `pass_rate` is the share that passes, all of them
+    as the summary has them.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Headline(Listed):
     mean: float | None = None
     low: float | None = None
     high: float | None = None
+    pass_rate: float | None = None
     n: int
     errors: int
     skipped: int
@@ -40,7 +42,9 @@ class Headline(Listed):
 class RunEntry(Listed):
     """A run in a list, with the figures of its newest complete grading, or of the newest if none is complete.
 
-    `error_attempts` is how many conversations ended with an error or lack a score of any grader because of one.
+    `error_attempts` is how many conversations ended with an error or lack a score of any grader because of one, `cost`
+    what all roles used in US dollars, None where a price is unknown. `revision` is the git commit that was checked out,
+    and of the `planned` conversations of a run that is not over `attempts` are stored.
     """
 
     id: str
@@ -52,8 +56,13 @@ class RunEntry(Listed):
     partial_of: str | None = None
     grading: str | None = None
     verdict: Verdict | None = None
+    title: str | None = None
+    tags: list[str] = Field(default_factory=list[str])
     attempts: int | None = None
+    planned: int | None = None
     error_attempts: int | None = None
+    cost: float | None = None
+    revision: str | None = None
     headline: Headline | None = None
     summary: dict[str, Any] | None = Field(default=None, exclude=True, repr=False)
     """The stored summary, for lists that say more of a run; it is no part of the data of an entry."""

@@ -166,6 +166,11 @@ def tags_of(sample: str) -> str | None:
     return "".join(map(tagged, named)) or None
 
 
+def split_tags(text: str | None) -> list[str]:
+    """Return the tags in a text of tags."""
+    return [] if text is None else [one for one in text.split(BETWEEN) if one]
+
+
 def tagged(tag: str) -> str:
     """Return the pattern of a tag in the text of tags."""
     return BETWEEN + tag.replace(BETWEEN, "") + BETWEEN

@@ -51,7 +51,7 @@ runs = Table(
     Column("tags", Text),
     Index("runs_by_time", "started_at"),
 )
-"""`title`, `notes` and `tags`, a JSON list, are what people say of a run; they may change at any time."""
+"""`title`, `notes` and `tags`, written as those of `standings`, are what people say of a run, at any time."""
 
 gradings = Table(
     "gradings",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -73,7 +73,8 @@ def _used(row: Any, graded: Sequence[Used]) -> Used | None:
     if row.usage is None and row.test is None and not graded:
         return None
     if row.test is not None:
-        held: Iterable[Used] = (json.loads(row.test).get("usage") or {}).values()
+        test: dict[str, dict[str, Used]] = json.loads(row.test)
+        held: list[Used] = list((test.get("usage") or {}).values())
     else:
         held = [] if row.usage is None else [json.loads(row.usage)]
     found: Used = {"input_tokens": 0, "output_tokens": 0, "calls": 0, "cost": None}
