@@ -7,6 +7,7 @@ import pytest
 
 from vivavoce.records.run import AttemptKey, Grading, Run
 from vivavoce.records.score import TESTER_ERROR, Score, failed
+from vivavoce.records.usage import Usage
 from vivavoce.report.terminal import PASSED_ADDED
 from vivavoce.store.store import Store
 
@@ -16,7 +17,7 @@ from .cases import BROKEN, Elements, keep, outcome, per_turn, turn
 
 def names(page: Elements) -> list[str]:
     """Return the samples of a list, in its order."""
-    rows = [found["href"] for _, found in page.tags if found.get("class") == "row"]
+    rows = [found["href"] for _, found in page.tags if found.get("class") == "row" and "/samples/" in found["href"]]
     return [row.rpartition("/")[2].partition("?")[0] for row in rows]
 
 
@@ -218,8 +219,8 @@ def test_errors_with_one_cause_are_one_line_that_leads_to_them(empty: Store, url
     page = Elements(get(f"{url}/runs/run-1").text)
     assert "3 target: no answer within 5 s 1 goal: target: <b>no</b> seats" in page.text
     first, second = [href for href in page.having("href") if "filter=cause" in href]
-    assert names(Elements(get(url + first.partition("#")[0]).text))[2:] == ["s0", "s1", "s2"]
-    assert names(Elements(get(url + second.partition("#")[0]).text))[2:] == ["t"]
+    assert names(Elements(get(url + first.partition("#")[0]).text)) == ["s0", "s1", "s2"]
+    assert names(Elements(get(url + second.partition("#")[0]).text)) == ["t"]
 
 
 def test_a_page_of_the_list_leads_back_to_the_one_before(empty: Store, url: str) -> None:
@@ -237,3 +238,34 @@ def test_a_page_of_the_list_leads_back_to_the_one_before(empty: Store, url: str)
     page = Elements(get(url + first).text)
     assert "1–50 of 120" in page.text
     assert not [one for _, one in page.tags if one.get("rel") == "prev"]
+
+
+def heads(page: str) -> list[str]:
+    """Return the heads of the list of samples."""
+    table = page[page.index('<table class="book stack samples">') :]
+    return Elements(table[: table.index("</thead>")]).text.removeprefix("Samples of run-1 ").split()
+
+
+def test_columns_are_chosen_by_the_address_and_kept(empty: Store, url: str) -> None:
+    used = [Usage(input_tokens=1000 * i, calls=1, cost=0.25 * i) for i in (1, 2)]
+    grades = {name: Score(value=0.5) for name in ("a", "b", "c", "d", "turns")}
+    keep(empty, [outcome(f"s{i}", [turn(0, "x", usage=one)], grades, position=i) for i, one in enumerate(used)])
+    usual = get(f"{url}/runs/run-1").text
+    assert heads(usual) == ["State", "↑", "Sample", "Why", "Turns", "a", "b", "c", "Took"]
+    page = get(f"{url}/runs/run-1?columns=d,cost,tokens&columns=target&filter=cost%3E0.1&sort=-cost").text
+    assert heads(page) == ["State", "Sample", "Why", "d", "Cost", "↓", "Tokens", "Target"]
+    read = Elements(page)
+    assert names(read) == ["s1", "s0"]
+    assert "0.50 $0.50 2,000 bot" in read.text
+    sorting = next(href for href in read.having("href") if "sort=d" in href)
+    assert "columns=d%2Ccost%2Ctokens&columns=target" in sorting
+    assert names(Elements(get(url + sorting.partition("#")[0]).text)) == ["s0", "s1"]
+    assert [one["value"] for _, one in read.tags if one.get("type") == "checkbox" and "checked" in one] == [
+        "d",
+        "tokens",
+        "cost",
+        "target",
+    ]
+    assert "0.50" in Elements(get(f'{url}/runs/run-1?columns="turns"').text).text
+    wrong = get(f"{url}/runs/run-1?columns=costs")
+    assert (wrong.status, "no column &#39;costs&#39;; did you mean &#39;cost&#39;?" in wrong.text) == (422, True)
