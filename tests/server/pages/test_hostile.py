@@ -25,7 +25,7 @@ OURS = frozenset(
     html head meta title link script body header nav main section article aside footer dialog form input label
     select option button details summary a div span p pre h1 h2 h3 ol ul li dl dt dd table caption thead tbody
     tr th td mark sup small em i b q br kbd code svg defs symbol use path circle line polyline text fieldset
-    textarea legend
+    textarea legend figure figcaption
     """.split()  # noqa: SIM905 - names are read as words
 )
 

@@ -5,6 +5,7 @@ import gzip
 
 import pytest
 
+from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading, Run
 from vivavoce.records.score import TESTER_ERROR, Score, failed
 from vivavoce.records.usage import Usage
@@ -269,3 +270,45 @@ def test_columns_are_chosen_by_the_address_and_kept(empty: Store, url: str) -> N
     assert "0.50" in Elements(get(f'{url}/runs/run-1?columns="turns"').text).text
     wrong = get(f"{url}/runs/run-1?columns=costs")
     assert (wrong.status, "no column &#39;costs&#39;; did you mean &#39;cost&#39;?" in wrong.text) == (422, True)
+
+
+def test_groups_lead_to_their_conversations(empty: Store, url: str) -> None:
+    found = [
+        outcome(f"s{i}", grades={"goal": Score(value=float(i % 2))}, target=("b 1", 'b"2')[i % 2], position=i)
+        for i in range(6)
+    ]
+    keep(empty, found)
+    page = Elements(get(f"{url}/runs/run-1?group=target").text)
+    assert 'b"2 3 100.0%' in page.text
+    assert "b 1 3 0.0% 0.0% to" in page.text
+    assert "No conversation here has a tag" in get(f"{url}/runs/run-1?group=tag").text
+    links = [
+        one["href"] for _, one in page.tags if one.get("class") == "row" and "filter=target" in one.get("href", "")
+    ]
+    lists = [sorted(names(Elements(get(url + one.partition("#")[0]).text))) for one in links]
+    assert sorted(lists) == [["s0", "s2", "s4"], ["s1", "s3", "s5"]]
+    assert get(f"{url}/runs/run-1?group=colour").status == 422
+
+
+def test_scores_and_costs_are_drawn_with_their_numbers_in_words(empty: Store, url: str) -> None:
+    used = [Usage(input_tokens=1000 * i, calls=1, cost=0.25 * i) for i in (1, 2)]
+    grades = [{"goal": Score(value=i / 2)} for i in (1, 2)]
+    keep(empty, [outcome(f"s{i}", [turn(0, "x", usage=used[i])], grades[i], position=i) for i in (0, 1)])
+    labels = Elements(get(f"{url}/runs/run-1").text).having("aria-label")
+    assert "goal: 1 from 0.50 to 0.60, 1 from 0.90 to 1.00" in labels
+    assert "Cost: 1 from $0.25 to $0.28, 1 from $0.47 to $0.50" in labels
+    assert any(one.startswith("Tokens: 1 from 1,000") for one in labels)
+
+
+def test_labels_of_people_and_how_far_they_agree_stand_below_the_metrics(empty: Store, url: str) -> None:
+    keep(empty, [outcome(f"s{i}", grades={"goal": Score(value=float(i % 2))}, position=i) for i in range(4)])
+    for i in range(4):
+        for author in ("ida", "bo")[: 1 + (i < 2)]:
+            verdict = "pass" if i % 2 or (i == 0 and author == "bo") else "fail"
+            label = Label(
+                sample_id=f"s{i}", target="bot", trial=0, grader="goal", author=author, verdict=verdict, created_at=1.0
+            )
+            empty.labels.set("run-1", label)
+    text = Elements(get(f"{url}/runs/run-1").text).text
+    assert "goal: 6 labels by 2 people; they agree on 1 of 2 places that two or more labelled, α" in text
+    assert "the grader agrees with 5 of 6, κ 0.67" in text

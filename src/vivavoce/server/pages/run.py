@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal, cast, get_args
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
@@ -14,6 +15,7 @@ from vivavoce.report.error_groups import error_groups
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.by_target import LARGEST, by_target
 from vivavoce.report.html.columns import Column, all_columns, chosen_columns, usual_columns
+from vivavoce.report.html.histograms import drawn
 from vivavoce.report.html.run import head
 from vivavoce.report.html.samples import Line, line
 from vivavoce.run.summary import Summary
@@ -25,9 +27,12 @@ from vivavoce.server.pages.links import Value, clusters_page, run_data, run_page
 from vivavoce.server.pages.live import as_it_stands, job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.pages.run_labels import label_lines
 from vivavoce.server.statuses import answered
 from vivavoce.server.users import user_of
-from vivavoce.store.browse.filter import parse_filter
+from vivavoce.store.browse.filter import parse_filter, quoted
+from vivavoce.store.browse.groups import By
+from vivavoce.store.browse.listing import Group
 from vivavoce.store.browse.status import RANK, SampleStatus
 from vivavoce.store.store import Store
 
@@ -35,37 +40,50 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 SHOWN = 50
 """Samples on one page."""
+DRAWN = 5000
+"""Conversations of a run up to which histograms are drawn at once."""
+GRADERS_DRAWN = 12
+"""Graders that have a histogram."""
 CAUSES = 10
 """Causes of errors that are listed."""
 
 
+class Asked(BaseModel):
+    """What an address asks of the page of a run; `n` is the number of the first sample on it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    grading: str | None = None
+    filter: str = ""
+    sort: str = "worst"
+    columns: list[str] = Field(default_factory=list[str], max_length=100)
+    group: By | None = None
+    histograms: bool = False
+    after: str | None = None
+    before: str | None = None
+    n: int = Field(1, ge=1, lt=2**31)
+
+
 @router.get("/runs/{run}")
-def run(
-    request: Request,
-    run: str,
-    grading: str | None = None,
-    filter_text: Annotated[str, Query(alias="filter")] = "",
-    sort: str = "worst",
-    columns: Annotated[list[str], Query(max_length=100)] = [],  # noqa: B006 - FastAPI copies it
-    after: str | None = None,
-    before: str | None = None,
-    first: Annotated[int, Query(alias="n", ge=1, lt=2**31)] = 1,
-) -> Response:
+def run(request: Request, run: str, asked: Annotated[Asked, Query()]) -> Response:
     """Show one run."""
     store = cast("Store", request.app.state.store)
     held = as_it_stands(store, store.run(run))
     sets = store.gradings(held.id)
     if not sets:
         return page("unscored.html", {"section": "runs", "run": held})
-    scores = store.grading(held.id, grading)
+    scores = store.grading(held.id, asked.grading)
     summary = request.app.state.live_summary.summary(GradedRun(store, held, scores))
-    listing = Listing(filter_text.strip(), sort, tuple(columns), Place(after, before, first))
+    place = Place(asked.after, asked.before, asked.n)
+    listing = Listing(asked.filter.strip(), asked.sort, tuple(asked.columns), asked.group, place)
     known = all_columns(summary, scores)
-    shown = chosen_columns(columns, known) or usual_columns(summary, scores)
-    view = RunView(store, held, scores, grading is not None, listing, shown)
+    shown = chosen_columns(asked.columns, known) or usual_columns(summary, scores)
+    view = RunView(store, held, scores, asked.grading is not None, listing, shown)
     user = user_of(request)
     form = {"form_key": form_key(request) if user.may("write") else None}
-    live = {"job_link": job_link(request.app.state.jobs, held)}
+    drawings = _histograms(view, summary, known, asked=asked.histograms)
+    live = {"histograms_link": f"{run_page(held.id, grading=view.chosen, histograms='1')}#histograms", **drawings}
+    live |= {"job_link": job_link(request.app.state.jobs, held)}
     found = _found(view)
     table = {"by_target": by_target(GradedRun(store, held, view.grading), summary, view.conversation)}
     values = {**_head(view, summary, sets), **_list(view, summary, found, known), **live, **table, **form}
@@ -93,13 +111,14 @@ class Listing:
     filter_text: str
     sort: str
     columns: tuple[str, ...]
+    group: By | None
     place: Place
 
     @property
     def kept(self) -> dict[str, Value]:
         """What links to other pages of the list repeat: what is not as usual."""
         sort = None if self.sort == "worst" else self.sort
-        return {"filter": self.filter_text or None, "sort": sort, "columns": self.columns or None}
+        return {"filter": self.filter_text or None, "sort": sort, "columns": self.columns or None, "group": self.group}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +191,7 @@ def _head(view: RunView, summary: Summary, sets: Sequence[Grading]) -> dict[str,
         "section": "runs",
         "sets": [(one, run_page(view.run.id, grading=one.id)) for one in sets] if len(sets) > 1 else [],
         "json_link": run_data(view.run.id),
+        "labelled": label_lines(view.store, view.grading) if summary.attempts <= LARGEST else [],
         "clusters_link": clusters_page(view.run.id, grading=view.chosen),
         "trends_link": trends_page(suite=view.run.suite),
         "compare_link": compare_with_before(view.store, view.run),
@@ -191,6 +211,9 @@ def _list(view: RunView, summary: Summary, found: _Found, known: Sequence[Column
         "shown_columns": [one.key for one in view.columns],
         "plain_columns": not listing.columns,
         "orders": _orders(view),
+        "group": listing.group,
+        "groups": [] if found.problem else _groups(view),
+        "group_links": [(by, view.link(group=None if by == listing.group else by)) for by in get_args(By)],
         "chosen": view.chosen,
         "found": found,
         "total": total,
@@ -208,6 +231,31 @@ def _list(view: RunView, summary: Summary, found: _Found, known: Sequence[Column
         "first_page": view.link() if listing.place.after or listing.place.before else None,
         "here": run_page(view.run.id),
     }
+
+
+def _histograms(view: RunView, summary: Summary, known: Sequence[Column], *, asked: bool) -> dict[str, object]:
+    """Return the histograms: those of a larger run are drawn where the address asks for them."""
+    if summary.attempts < 2 or (summary.attempts > DRAWN and not asked):
+        return {"histograms": [], "asks_histograms": summary.attempts > DRAWN}
+    graders = [one.name for one in known if one.fact is None][:GRADERS_DRAWN]
+    return {
+        "histograms": drawn(view.store.browse.histograms(view.grading.id, graders), len(graders)),
+        "asks_histograms": False,
+    }
+
+
+def _groups(view: RunView) -> list[tuple[Group, str]]:
+    """Return the groups of the listed conversations, each with the filter that lets only them through."""
+    by, text = view.listing.group, view.listing.filter_text
+    if by is None:
+        return []
+    found = view.store.browse.groups(view.grading.id, by, text)
+
+    def link(name: str) -> str:
+        term = f"trial:{name}" if by == "trial" else f"{by}:{quoted(name)}"
+        return view.link(filter=f"{text} {term}".strip(), group=None)
+
+    return [(one, link(one.name)) for one in found]
 
 
 def _orders(view: RunView) -> list[tuple[str, str]]:

@@ -21,10 +21,14 @@ from vivavoce.records.score import Score, State
 from vivavoce.store.browse.conditions import Within, conditions, ordering
 from vivavoce.store.browse.entries import alike_errors, listed_score, run_entry, sample_entry
 from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Term, parse_filter
+from vivavoce.store.browse.groups import By, groups
+from vivavoce.store.browse.histograms import score_histogram, taken_histograms
 from vivavoce.store.browse.keyset import beside, encode_cursor, read_place
 from vivavoce.store.browse.listing import (
     ErrorList,
     GradedTurn,
+    Group,
+    Histogram,
     RunEntry,
     RunPage,
     SampleEntry,
@@ -177,6 +181,28 @@ class Browse:
             _check_graders(connection, within, terms)
             query = select(func.count()).select_from(sample_index).where(*conditions(terms, within))
             return connection.execute(query).scalar_one()
+
+    def groups(self, grading_id: str, by: By, filter_terms: str | Sequence[Term] = ()) -> list[Group]:
+        """Return the attempts of a grading that match a filter, by tag, target or trial.
+
+        Raises:
+            UsageError: there is no such grading, or the filter cannot be read.
+        """
+        terms = self._terms(filter_terms)
+        with self.database.connected() as connection:
+            within = _within(connection, grading_id)
+            _check_graders(connection, within, terms)
+            return groups(connection, conditions(terms, within), by)
+
+    def histograms(self, grading_id: str, graders: Sequence[str]) -> list[Histogram]:
+        """Return how the scores of some graders are distributed, and the time, tokens and cost of the conversations.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        with self.database.connected() as connection:
+            scored = [score_histogram(connection, grading_id, name) for name in graders]
+            return [*scored, *taken_histograms(connection, grading_id)]
 
     def states(self, grading_id: str) -> dict[SampleStatus, int]:
         """Return how many attempts of a grading are in each state, worst first, without the states that none is in.

@@ -81,6 +81,12 @@ def parse_filter(text: str) -> tuple[Term, ...]:
     return tuple(terms)
 
 
+def quoted(value: str) -> str:
+    """Return a value as a filter has it, in quotation marks."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
 def _term(found: re.Match[str], at: int) -> Term:
     negated = found["minus"] is not None
     if (word := found["word"]) is not None:

@@ -146,6 +146,35 @@ class ErrorList(Listed):
     more: int
 
 
+Taken = Literal["seconds", "tokens", "cost"]
+"""What a conversation took, as lists know it."""
+
+
+class Histogram(Listed):
+    """How many values are in each of some ranges of equal width, from `low` to `high`."""
+
+    name: str
+    low: float
+    high: float
+    counts: list[int]
+
+
+class Group(Listed):
+    """Some attempts of a graded run: of the `decided` ones the share that passed, its 95% interval, errors, and cost.
+
+    An attempt counts by the worst of its scores. `cost` is the sum of what is known, None where nothing is.
+    """
+
+    name: str
+    number: int
+    decided: int
+    errors: int
+    pass_rate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    cost: float | None = None
+
+
 class SamplePage(Listed):
     """Some attempts of a graded run; `next` and `previous` are the cursors of the pages beside it, None for none."""
 
