@@ -13,6 +13,7 @@ METHODS: dict[tuple[str, str], str] = {
     ("GET", "/runs"): "runs",
     ("GET", "/runs/{run}"): "run",
     ("DELETE", "/runs/{run}"): "delete_run",
+    ("PATCH", "/runs/{run}"): "remark",
     ("GET", "/runs/{run}/gradings"): "gradings",
     ("GET", "/runs/{run}/samples"): "samples",
     ("GET", "/runs/{run}/errors"): "errors",

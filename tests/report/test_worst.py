@@ -55,8 +55,8 @@ async def test_there_are_no_more_than_asked_for_and_the_others_are_counted(store
         + [outcome("fine")],
     )
     found = worst(store, graded.grading, limit=2)
-    assert [one.key.sample_id for one in found.shown] == ["lost-0", "lost-1", "low-0", "low-1"]
-    assert found.more == 4
+    assert [one.key.sample_id for one in found.shown] == ["lost-2", "lost-0", "low-0", "low-1"]
+    assert found.more == 3
 
 
 async def test_errors_that_are_the_same_are_one_line(store: Store) -> None:
@@ -70,8 +70,8 @@ async def test_errors_that_are_the_same_are_one_line(store: Store) -> None:
     found = worst(store, graded.grading)
     assert [(one.key.target, one.key.sample_id, one.group) for one in found.shown] == [
         ("bot", "lost-0", "7 samples"),
-        ("bot", "unjudged", None),
         ("other", "lost-0", "all 2"),
+        ("bot", "unjudged", None),
     ]
     assert found.more == 0
 

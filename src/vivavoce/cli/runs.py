@@ -10,12 +10,11 @@ from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, out, print_json, store_of
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.headline import headline
+from vivavoce.report.finding import listed_finding
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.tables import Column, FittingTable
-from vivavoce.report.terminal import number
-from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
+from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
 
 COLUMNS = (
@@ -24,7 +23,7 @@ COLUMNS = (
     Column("status", rank=2),
     Column("verdict"),
     Column("conversations", "right", rank=4),
-    Column("headline", rank=1),
+    Column("finding", flows=True),
 )
 
 
@@ -36,31 +35,33 @@ def command(
 ) -> None:
     """List the stored runs, newest first.
 
-    Each line has the verdict of the run and the mean score of its gate's grader, else of its reward.
+    Each has its verdict and what it rests on in one sentence, as on the pages.
     """
     with Store.open(store_of(store), create=False) as opened:
-        found = [(run, opened.grading(run.id) if opened.gradings(run.id) else None) for run in opened.runs(limit)]
+        found = opened.runs(limit)
+        entries = {one.id: one for one in opened.browse.runs(limit=limit).runs}
+        graded = [(run, opened.grading(run.id) if opened.gradings(run.id) else None) for run in found]
     if as_json:
-        for run, grading in found:
-            print_json(strict_json(_data(run, grading)))
+        for run, grading in graded:
+            print_json(strict_json(_data(run, grading, entries.get(run.id))))
     else:
-        out().print(FittingTable(COLUMNS, [[*map(Text, _cells(run, grading))] for run, grading in found]))
+        out().print(FittingTable(COLUMNS, [[*map(Text, _cells(one))] for one in entries.values()]))
 
 
-def _data(run: Run, grading: Grading | None) -> dict[str, object]:
+def _data(run: Run, grading: Grading | None, entry: RunEntry | None) -> dict[str, object]:
     """Return a run with the figures of its newest scores."""
     summary = (grading and grading.summary) or {}
     numbers = {name: summary.get(name) for name in ("attempts", "failed_attempts", "graders")}
     verdict = {"grading": grading and grading.id, "verdict": grading and grading.verdict}
-    return {**run.model_dump(exclude={"spec"}), **verdict, **numbers}
+    said = {"finding": None if entry is None else listed_finding(entry)}
+    return {**run.model_dump(exclude={"spec"}), **verdict, **said, **numbers}
 
 
-def _cells(run: Run, grading: Grading | None) -> list[str]:
-    status = run.status if run.partial_of is None else f"{run.status}, partial"
-    started = datetime.fromtimestamp(run.started_at).strftime("%Y-%m-%d %H:%M")
-    if grading is None or grading.summary is None:
-        return [run.id, started, status, "–", "", ""]
-    summary = Summary.model_validate(grading.summary)
-    head = headline(summary, grading)
-    headline_mean = f"{safe(head.name)} {number(head.mean)}" if head else ""
-    return [run.id, started, status, grading.verdict or "no gate", str(summary.attempts), headline_mean]
+def _cells(entry: RunEntry) -> list[str]:
+    status = entry.status if entry.partial_of is None else f"{entry.status}, partial"
+    started = datetime.fromtimestamp(entry.started_at).strftime("%Y-%m-%d %H:%M")
+    known = [safe(one) for one in (entry.title, ", ".join(entry.tags)) if one]
+    said = "\n".join([*known, *([listed_finding(entry)] if listed_finding(entry) else [])])
+    if entry.summary is None:
+        return [entry.id, started, status, "–", "", said]
+    return [entry.id, started, status, entry.verdict or "no gate", str(entry.attempts), said]

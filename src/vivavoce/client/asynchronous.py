@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import urlencode
 
@@ -15,7 +15,7 @@ from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore, as_several
 from vivavoce.metrics.metric import Conversation, evaluation_input
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
-from vivavoce.records.run import Grading, Outcome
+from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import State
 from vivavoce.report.clusters.cluster import Clusters
 from vivavoce.report.comparison import Comparison
@@ -133,6 +133,19 @@ class AsyncClient(Connection):
             UsageError: it is being worked on, or the token may not do this.
         """
         await self._send("DELETE", f"/runs/{part(run)}")
+
+    async def remark(
+        self, run: str, *, title: str | None = None, notes: str | None = None, tags: Sequence[str] | None = None
+    ) -> Run:
+        """Change the title, the notes or the tags of a run, and return it; an empty text removes what was there.
+
+        Raises:
+            NotFound: there is no such run.
+            UsageError: a text is too long, or the token may not do this.
+        """
+        given = {"title": title, "notes": notes, "tags": None if tags is None else list(tags)}
+        body = {name: value for name, value in given.items() if value is not None}
+        return checked(Run, (await self._send("PATCH", f"/runs/{part(run)}", body)).body)
 
     async def trends(
         self,

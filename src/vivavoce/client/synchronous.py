@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -13,7 +13,7 @@ from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore
 from vivavoce.metrics.metric import Conversation
 from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
-from vivavoce.records.run import Grading, Outcome
+from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import State
 from vivavoce.report.clusters.cluster import Clusters
 from vivavoce.report.comparison import Comparison
@@ -82,6 +82,12 @@ class Client:
     def delete_run(self, run: str) -> None:
         """Delete a run, for good."""
         self._loop.run(self._client.delete_run(run))
+
+    def remark(
+        self, run: str, *, title: str | None = None, notes: str | None = None, tags: Sequence[str] | None = None
+    ) -> Run:
+        """Change the title, the notes or the tags of a run, and return it; an empty text removes what was there."""
+        return self._loop.run(self._client.remark(run, title=title, notes=notes, tags=tags))
 
     def trends(
         self,

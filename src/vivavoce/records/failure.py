@@ -40,6 +40,12 @@ class Failure(BaseModel):
         return self if left == {"message": self.message, "evidence": self.evidence} else self.model_copy(update=left)
 
 
+def error_text(grader: str | None, failure: Failure | None, reason: str | None) -> str:
+    """Return what an error says, after the name of the grader whose it is; None is the conversation itself."""
+    said = str(failure) if failure is not None else reason or "error"
+    return said if grader is None else f"{grader}: {said}"
+
+
 def failure_of(error: BaseException, blame: Blame) -> Failure:
     """Return the record of an exception; a `Fault` says itself whose it is, anything else is `blame`'s."""
     if isinstance(error, Fault):

@@ -27,7 +27,7 @@ class Run(BaseModel):
     """One execution of one suite; `spec` is the suite as data, without secrets. Times are seconds since the epoch.
 
     `partial_of` is the run that this one repeats only in part, None for a whole run: no comparison takes a partial run
-    for the latest, and no trend has it.
+    for the latest, and no trend has it. `title`, `notes` and `tags` are what people say of it, at any time.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -43,6 +43,14 @@ class Run(BaseModel):
     finished_at: float | None = None
     version: str = ""
     partial_of: str | None = None
+    title: str | None = None
+    notes: str | None = None
+    tags: list[str] = Field(default_factory=list[str])
+
+    @property
+    def name(self) -> str:
+        """Its title, else its suite."""
+        return self.title or self.suite
 
 
 class Grading(BaseModel):

@@ -12,13 +12,17 @@ from vivavoce.report.strict_json import strict_json
 
 
 def write_json(graded: GradedRun, out: TextIO) -> None:
-    """Write one document: `run`, `grading`, `summary`, `finding`, and `samples`, each with transcript and scores."""
+    """Write one document: `run`, `grading`, `summary`, `finding`, `errors`, and `samples` with transcripts and scores.
+
+    `errors` are grouped by what they say, the most frequent first.
+    """
     summary = graded.summary()
     head = {
         "run": graded.run.model_dump(),
         "grading": graded.grading.model_dump(exclude={"summary"}),
         "summary": summary.model_dump(),
         "finding": finding(summary, graded.grading),
+        "errors": graded.store.browse.errors_alike(graded.grading.id).groups,
     }
     out.write("{\n" + "".join(f'"{name}":{strict_json(part)},\n' for name, part in head.items()) + '"samples":[')
     for i, outcome in enumerate(graded.outcomes()):

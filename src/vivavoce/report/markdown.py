@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from vivavoce.records.counting import conversation_label
+from vivavoce.records.run import Run
 from vivavoce.records.spending import by_role
 from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.details import latency_lines, tags_line, variance_lines
@@ -52,6 +53,7 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
     yield ""
     yield f"{code(finding(summary, graded.grading), 400)}"
     yield ""
+    yield from _remarks(graded.run)
     for reason in explained(summary):
         yield f"- {code(reason)}"
     broken = f", {summary.failed_attempts} of them with an error" if summary.failed_attempts else ""
@@ -80,6 +82,14 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
     if found.shown:
         more = f", and {found.more:,} more" if found.more else ""
         yield from folded(f"The worst samples{more}", _worst(found))
+
+
+def _remarks(run: Run) -> Iterator[str]:
+    """Yield what people say of a run."""
+    said = [("title", run.title), ("tags", ", ".join(run.tags)), ("notes", run.notes)]
+    if known := [(name, text) for name, text in said if text]:
+        yield from (f"- {name}: {code(text, 1000)}" for name, text in known)
+        yield ""
 
 
 def _matrix(matrix: Matrix) -> Iterator[str]:

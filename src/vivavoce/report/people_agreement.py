@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from vivavoce.records.counting import conversation_label, turn_label
-from vivavoce.records.label import Disputed, PeopleAgreement
+from vivavoce.records.label import Disputed, Label, LabelAgreement, PeopleAgreement
 from vivavoce.report.terminal import number
+from vivavoce.report.text import count
 from vivavoce.safe_text import safe
 
 
@@ -31,3 +32,21 @@ def disputed_line(one: Disputed) -> str:
     turn = "" if one.turn is None else f" {turn_label(one.turn)}"
     said = ", ".join(f"{author} says {verdict}" for author, verdict in sorted(one.verdicts.items()))
     return safe(f"people differ  {conversation_label(one.sample_id, one.trial)}{turn}  {said}")
+
+
+def labels_line(grader: str, labels: Sequence[Label], found: LabelAgreement) -> str:
+    """Return in one line how many labels of a grader people gave, how far they agree, and how far the judge does."""
+    people = {one.author for one in labels}
+    said = f"{count(len(labels), 'label')} by {len(people)} {'person' if len(people) == 1 else 'people'}"
+    parts = [f"{safe(grader)}: {said}" if grader else said]
+    if (other := found.people) is not None:
+        alpha = "" if other.alpha is None else f", α {other.alpha:.2f}{_between(other.low, other.high)}"
+        parts.append(f"they agree on {other.same} of {other.n} places that two or more labelled{alpha}")
+    if found.n:
+        kappa = "" if found.kappa is None else f", κ {found.kappa:.2f}{_between(found.low, found.high)}"
+        parts.append(f"the grader agrees with {found.both_pass + found.both_fail} of {found.n}{kappa}")
+    return "; ".join(parts)
+
+
+def _between(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"

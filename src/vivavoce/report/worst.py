@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from vivavoce.records.counting import turn_label
-from vivavoce.records.run import AttemptKey, ErrorRow, Grading, Outcome, ScoreRow
+from vivavoce.records.run import AttemptKey, Grading, Outcome, ScoreRow
 from vivavoce.records.score import Score
+from vivavoce.report.error_groups import ErrorGroup, error_groups
 from vivavoce.report.exchange import Exchange, exchange_of
 from vivavoce.report.text import one_line
 from vivavoce.run.summary import Summary
@@ -20,8 +21,6 @@ from vivavoce.store.store import Store
 
 WIDTH = 200
 """Characters of a reason, or of what a system answered, at most."""
-_REMEDY = 400
-"""Characters of an error at most: the end says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +50,23 @@ class WorstSamples:
 def worst(store: Store, grading: Grading, limit: int = 5) -> WorstSamples:
     """Return up to `limit` errors, equal ones grouped, then up to `limit` failed samples, the lowest first.
 
-    Only the scores are read, and the conversations of the returned samples with a score. Among equals the earlier
-    comes first.
+    Of the errors the most frequent come first. Only the scores are read, and the conversations of the returned samples
+    with a score. Among equals the earlier comes first.
     """
     seen = _Seen()
     lowest = heapq.nsmallest(limit, seen.low(store.scores(grading.id)))
-    groups = seen.groups(store.errors(grading.id)) if seen.broken else []
-    found = [one for one, _ in groups[:limit]]
+    groups = error_groups(store, grading, limit)
+    found = [Worst(one.key, None, one.why, seen.name(one)) for one in groups.shown]
     decisive = _decisive(grading)
     found += [_failed(outcome_of(store, grading, key), mean, decisive) for mean, _, key in lowest]
-    more = sum(count for _, count in groups[limit:]) + seen.below - len(lowest)
-    return WorstSamples(found, more)
+    return WorstSamples(found, groups.more + seen.below - len(lowest))
 
 
 @dataclass(slots=True)
 class _Seen:
-    """The counts over all scores: attempts by target, attempts with errors, and failed attempts."""
+    """The counts over all scores: attempts by target, and failed attempts."""
 
     attempts: Counter[str] = field(default_factory=Counter[str])
-    broken: int = 0
     below: int = 0
     repeated: bool = False
 
@@ -80,30 +77,18 @@ class _Seen:
             self.attempts[key.target] += 1
             self.repeated |= key.trial > 0
             if any(row.state == "error" for row in message):
-                self.broken += 1
-            elif any(row.passed is False for row in message) and (mean := _mean(message)) is not None:
+                continue
+            if any(row.passed is False for row in message) and (mean := _mean(message)) is not None:
                 self.below += 1
                 yield mean, place, key
 
-    def groups(self, rows: Iterable[ErrorRow]) -> list[tuple[Worst, int]]:
-        """Return equal errors, with the number of their attempts, in the order of the first of each."""
-        firsts: dict[tuple[str, str], ErrorRow] = {}
-        counts = Counter[tuple[str, str]]()
-        for row in rows:
-            kind = (row.key.target, _broken(row))
-            firsts.setdefault(kind, row)
-            counts[kind] += 1
-        return [
-            (Worst(row.key, None, kind[1] + _answered(row), self._name(kind[0], counts[kind])), counts[kind])
-            for kind, row in firsts.items()
-        ]
-
-    def _name(self, target: str, count: int) -> str | None:
-        if count == 1:
+    def name(self, group: ErrorGroup) -> str | None:
+        """Return the name of several attempts with the same error, None for a single one."""
+        if group.number == 1:
             return None
-        if count == self.attempts[target]:
-            return f"all {count:,}"
-        return f"{count:,} {'conversations' if self.repeated else 'samples'}"
+        if group.number == self.attempts[group.key.target]:
+            return f"all {group.number:,}"
+        return f"{group.number:,} {'conversations' if self.repeated else 'samples'}"
 
 
 def why(name: str, score: Score | ScoreText) -> str:
@@ -125,19 +110,6 @@ def outcome_of(store: Store, grading: Grading, key: AttemptKey) -> Outcome:
 def _mean(rows: Sequence[ScoreRow]) -> float | None:
     values = [row.value for row in rows if row.kind == "grade" and row.value is not None]
     return math.fsum(values) / len(values) if values else None
-
-
-def _broken(row: ErrorRow) -> str:
-    message = str(row.failure) if row.failure is not None else row.rationale or "error"
-    return one_line(message if row.name is None else f"{row.name}: {message}", _REMEDY)
-
-
-def _answered(row: ErrorRow) -> str:
-    """Return what a system answered instead, where that was no answer to use."""
-    failure = row.failure
-    if failure is None or failure.evidence is None or failure.kind != "http":
-        return ""
-    return f", “{one_line(failure.evidence, WIDTH)}”"
 
 
 def _decisive(grading: Grading) -> frozenset[str]:

@@ -185,6 +185,7 @@ class ExperimentRun(Execution):
                 "code": description.code,
                 **({"tester": tester} if tester else {}),
                 **({"revision": revision} if revision else {}),
+                **({"planned": experiment.planned} if experiment.planned is not None else {}),
             },
             started_at=now,
             version=version("vivavoce"),

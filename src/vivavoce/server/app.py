@@ -17,7 +17,19 @@ from starlette.middleware.gzip import GZipMiddleware
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.report.html.rendering import STATIC
 from vivavoce.server.access import Access, AccessMiddleware
-from vivavoce.server.api import about, audit, captures, deletion, evaluations, exports, jobs, labels, runs, search
+from vivavoce.server.api import (
+    about,
+    audit,
+    captures,
+    deletion,
+    evaluations,
+    exports,
+    jobs,
+    labels,
+    remarks,
+    runs,
+    search,
+)
 from vivavoce.server.api import clusters as cluster_data
 from vivavoce.server.api import trends as trend_data
 from vivavoce.server.api import watches as watch_data
@@ -37,6 +49,7 @@ from vivavoce.server.pages import compared, content, conversation, first_visit, 
 from vivavoce.server.pages import deletion as run_deletion
 from vivavoce.server.pages import jobs as job_pages
 from vivavoce.server.pages import label as label_pages
+from vivavoce.server.pages import remarks as remark_form
 from vivavoce.server.pages import trends as trend_pages
 from vivavoce.server.pages import watch as watch_page
 from vivavoce.server.policy import ServerPolicy
@@ -51,11 +64,11 @@ EXPORTS = 4
 """Export files that are created at a time; others wait."""
 
 API = (
-    *(about, exports, labels, runs, captures, deletion, audit, search, evaluations, jobs),
-    *(trend_data, cluster_data, watch_data),
+    *(about, exports, labels, runs, captures, remarks, deletion),
+    *(audit, search, evaluations, jobs, trend_data, cluster_data, watch_data),
 )
 PAGES = (
-    *(run_list, run, cluster_pages, run_deletion, conversation, content),
+    *(run_list, run, cluster_pages, remark_form, run_deletion, conversation, content),
     *(compare_pages, compared, trend_pages, watch_page, label_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
 )

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from vivavoce.records.run import Grading
 from vivavoce.report.html.labelling import check_question
-from vivavoce.store.browse.filter import Compares, Term
+from vivavoce.store.browse.filter import NUMBERS, Compares, Term
 
-ORDERS = ("position", "worst", "seconds", "turns")
+ORDERS = ("position", *NUMBERS)
 """What samples can be ordered by besides the graders."""
 
 

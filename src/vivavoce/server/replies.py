@@ -11,7 +11,7 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.records.usage import Usage
 from vivavoce.run.summary import Summary
 from vivavoce.server.job_record import JobRecord
-from vivavoce.store.browse.listing import SamplePage
+from vivavoce.store.browse.listing import AlikeErrors, SamplePage
 
 ExportFormat = Literal["json", "html", "jsonl", "csv", "junit", "markdown", "github", "baseline", "parquet"]
 """The export formats with a single file."""
@@ -24,12 +24,16 @@ class Reply(BaseModel):
 
 
 class RunReport(Reply):
-    """A run with one of its gradings, the summary of that, and the verdict in one sentence."""
+    """A run with one of its gradings, the summary of that, and the verdict in one sentence.
+
+    `errors` are those of its conversations, grouped by what they say, the most frequent first.
+    """
 
     run: Run
     grading: Grading
     summary: Summary
     finding: str
+    errors: list[AlikeErrors] = Field(default_factory=list[AlikeErrors])
 
 
 class CountedSamples(SamplePage):

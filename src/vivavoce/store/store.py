@@ -13,6 +13,7 @@ from sqlalchemy import Table, func, insert, select, update
 from vivavoce.errors import NotFound, StoreError
 from vivavoce.records.counting import split_name
 from vivavoce.records.redaction import keys_of_environment
+from vivavoce.records.remarks import Remarks
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, FailureRow, Grading, Outcome, Run, ScoreRow
 from vivavoce.records.score import State
 from vivavoce.records.usage import Usage
@@ -24,6 +25,7 @@ from vivavoce.store.browse.browse import Browse
 from vivavoce.store.browse.details import Details
 from vivavoce.store.browse.scenarios import Scenarios
 from vivavoce.store.browse.series import AllSeries
+from vivavoce.store.browse.status import tagged
 from vivavoce.store.browse.watches import Watches
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach
@@ -42,6 +44,7 @@ from vivavoce.store.runs.encode import Encoder
 from vivavoce.store.runs.failing import failing
 from vivavoce.store.runs.naming import find, is_latest
 from vivavoce.store.runs.reading import Reader
+from vivavoce.store.runs.remarking import remark
 from vivavoce.store.runs.replacing import Replaced, replaced_attempts
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.search.search import Hit, Searcher
@@ -185,12 +188,24 @@ class Store:
                 connection.execute(insert(gradings).values(_grading_values(grading)))
 
     def update_run(self, run: Run) -> None:
-        """Replace the record of a run.
+        """Replace the record of a run, except its title, notes and tags, which people may change meanwhile.
 
         Raises:
             StoreError: there is no run of that id, or the store cannot be written.
         """
-        self._update(runs, _run_values(run))
+        values = _run_values(run)
+        self._update(runs, {name: value for name, value in values.items() if name not in Remarks.model_fields})
+
+    def remark(self, run_id: str, change: Remarks, actor: str) -> Run:
+        """Change the title, the notes or the tags of a run, log the `actor`, and return it.
+
+        Raises:
+            UsageError: there is no run of that id.
+            StoreError: the store cannot be written.
+        """
+        with self.database.writing() as connection:
+            remark(connection, run_id, change, actor)
+        return self.run(run_id)
 
     def run(self, name: str, *, suite: str | None = None, whole: bool = False) -> Run:
         """Return a run by its id, by a unique beginning or end of it, or as `latest`, `latest~1` and so on.
@@ -421,7 +436,8 @@ class Store:
 
 
 def _run_values(run: Run) -> dict[str, Any]:
-    return {**dict(run), **_without_keys(run, ("spec", "options"))}
+    tags = "".join(map(tagged, run.tags)) or None
+    return {**dict(run), "tags": tags, **_without_keys(run, ("spec", "options"))}
 
 
 def _grading_values(grading: Grading) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
+from vivavoce.records.remarks import Remarks
 from vivavoce.report.html.rendering import STATIC
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.links import run_page, sample_page
@@ -24,7 +25,7 @@ OURS = frozenset(
     html head meta title link script body header nav main section article aside footer dialog form input label
     select option button details summary a div span p pre h1 h2 h3 ol ul li dl dt dd table caption thead tbody
     tr th td mark sup small em i b q br kbd code svg defs symbol use path circle line polyline text fieldset
-    textarea legend
+    textarea legend figure figcaption
     """.split()  # noqa: SIM905 - names are read as words
 )
 
@@ -37,6 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         for number, text in enumerate(TEXTS):
             spec = {"description": text, "gate": {"metric_key": text, "value": 0.5}}
             keep(store, [everywhere(text)], f"run-{number}", at=number, suite=text, spec=spec, version=text)
+            store.remark(f"run-{number}", Remarks(title=text[:200], notes=text, tags=[text[:60]]), "ida")
         with serving(store) as url:
             yield url
 

@@ -5,8 +5,10 @@ import gzip
 
 import pytest
 
+from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading, Run
 from vivavoce.records.score import TESTER_ERROR, Score, failed
+from vivavoce.records.usage import Usage
 from vivavoce.report.terminal import PASSED_ADDED
 from vivavoce.store.store import Store
 
@@ -16,7 +18,7 @@ from .cases import BROKEN, Elements, keep, outcome, per_turn, turn
 
 def names(page: Elements) -> list[str]:
     """Return the samples of a list, in its order."""
-    rows = [found["href"] for _, found in page.tags if found.get("class") == "row"]
+    rows = [found["href"] for _, found in page.tags if found.get("class") == "row" and "/samples/" in found["href"]]
     return [row.rpartition("/")[2].partition("?")[0] for row in rows]
 
 
@@ -209,3 +211,104 @@ def test_the_states_of_a_large_run_are_links_that_are_not_counted(
     monkeypatch.setattr("vivavoce.store.browse.browse.Browse.states", None)
     links = [one for one in Elements(get(f"{url}/runs/run-1").text).having("href") if "state%3A" in one]
     assert len(links) == 4
+
+
+def test_errors_with_one_cause_are_one_line_that_leads_to_them(empty: Store, url: str) -> None:
+    other = BROKEN.model_copy(update={"message": "<b>no</b> seats"})
+    lost = [outcome(f"s{i}", grades={"goal": failed(BROKEN)}, position=i, failure=BROKEN) for i in range(3)]
+    keep(empty, [*lost, outcome("t", grades={"goal": failed(other)}, position=3), outcome("fine", position=4)])
+    page = Elements(get(f"{url}/runs/run-1").text)
+    assert "3 target: no answer within 5 s 1 goal: target: <b>no</b> seats" in page.text
+    first, second = [href for href in page.having("href") if "filter=cause" in href]
+    assert names(Elements(get(url + first.partition("#")[0]).text)) == ["s0", "s1", "s2"]
+    assert names(Elements(get(url + second.partition("#")[0]).text)) == ["t"]
+
+
+def test_a_page_of_the_list_leads_back_to_the_one_before(empty: Store, url: str) -> None:
+    keep(empty, [outcome(f"s{i}", position=i) for i in range(120)])
+    pages: list[Elements] = []
+    path = "/runs/run-1?sort=position"
+    while path:
+        pages.append(Elements(get(url + path).text))
+        path = next((one["href"].partition("#")[0] for _, one in pages[-1].tags if one.get("rel") == "next"), "")
+    back = next(one["href"].partition("#")[0] for _, one in pages[2].tags if one.get("rel") == "prev")
+    before = Elements(get(url + back).text)
+    assert names(before) == names(pages[1])
+    assert "51–100 of 120" in before.text
+    first = next(one["href"].partition("#")[0] for _, one in before.tags if one.get("rel") == "prev")
+    page = Elements(get(url + first).text)
+    assert "1–50 of 120" in page.text
+    assert not [one for _, one in page.tags if one.get("rel") == "prev"]
+
+
+def heads(page: str) -> list[str]:
+    """Return the heads of the list of samples."""
+    table = page[page.index('<table class="book stack samples">') :]
+    return Elements(table[: table.index("</thead>")]).text.removeprefix("Samples of run-1 ").split()
+
+
+def test_columns_are_chosen_by_the_address_and_kept(empty: Store, url: str) -> None:
+    used = [Usage(input_tokens=1000 * i, calls=1, cost=0.25 * i) for i in (1, 2)]
+    grades = {name: Score(value=0.5) for name in ("a", "b", "c", "d", "turns")}
+    keep(empty, [outcome(f"s{i}", [turn(0, "x", usage=one)], grades, position=i) for i, one in enumerate(used)])
+    usual = get(f"{url}/runs/run-1").text
+    assert heads(usual) == ["State", "↑", "Sample", "Why", "Turns", "a", "b", "c", "Took"]
+    page = get(f"{url}/runs/run-1?columns=d,cost,tokens&columns=target&filter=cost%3E0.1&sort=-cost").text
+    assert heads(page) == ["State", "Sample", "Why", "d", "Cost", "↓", "Tokens", "Target"]
+    read = Elements(page)
+    assert names(read) == ["s1", "s0"]
+    assert "0.50 $0.50 2,000 bot" in read.text
+    sorting = next(href for href in read.having("href") if "sort=d" in href)
+    assert "columns=d%2Ccost%2Ctokens&columns=target" in sorting
+    assert names(Elements(get(url + sorting.partition("#")[0]).text)) == ["s0", "s1"]
+    assert [one["value"] for _, one in read.tags if one.get("type") == "checkbox" and "checked" in one] == [
+        "d",
+        "tokens",
+        "cost",
+        "target",
+    ]
+    assert "0.50" in Elements(get(f'{url}/runs/run-1?columns="turns"').text).text
+    wrong = get(f"{url}/runs/run-1?columns=costs")
+    assert (wrong.status, "no column &#39;costs&#39;; did you mean &#39;cost&#39;?" in wrong.text) == (422, True)
+
+
+def test_groups_lead_to_their_conversations(empty: Store, url: str) -> None:
+    found = [
+        outcome(f"s{i}", grades={"goal": Score(value=float(i % 2))}, target=("b 1", 'b"2')[i % 2], position=i)
+        for i in range(6)
+    ]
+    keep(empty, found)
+    page = Elements(get(f"{url}/runs/run-1?group=target").text)
+    assert 'b"2 3 100.0%' in page.text
+    assert "b 1 3 0.0% 0.0% to" in page.text
+    assert "No conversation here has a tag" in get(f"{url}/runs/run-1?group=tag").text
+    links = [
+        one["href"] for _, one in page.tags if one.get("class") == "row" and "filter=target" in one.get("href", "")
+    ]
+    lists = [sorted(names(Elements(get(url + one.partition("#")[0]).text))) for one in links]
+    assert sorted(lists) == [["s0", "s2", "s4"], ["s1", "s3", "s5"]]
+    assert get(f"{url}/runs/run-1?group=colour").status == 422
+
+
+def test_scores_and_costs_are_drawn_with_their_numbers_in_words(empty: Store, url: str) -> None:
+    used = [Usage(input_tokens=1000 * i, calls=1, cost=0.25 * i) for i in (1, 2)]
+    grades = [{"goal": Score(value=i / 2)} for i in (1, 2)]
+    keep(empty, [outcome(f"s{i}", [turn(0, "x", usage=used[i])], grades[i], position=i) for i in (0, 1)])
+    labels = Elements(get(f"{url}/runs/run-1").text).having("aria-label")
+    assert "goal: 1 from 0.50 to 0.60, 1 from 0.90 to 1.00" in labels
+    assert "Cost: 1 from $0.25 to $0.28, 1 from $0.47 to $0.50" in labels
+    assert any(one.startswith("Tokens: 1 from 1,000") for one in labels)
+
+
+def test_labels_of_people_and_how_far_they_agree_stand_below_the_metrics(empty: Store, url: str) -> None:
+    keep(empty, [outcome(f"s{i}", grades={"goal": Score(value=float(i % 2))}, position=i) for i in range(4)])
+    for i in range(4):
+        for author in ("ida", "bo")[: 1 + (i < 2)]:
+            verdict = "pass" if i % 2 or (i == 0 and author == "bo") else "fail"
+            label = Label(
+                sample_id=f"s{i}", target="bot", trial=0, grader="goal", author=author, verdict=verdict, created_at=1.0
+            )
+            empty.labels.set("run-1", label)
+    text = Elements(get(f"{url}/runs/run-1").text).text
+    assert "goal: 6 labels by 2 people; they agree on 1 of 2 places that two or more labelled, α" in text
+    assert "the grader agrees with 5 of 6, κ 0.67" in text

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from vivavoce.records.run import Run
 from vivavoce.records.score import Score
+from vivavoce.records.usage import Usage
 from vivavoce.store.store import Store
 
 from ..live import get
@@ -48,3 +49,34 @@ def test_nothing_found_and_nothing_scored_are_said(empty: Store, url: str) -> No
         assert "not summed up yet" in get(url).text
     assert "No run matches" in get(f"{url}/?status=finished").text
     assert "No run matches" in get(f"{url}/?q=zzz").text
+
+
+def test_runs_are_found_by_verdict_target_and_day(empty: Store, url: str) -> None:
+    day = 86400.0
+    for number, verdict in enumerate(("pass", "fail", None)):
+        name = f"r{number}"
+        keep(empty, [outcome("a", [turn(0, "x")], target=f"bot-{number}")], name, at=day * (number + 1) + 43200)
+        empty.update_grading(empty.grading(name).model_copy(update={"verdict": verdict}))
+    assert rows(Elements(get(f"{url}/?verdict=pass").text)) == ["/runs/r0"]
+    assert rows(Elements(get(f"{url}/?verdict=none").text)) == ["/runs/r2"]
+    assert rows(Elements(get(f"{url}/?target=bot-1").text)) == ["/runs/r1"]
+    assert rows(Elements(get(f"{url}/?target=bot").text)) == []
+    assert rows(Elements(get(f"{url}/?from=1970-01-03").text)) == ["/runs/r2", "/runs/r1"]
+    assert rows(Elements(get(f"{url}/?to=1970-01-03").text)) == ["/runs/r1", "/runs/r0"]
+    answer = get(f"{url}/?from=yesterday")
+    assert (answer.status, "is not a day; write it as 2026-11-30" in answer.text) == (422, True)
+
+
+def test_a_list_has_cost_commit_and_what_is_stored_of_a_running_run(empty: Store, url: str) -> None:
+    used = Usage(input_tokens=10, calls=1, cost=0.25)
+    keep(empty, [outcome("a", [turn(0, "x", usage=used)])], options={"revision": "0123456789abcdef" * 2, "planned": 1})
+    summary = empty.grading("run-1").summary or {}
+    with_usage = {**summary, "usage": {"target": used.model_dump()}}
+    empty.update_grading(empty.grading("run-1").model_copy(update={"summary": with_usage}))
+    empty.add_run(Run(id="new", suite="support", spec={}, base="/s", started_at=2000.0, options={"planned": 24}))
+    with empty.claimed("new"):
+        text = Elements(get(url).text).text
+    assert "0 of 24" in text
+    assert "0123456" in text
+    assert "$0.25" in text
+    assert "100.0%" in text

@@ -11,19 +11,27 @@ from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score, failed, skipped
 from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.records.usage import Usage
+from vivavoce.store.browse.filter import Has, parse_filter, quoted
 from vivavoce.store.browse.listing import SampleEntry
+from vivavoce.store.browse.status import cause_of
 from vivavoce.store.store import Store
 
 from ..cases import BROKEN, FINGERPRINTS, GRADING, RUN
 
+JUDGED = Usage(output_tokens=1, calls=1, cost=0.0)
 GOALS = [0.9, 0.1, None, 0.5, 0.5, 0.0]
 
 
 def outcome(number: int, goal: float | None, *, target: str = "bot", tags: Sequence[str] = ()) -> Outcome:
     """Return an outcome of as many turns as its number says, and a goal that broke where it has no score."""
+    used = Usage(input_tokens=10 * number, calls=1, cost=number / 100)
     said = [[HumanMessage(content=f"Question {turn}"), AIMessage(content="A refund!")] for turn in range(number)]
-    talk = Trajectory(turns=[Turn(index=i, messages=[*one]) for i, one in enumerate(said)], seconds=number / 2)
-    grade = failed(BROKEN) if goal is None else Score(value=goal, reason=f"gave way {number} times")
+    talk = Trajectory(
+        turns=[Turn(index=i, messages=[*one], usage=used if i == 0 else None) for i, one in enumerate(said)],
+        seconds=number / 2,
+    )
+    grade = failed(BROKEN) if goal is None else Score(value=goal, reason=f"gave way {number} times", usage=JUDGED)
     turn = Score(turn=0, value=0.5)
     polite = Score(value=1, turns=(turn,)) if number % 2 else skipped("nothing to say")
     return Outcome(
@@ -80,6 +88,13 @@ def matching(store: Store, wanted: str) -> list[int]:
         ("reward<0.5 trial:2", [1, 3, 5]),
         ("turns>=4", [4, 5]),
         ("seconds<1", [0, 1]),
+        ("cost>=0.03 tokens<60", [3, 4, 5]),
+        ("tokens>40", [4, 5]),
+        ("-cost>0", [0]),
+        ("-target:bot", [4, 5]),
+        ("trial:1", [0, 2, 4]),
+        (f"cause:{cause_of('target: no answer within 5 s')}", [5]),
+        (f"-cause:{cause_of('goal: target: no answer within 5 s')}", [0, 1, 3, 4, 5]),
         ("sample:sample-3", [3]),
         ("sample:sample-*", [0, 1, 2, 3, 4, 5]),
         ("sample:sample%", []),
@@ -115,7 +130,7 @@ async def test_a_filter_lets_through_what_it_says(filled: Store, wanted: str, fo
         ('goal<1 "worst"<1', "filter: no grader 'worst'; did you mean 'worst'?"),
         (
             "nothing_like_it<1",
-            "filter: no grader 'nothing_like_it'; known: exact, goal, judge, polite",
+            "filter: no grader 'nothing_like_it'; known: cost, exact, goal, judge, polite",
         ),
     ],
 )
@@ -248,3 +263,112 @@ def test_runs_are_found_by_suite_status_and_a_part_of_their_name(store: Store) -
     assert store.browse.runs(text="suite_0").runs == []
     assert store.browse.runs(status="finished").runs == []
     assert store.browse.suites() == ["suite 0", "suite 1", "support"]
+
+
+async def test_errors_that_say_the_same_are_one_group_the_most_frequent_first(filled: Store) -> None:
+    slow = Failure(blame="target", kind="timeout", message="no answer within 9 s")
+    async with filled.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        for number in range(6, 9):
+            one = outcome(number, None)
+            talk = one.attempt.trajectory.model_copy(update={"failure": slow if number < 8 else BROKEN})
+            attempt = one.attempt.model_copy(update={"trajectory": talk})
+            await writer.put(one.model_copy(update={"attempt": attempt}))
+    found = filled.browse.errors_alike(GRADING)
+    assert [(one.number, one.target, one.sample_id, one.grader) for one in found.groups] == [
+        (2, "bot", "sample-6", None),
+        (1, "bot", "sample-2", "goal"),
+        (1, "b2", "sample-5", None),
+        (1, "bot", "sample-8", None),
+    ]
+    assert found.more == 0
+    assert [one.failure for one in found.groups] == [slow, BROKEN, BROKEN, BROKEN]
+    assert filled.browse.errors_alike(GRADING, 2).more == 2
+    causes = [one.cause for one in found.groups]
+    assert causes[2] == causes[3] != causes[1]
+    assert [matching(filled, f"cause:{one}") for one in causes[:3]] == [[6, 7], [2], [5, 8]]
+
+
+@pytest.mark.parametrize("sort", ["position", "-goal", "worst", "-cost", "tokens", "trial"])
+async def test_a_list_can_be_read_back_from_its_end(filled: Store, sort: str) -> None:
+    forth = [filled.browse.samples(GRADING, sort=sort, limit=2)]
+    while forth[-1].next:
+        forth.append(filled.browse.samples(GRADING, sort=sort, limit=2, after=forth[-1].next))
+    back = [forth[-1]]
+    while back[-1].previous:
+        back.append(filled.browse.samples(GRADING, sort=sort, limit=2, before=back[-1].previous))
+    assert [one.samples for one in reversed(back)] == [one.samples for one in forth]
+    assert [one.next is None for one in back] == [True, False, False]
+    assert sorted(number for one in back for number in numbers(one.samples)) == [0, 1, 2, 3, 4, 5]
+
+
+async def test_runs_can_be_read_back_from_the_oldest(store: Store) -> None:
+    for number in range(4):
+        store.add_run(Run(id=f"r{number}", suite="s", spec={}, base="/", started_at=2000.0 + number))
+    first = store.browse.runs(limit=2)
+    second = store.browse.runs(first.next, limit=2)
+    third = store.browse.runs(second.next, limit=2)
+    assert (first.previous, third.next) == (None, None)
+    assert store.browse.runs(before=third.previous, limit=2).runs == second.runs
+    again = store.browse.runs(before=second.previous, limit=2)
+    assert again.runs == first.runs
+    assert (again.previous, again.next is None) == (None, False)
+
+
+async def test_an_attempt_costs_what_it_and_its_scores_used(filled: Store) -> None:
+    found = filled.browse.samples(GRADING).samples
+    assert [(one.tokens, one.cost) for one in found] == [
+        (1, 0.0),
+        (11, 0.01),
+        (20, 0.02),
+        (31, 0.03),
+        (41, 0.04),
+        (51, 0.05),
+    ]
+
+
+async def test_attempts_are_grouped_by_tag_target_and_trial(filled: Store) -> None:
+    async with filled.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        for number in range(6, 10):
+            one = outcome(number, 1.0, target="b3", tags=["slow"] if number < 9 else ["fast"])
+            passing = {"goal": Score(value=1.0 if number < 8 else 0.0)}
+            await writer.put(one.model_copy(update={"scores": passing, "reward": None}))
+    found = {one.name: one for one in filled.browse.groups(GRADING, "tag")}
+    assert [(name, one.number, one.decided) for name, one in found.items()] == [
+        ("slow", 4, 4),
+        ("fast", 1, 1),
+        ("é", 1, 1),
+    ]
+    assert (found["slow"].pass_rate, found["slow"].cost) == (0.5, pytest.approx(0.24))
+    assert found["slow"].low is not None
+    assert found["slow"].low < 0.5 < (found["slow"].high or 0)
+    assert found["fast"].low is None or found["fast"].pass_rate == 0.0
+    by_target = filled.browse.groups(GRADING, "target", "trial:1")
+    assert [(one.name, one.number, one.errors) for one in by_target] == [("b3", 2, 0), ("bot", 2, 1), ("b2", 1, 0)]
+    assert [(one.name, one.number) for one in filled.browse.groups(GRADING, "trial")] == [("1", 5), ("2", 5)]
+
+
+async def test_intervals_of_groups_know_which_trials_are_of_one_sample(store: Store) -> None:
+    async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        for number in range(40):
+            one = outcome(1, 1.0 if number < 20 else 0.0)
+            key = AttemptKey(f"s{number // 10}", "bot", number % 10)
+            attempt = one.attempt.model_copy(update={"key": key, "position": number})
+            scores = {"goal": Score(value=1.0 if number < 20 else 0.0)}
+            await writer.put(Outcome(attempt=attempt, scores=scores))
+    (found,) = store.browse.groups(GRADING, "target")
+    assert (found.pass_rate, found.decided) == (0.5, 40)
+    assert found.low is not None
+    assert found.low < 0.2  # four samples, not forty conversations
+
+
+async def test_histograms_count_each_value_once(filled: Store) -> None:
+    goal, seconds, tokens, cost = filled.browse.histograms(GRADING, ["goal"])
+    assert goal.counts == [1, 1, 0, 0, 0, 2, 0, 0, 0, 1]
+    assert (seconds.name, seconds.low, seconds.high, sum(seconds.counts)) == ("seconds", 0.0, 2.5, 6)
+    assert (tokens.low, tokens.high, tokens.counts[0], tokens.counts[-1]) == (1.0, 51.0, 1, 1)
+    assert (cost.low, cost.high, sum(cost.counts)) == (0.0, 0.05, 6)
+
+
+@pytest.mark.parametrize("tag", ["slow", 'a "b" \\ c', "x y:z", "é\n"])
+async def test_a_quoted_value_is_read_back(tag: str) -> None:
+    assert parse_filter(f"tag:{quoted(tag)}") == (Has("tag", tag),)

@@ -17,8 +17,9 @@ from sqlalchemy import inspect, select, text
 from kept import kept_test, kept_turn
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Score, skipped
+from vivavoce.records.score import Score, failed, skipped
 from vivavoce.records.trajectory import Trajectory
+from vivavoce.records.usage import Usage
 from vivavoce.store.database import schema
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import for_writing, on_postgresql, reach
@@ -479,4 +480,33 @@ def test_the_runs_of_a_store_from_before_partial_runs_are_whole(address: str, ot
     with Store.open(address) as store:
         assert store.run("latest", whole=True) == cases.run()
         assert list(store.outcomes(cases.GRADING)) == before
+    assert definitions(address) == definitions(other_address)
+
+
+def test_lists_of_an_older_store_know_usage_targets_and_errors(address: str, other_address: str) -> None:
+    async def write(store: Store) -> None:
+        judged = Score(value=0.5, usage=Usage(input_tokens=7, calls=1, cost=0.5))
+        async with store.writer(cases.RUN, cases.GRADING, cases.FINGERPRINTS) as writer:
+            await writer.put(cases.outcome(1, 1))
+            await writer.put(cases.unfortunate(2))
+            test = kept_test(usage={"tester": Usage(input_tokens=3, calls=1, cost=0.25), "target": Usage(calls=2)})
+            talk = cases.outcome(3).attempt.trajectory.model_copy(update={"test": test})
+            await writer.put(Outcome(attempt=cases.attempt(3, talk, "b2", 3), scores={"judge": judged}))
+            broken = failed(cases.BROKEN.model_copy(update={"message": "ü\n"}))
+            await writer.put(Outcome(attempt=cases.attempt(4, Trajectory(), "bot", 4), scores={"exact": broken}))
+            nothing = Score(state="error", reason="no idea")
+            await writer.put(Outcome(attempt=cases.attempt(5, Trajectory(), "bot", 5), scores={"exact": nothing}))
+
+    with cases.begun(other_address) as store:
+        asyncio.run(write(store))
+    rows = rows_of(other_address)
+    as_made_before(address, "0008")
+    insert(address, rows)
+    Store.open(address).close()
+    made, upgraded_to = (
+        sorted(found["standings"], key=lambda row: row["position"]) for found in (rows, rows_of(address))
+    )
+    assert upgraded_to == made
+    assert [row["tokens"] for row in made] == [None, 1, 10, None, None]
+    assert len({row["cause"] for row in made}) == 4
     assert definitions(address) == definitions(other_address)

@@ -13,11 +13,13 @@ from typing import IO, TextIO
 from markupsafe import Markup
 
 from vivavoce.records.run import AttemptKey
+from vivavoce.report.error_groups import error_groups
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.by_target import by_target
+from vivavoce.report.html.columns import usual_columns
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.rendering import STATIC, pieces, rendered
-from vivavoce.report.html.run import columns, head
+from vivavoce.report.html.run import head
 from vivavoce.report.html.samples import Line, line
 from vivavoce.report.worst import outcome_of
 from vivavoce.store.browse.listing import SampleEntry
@@ -26,6 +28,8 @@ LISTED = 1000
 """Samples in the list, the worst of the run."""
 HELD = 100
 """Conversations that can be read in the file, the first ones of the list."""
+CAUSES = 10
+"""Causes of errors that are listed."""
 LARGEST = 16 << 20
 """Maximum bytes of conversations in the file."""
 
@@ -62,12 +66,13 @@ def write_html(graded: GradedRun, out: TextIO) -> None:
     """
     summary = graded.summary()
     worst = graded.store.browse.samples(graded.grading.id, sort="worst", limit=LISTED).samples
-    names = columns(summary, graded.grading)
+    chosen = usual_columns(summary, graded.grading)
+    errors = error_groups(graded.store, graded.grading, CAUSES)
     with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="") as aside:
         kept = _write_conversations(graded, worst[:HELD], aside)
         links = [f"#s{number}" if number <= kept else "" for number in range(1, len(worst) + 1)]
         places = {(one.sample_id, one.target): link for one, link in zip(worst, links, strict=True) if not one.trial}
-        lines = [line(entry, link, names) for entry, link in zip(worst, links, strict=True)]
+        lines = [line(entry, link, chosen) for entry, link in zip(worst, links, strict=True)]
         values = {
             **head(graded.run, graded.grading, summary),
             "alone": True,
@@ -75,9 +80,13 @@ def write_html(graded: GradedRun, out: TextIO) -> None:
             "style": _style(),
             "icon": _icon(),
             "sets": [],
-            "heads": [(name, "") for name in names],
+            "heads": [(one, None) for one in chosen],
+            "plain_columns": True,
             "found": WorstSamples(lines, graded.store.browse.count_samples(graded.grading.id)),
             "kept": kept,
+            "errors": [(one, "") for one in errors.shown],
+            "more_errors": errors.more,
+            "all_errors": "",
             "sort": "worst",
             "filter_text": "",
             "talks": _pieces(aside),

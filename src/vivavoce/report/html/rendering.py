@@ -10,6 +10,7 @@ from typing import cast
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from vivavoce.records.counting import conversation_label, to_number
+from vivavoce.records.spending import dollars
 from vivavoce.report.html import wording
 from vivavoce.report.html.score_notes import WORDS
 from vivavoce.report.text import one_line
@@ -39,6 +40,7 @@ def environment() -> Environment:
         "clock": wording.clock,
         "date": wording.date,
         "day": wording.day,
+        "dollars": dollars,
         "percent": wording.percent,
         "number": to_number,
         "score": wording.score,

@@ -15,9 +15,6 @@ from vivavoce.report.terminal import PASSED_ADDED, agreement_line, tester_lines
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 
-COLUMNS = 3
-"""Graders that have a column of their own in the list of samples."""
-
 
 def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
     """Return the values for the template of a run, without samples and links to other pages."""
@@ -49,15 +46,15 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         "tags_line": tags_line(summary),
         "trials": [one for one in summary.graders if one.pass_hat],
         "most_trials": max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0),
+        "planned": _planned(run),
         "description": run.spec.get("description"),
     }
 
 
-def columns(summary: Summary, grading: Grading) -> list[str]:
-    """Return the graders that have a column in the list of samples, the headline first."""
-    first = headline(summary, grading)
-    names = [*([first.name] if first else []), *(one.name for one in summary.graders)]
-    return list(dict.fromkeys(names))[:COLUMNS]
+def _planned(run: Run) -> int | None:
+    """Return how many conversations were planned, None where that is not known."""
+    found = run.options.get("planned")
+    return found if isinstance(found, int) else None
 
 
 def _decides(summary: Summary, grading: Grading) -> bool:

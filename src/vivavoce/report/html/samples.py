@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vivavoce.records.counting import to_number
+from vivavoce.report.html.columns import Column
 from vivavoce.report.html.plots import Strip, strip
 from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe
@@ -18,14 +19,14 @@ WHY = 160
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A conversation in a list; `scores` has a place for each column, None if there is no score."""
+    """A conversation in a list; `cells` has what each column says of it."""
 
     entry: SampleEntry
     link: str
     state: SampleStatus
     why: str
     strip: Strip | None
-    scores: list[float | None]
+    cells: list[str]
 
     @property
     def title(self) -> str:
@@ -33,16 +34,15 @@ class Line:
         return safe(self.entry.title)
 
 
-def line(entry: SampleEntry, link: str, columns: Sequence[str]) -> Line:
-    """Return the line of a conversation, with the scores of some graders."""
-    found = {one.name: one.value for one in entry.scores}
+def line(entry: SampleEntry, link: str, columns: Sequence[Column]) -> Line:
+    """Return the line of a conversation, with what some columns say of it."""
     return Line(
         entry=entry,
         link=link,
         state=entry.status,
         why=_why(entry),
         strip=_strip(entry),
-        scores=[found.get(name) for name in columns],
+        cells=[one.cell(entry) for one in columns],
     )
 
 

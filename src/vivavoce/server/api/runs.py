@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BaseModel, ConfigDict
 
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run, Status
 from vivavoce.records.score import State
@@ -18,6 +19,7 @@ from vivavoce.server.grader_names import check_grader, check_graders
 from vivavoce.server.replies import CountedSamples, RunReport
 from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
+from vivavoce.store.browse.run_filter import ListedVerdict, RunFilter
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 
@@ -25,23 +27,45 @@ router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, res
 
 Limit = Annotated[int, Query(ge=1, le=500, description="How many, at most.")]
 After = Annotated[str | None, Query(description="The cursor: `next` of the previous page.")]
+Before = Annotated[str | None, Query(description="The cursor of the page before: `previous` of a page.")]
 GradingName = Annotated[str | None, Query(description="A set of scores; default: the newest complete one.")]
 Filter = Annotated[str, Query(description='Such as `state:error goal<0.5 text:"refund" target:bot -tag:slow`.')]
 RunName = Annotated[str, Path(description="A run: its id, the beginning or end of its id, or `latest`.")]
 Trial = Annotated[int, Path(ge=0, le=2**31 - 1)]
 
 
+class WantedRuns(BaseModel):
+    """Which runs a list has; times are seconds since the epoch."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    after: After = None
+    before: Before = None
+    limit: Limit = 50
+    suite: str | None = None
+    status: Status | None = None
+    verdict: Annotated[ListedVerdict | None, Query(description="`none`: without a gate, or not summed up yet.")] = None
+    target: Annotated[str | None, Query(description="Runs with scores of this target.")] = None
+    tag: Annotated[str | None, Query(description="Runs that somebody gave this tag.")] = None
+    since: Annotated[float | None, Query(description="Started at this time or later.")] = None
+    until: Annotated[float | None, Query(description="Started before this time.")] = None
+    text: Annotated[str | None, Query(description="Part of the id, of the title or of the name of the suite.")] = None
+
+
 @router.get("/runs", response_model=RunPage)
-def runs(
-    request: Request,
-    after: After = None,
-    limit: Limit = 50,
-    suite: str | None = None,
-    status: Status | None = None,
-    text: Annotated[str | None, Query(description="Part of the id of the run or of the name of its suite.")] = None,
-) -> Response:
+def runs(request: Request, wanted: Annotated[WantedRuns, Query()]) -> Response:
     """List runs, newest first."""
-    return answer(_store(request).browse.runs(after, limit, suite=suite, status=status, text=text))
+    which: RunFilter = {
+        "suite": wanted.suite,
+        "status": wanted.status,
+        "verdict": wanted.verdict,
+        "target": wanted.target,
+        "tag": wanted.tag,
+        "since": wanted.since,
+        "until": wanted.until,
+        "text": wanted.text,
+    }
+    return answer(_store(request).browse.runs(wanted.after, wanted.limit, before=wanted.before, **which))
 
 
 @router.get("/runs/{run}", response_model=RunReport)
@@ -50,7 +74,9 @@ def run(request: Request, run: RunName, grading: GradingName = None) -> Response
     found, scores = _graded(request, run, grading)
     summary = GradedRun(_store(request), found, scores).summary()
     short = scores.model_copy(update={"summary": None})
-    return answer({"run": found, "grading": short, "summary": summary, "finding": finding(summary, scores)})
+    errors = _store(request).browse.errors_alike(scores.id).groups
+    said = finding(summary, scores)
+    return answer({"run": found, "grading": short, "summary": summary, "finding": said, "errors": errors})
 
 
 @router.get("/runs/{run}/gradings", response_model=list[Grading])
@@ -68,15 +94,22 @@ def samples(
     sort: Annotated[
         str,
         Query(
-            description="`position`, `worst`, `seconds`, `turns` or a grader; a leading `-` sorts in descending order."
+            description="`position`, `worst`, `turns`, `seconds`, `tokens`, `cost`, `trial` or a grader; a leading `-` "
+            "sorts in descending order."
         ),
     ] = ("position"),
     after: After = None,
+    before: Before = None,
     limit: Limit = 50,
     grading: GradingName = None,
 ) -> Response:
     """List the samples of a run with their scores, without messages."""
-    return _samples(request, _graded(request, run, grading)[1], filter, sort, after, limit)
+    scores = _graded(request, run, grading)[1]
+    store, terms = _store(request), parse_filter(filter)
+    check_graders(scores, terms, sort)
+    page = store.browse.samples(scores.id, terms, sort=sort, after=after, before=before, limit=limit)
+    matches = store.browse.count_samples(scores.id, terms) if after is None and before is None else None
+    return answer(CountedSamples(**dict(page), matches=matches))
 
 
 @router.get("/runs/{run}/errors", response_model=CountedSamples)
@@ -84,7 +117,10 @@ def errors(
     request: Request, run: RunName, after: After = None, limit: Limit = 50, grading: GradingName = None
 ) -> Response:
     """List the samples of a run with an error, each with its error."""
-    return _samples(request, _graded(request, run, grading)[1], "state:error", "position", after, limit)
+    scores, terms = _graded(request, run, grading)[1], parse_filter("state:error")
+    page = _store(request).browse.samples(scores.id, terms, after=after, limit=limit)
+    matches = _store(request).browse.count_samples(scores.id, terms) if after is None else None
+    return answer(CountedSamples(**dict(page), matches=matches))
 
 
 @router.get("/runs/{run}/scores", response_model=ScorePage)
@@ -160,16 +196,6 @@ def several_comparisons(
     """Compare several runs with one; the intervals of a grader hold together with 95%. Flips have no reasons."""
     first, *others = (_graded(request, name, None, whole=True)[1] for name in (baseline, *run))
     return answer(request.app.state.comparisons.several(_store(request), first, others))
-
-
-def _samples(
-    request: Request, grading: Grading, filter_text: str, sort: str, after: str | None, limit: int
-) -> Response:
-    store, terms = _store(request), parse_filter(filter_text)
-    check_graders(grading, terms, sort)
-    page = store.browse.samples(grading.id, terms, sort=sort, after=after, limit=limit)
-    matches = store.browse.count_samples(grading.id, terms) if after is None else None
-    return answer(CountedSamples(samples=page.samples, next=page.next, matches=matches))
 
 
 def _graded(request: Request, run: str, grading: str | None, *, whole: bool = False) -> tuple[Run, Grading]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 
 from vivavoce.errors import did_you_mean
 from vivavoce.files.strict_json import BrokenJson, parse
@@ -44,7 +45,7 @@ class StrictRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of the framework, called with a strict request."""
         handle = super().get_route_handler()
-        known = {parameter.alias for parameter in self.dependant.query_params}
+        known = {name for one in self.dependant.query_params for name in _names(one.alias, one.field_info.annotation)}
 
         async def strictly(request: Request) -> Response:
             for name in request.query_params:
@@ -54,3 +55,10 @@ class StrictRoute(APIRoute):
             return await handle(StrictRequest(request.scope, request.receive))
 
         return strictly
+
+
+def _names(alias: str, kind: object) -> list[str]:
+    """Return the names of a parameter in an address: its own, or those of the fields of a model."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return [field.alias or name for name, field in kind.model_fields.items()]
+    return [alias]

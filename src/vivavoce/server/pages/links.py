@@ -14,7 +14,7 @@ from fastapi import Query
 from vivavoce.records.counting import to_number
 from vivavoce.records.run import AttemptKey
 
-Value = str | int | None
+Value = str | int | Sequence[str] | None
 
 FirstTurn = Annotated[int, Query(alias="from", ge=1, lt=2**31)]
 """The number of the turn that a part of a conversation begins with, as `from` in an address."""
@@ -170,4 +170,4 @@ def _part(name: str) -> str:
 
 def _query(query: dict[str, Value]) -> str:
     words = {name: value for name, value in query.items() if value is not None}
-    return f"?{urlencode(words, errors='replace')}" if words else ""
+    return f"?{urlencode(words, doseq=True, errors='replace')}" if words else ""

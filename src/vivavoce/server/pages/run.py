@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal, cast, get_args
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
+from vivavoce.report.error_groups import error_groups
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.by_target import LARGEST, by_target
-from vivavoce.report.html.run import columns, head
+from vivavoce.report.html.columns import Column, all_columns, chosen_columns, usual_columns
+from vivavoce.report.html.histograms import drawn
+from vivavoce.report.html.run import head
 from vivavoce.report.html.samples import Line, line
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 from vivavoce.server.grader_names import check_graders
 from vivavoce.server.pages.choosing import compare_with_before
-from vivavoce.server.pages.links import clusters_page, run_data, run_page, sample_page, trends_page
+from vivavoce.server.pages.forms import form_key
+from vivavoce.server.pages.links import Value, clusters_page, run_data, run_page, sample_page, trends_page
 from vivavoce.server.pages.live import as_it_stands, job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.pages.run_labels import label_lines
 from vivavoce.server.statuses import answered
-from vivavoce.store.browse.filter import parse_filter
+from vivavoce.server.users import user_of
+from vivavoce.store.browse.filter import parse_filter, quoted
+from vivavoce.store.browse.groups import By
+from vivavoce.store.browse.listing import Group
 from vivavoce.store.browse.status import RANK, SampleStatus
 from vivavoce.store.store import Store
 
@@ -31,74 +40,118 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 SHOWN = 50
 """Samples on one page."""
+DRAWN = 5000
+"""Conversations of a run up to which histograms are drawn at once."""
+GRADERS_DRAWN = 12
+"""Graders that have a histogram."""
+CAUSES = 10
+"""Causes of errors that are listed."""
+
+
+class Asked(BaseModel):
+    """What an address asks of the page of a run; `n` is the number of the first sample on it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    grading: str | None = None
+    filter: str = ""
+    sort: str = "worst"
+    columns: list[str] = Field(default_factory=list[str], max_length=100)
+    group: By | None = None
+    histograms: bool = False
+    after: str | None = None
+    before: str | None = None
+    n: int = Field(1, ge=1, lt=2**31)
 
 
 @router.get("/runs/{run}")
-def run(
-    request: Request,
-    run: str,
-    grading: str | None = None,
-    filter_text: Annotated[str, Query(alias="filter")] = "",
-    sort: str = "worst",
-    after: str | None = None,
-    first: Annotated[int, Query(alias="n", ge=1, lt=2**31)] = 1,
-) -> Response:
+def run(request: Request, run: str, asked: Annotated[Asked, Query()]) -> Response:
     """Show one run."""
     store = cast("Store", request.app.state.store)
     held = as_it_stands(store, store.run(run))
     sets = store.gradings(held.id)
     if not sets:
         return page("unscored.html", {"section": "runs", "run": held})
-    view = RunView(
-        store, held, store.grading(held.id, grading), grading is not None, filter_text.strip(), sort, after, first
-    )
-    summary = request.app.state.live_summary.summary(GradedRun(store, held, view.grading))
-    live = {"job_link": job_link(request.app.state.jobs, held)}
-    found = _found(view, columns(summary, view.grading))
+    scores = store.grading(held.id, asked.grading)
+    summary = request.app.state.live_summary.summary(GradedRun(store, held, scores))
+    place = Place(asked.after, asked.before, asked.n)
+    listing = Listing(asked.filter.strip(), asked.sort, tuple(asked.columns), asked.group, place)
+    known = all_columns(summary, scores)
+    shown = chosen_columns(asked.columns, known) or usual_columns(summary, scores)
+    view = RunView(store, held, scores, asked.grading is not None, listing, shown)
+    user = user_of(request)
+    form = {"form_key": form_key(request) if user.may("write") else None}
+    drawings = _histograms(view, summary, known, asked=asked.histograms)
+    live = {"histograms_link": f"{run_page(held.id, grading=view.chosen, histograms='1')}#histograms", **drawings}
+    live |= {"job_link": job_link(request.app.state.jobs, held)}
+    found = _found(view)
     table = {"by_target": by_target(GradedRun(store, held, view.grading), summary, view.conversation)}
-    values = {**_head(view, summary, sets), **_list(view, summary, found), **live, **table}
+    values = {**_head(view, summary, sets), **_list(view, summary, found, known), **live, **table, **form}
     return page("run.html", values, found.status)
 
 
 @dataclass(frozen=True, slots=True)
-class RunView:
-    """The request; `named` means that the address names the set of scores.
+class Place:
+    """Which page of the list: that after a cursor, or right before one; `first` is the number of its first sample."""
 
-    `first` is the number of the first sample of the page in the list, from 1.
-    """
+    after: str | None
+    before: str | None
+    first: int
+
+    @property
+    def start(self) -> int:
+        """The number of the first sample in the list, from 1."""
+        return self.first if self.after or self.before else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the address says of the list of samples."""
+
+    filter_text: str
+    sort: str
+    columns: tuple[str, ...]
+    group: By | None
+    place: Place
+
+    @property
+    def kept(self) -> dict[str, Value]:
+        """What links to other pages of the list repeat: what is not as usual."""
+        sort = None if self.sort == "worst" else self.sort
+        return {"filter": self.filter_text or None, "sort": sort, "columns": self.columns or None, "group": self.group}
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """The request; `named` means that the address names the set of scores."""
 
     store: Store
     run: Run
     grading: Grading
     named: bool
-    filter_text: str
-    sort: str
-    after: str | None
-    first: int = 1
+    listing: Listing
+    columns: Sequence[Column]
 
     @property
     def chosen(self) -> str | None:
         """The set of scores, if the address names it."""
         return self.grading.id if self.named else None
 
-    @property
-    def kept(self) -> dict[str, str | None]:
-        """The filter and the order, where they are not the usual ones."""
-        return {"filter": self.filter_text or None, "sort": None if self.sort == "worst" else self.sort}
-
     def conversation(self, sample: str, target: str) -> str:
         """Return the address of the conversation of a sample with a target."""
         return sample_page(self.run.id, sample, target=target, grading=self.chosen)
 
-    def link(self, **changed: str | None) -> str:
+    def link(self, **changed: Value) -> str:
         """Return the address of the list with changed parameters, from its first page."""
-        return f"{run_page(self.run.id, grading=self.chosen, **{**self.kept, **changed})}#samples"
+        return f"{run_page(self.run.id, grading=self.chosen, **{**self.listing.kept, **changed})}#samples"
 
-    def column(self, name: str, *, highest_first: bool = False) -> SortLink:
+    def column(self, name: str | None, *, highest_first: bool = False) -> SortLink | None:
         """Return the head of a column: a click sorts by it, and one more in the other direction."""
-        ways = (f"-{name}", name) if highest_first else (name, f"-{name}")
-        now = ways[1] if self.sort == ways[0] else ways[0]
-        shown = self.sort if self.sort in ways else None
+        if name is None:
+            return None
+        ways, sort = (f"-{name}", name) if highest_first else (name, f"-{name}"), self.listing.sort
+        now = ways[1] if sort == ways[0] else ways[0]
+        shown = sort if sort in ways else None
         return SortLink(self.link(sort=now), None if shown is None else "down" if shown.startswith("-") else "up")
 
 
@@ -126,6 +179,7 @@ class _Found:
 
     lines: list[Line] = field(default_factory=list[Line])
     following: str | None = None
+    preceding: str | None = None
     count: int = 0
     problem: str = ""
     status: int = 200
@@ -137,58 +191,110 @@ def _head(view: RunView, summary: Summary, sets: Sequence[Grading]) -> dict[str,
         "section": "runs",
         "sets": [(one, run_page(view.run.id, grading=one.id)) for one in sets] if len(sets) > 1 else [],
         "json_link": run_data(view.run.id),
+        "labelled": label_lines(view.store, view.grading) if summary.attempts <= LARGEST else [],
         "clusters_link": clusters_page(view.run.id, grading=view.chosen),
         "trends_link": trends_page(suite=view.run.suite),
         "compare_link": compare_with_before(view.store, view.run),
     }
 
 
-def _list(view: RunView, summary: Summary, found: _Found) -> dict[str, object]:
-    names = columns(summary, view.grading)
-    total = summary.attempts
-    heads = [(name, view.column(name)) for name in names]
+def _list(view: RunView, summary: Summary, found: _Found, known: Sequence[Column]) -> dict[str, object]:
+    listing, total = view.listing, summary.attempts
+    errors = error_groups(view.store, view.grading, CAUSES)
     return {
-        "filter_text": view.filter_text,
-        "sort": view.sort,
+        "filter_text": listing.filter_text,
+        "sort": listing.sort,
+        "asked_columns": listing.columns,
+        "known_columns": known,
+        "first_grader": next((one.name for one in known if one.fact is None), ""),
+        "usual_columns_link": view.link(columns=None),
+        "shown_columns": [one.key for one in view.columns],
+        "plain_columns": not listing.columns,
+        "orders": _orders(view),
+        "group": listing.group,
+        "groups": [] if found.problem else _groups(view),
+        "group_links": [(by, view.link(group=None if by == listing.group else by)) for by in get_args(By)],
         "chosen": view.chosen,
         "found": found,
         "total": total,
-        "heads": heads,
+        "heads": [(one, view.column(one.sort, highest_first=one.highest_first)) for one in view.columns],
         "by_place": view.column("position"),
-        "by_worst": SortLink(view.link(sort=None), "up" if view.sort == "worst" else None),
-        "by_turns": view.column("turns", highest_first=True),
-        "by_seconds": view.column("seconds", highest_first=True),
+        "by_worst": SortLink(view.link(sort=None), "up" if listing.sort == "worst" else None),
         "states": _states(view, total),
-        "first": view.first if view.after else 1,
+        "errors": [(one, view.link(filter=one.filter)) for one in errors.shown],
+        "more_errors": errors.more,
+        "all_errors": view.link(filter="state:error"),
+        "first": listing.place.start,
         "without_filter": view.link(filter=None),
         "next_page": _next_page(view, found),
-        "first_page": view.link() if view.after else None,
+        "previous_page": _previous_page(view, found),
+        "first_page": view.link() if listing.place.after or listing.place.before else None,
         "here": run_page(view.run.id),
     }
+
+
+def _histograms(view: RunView, summary: Summary, known: Sequence[Column], *, asked: bool) -> dict[str, object]:
+    """Return the histograms: those of a larger run are drawn where the address asks for them."""
+    if summary.attempts < 2 or (summary.attempts > DRAWN and not asked):
+        return {"histograms": [], "asks_histograms": summary.attempts > DRAWN}
+    graders = [one.name for one in known if one.fact is None][:GRADERS_DRAWN]
+    return {
+        "histograms": drawn(view.store.browse.histograms(view.grading.id, graders), len(graders)),
+        "asks_histograms": False,
+    }
+
+
+def _groups(view: RunView) -> list[tuple[Group, str]]:
+    """Return the groups of the listed conversations, each with the filter that lets only them through."""
+    by, text = view.listing.group, view.listing.filter_text
+    if by is None:
+        return []
+    found = view.store.browse.groups(view.grading.id, by, text)
+
+    def link(name: str) -> str:
+        term = f"trial:{name}" if by == "trial" else f"{by}:{quoted(name)}"
+        return view.link(filter=f"{text} {term}".strip(), group=None)
+
+    return [(one, link(one.name)) for one in found]
+
+
+def _orders(view: RunView) -> list[tuple[str, str]]:
+    """Return the orders of the list and their names, for a form where the heads of columns have no room."""
+    found = [("worst", "worst first"), ("position", "as in the dataset")]
+    for one in view.columns:
+        if one.sort is not None:
+            found += [(one.sort, f"{one.head}, lowest first"), (f"-{one.sort}", f"{one.head}, highest first")]
+    return found
 
 
 def _next_page(view: RunView, found: _Found) -> str | None:
     if found.following is None:
         return None
-    start = view.first if view.after else 1
-    return view.link(after=found.following, n=str(start + len(found.lines)))
+    return view.link(after=found.following, n=str(view.listing.place.start + len(found.lines)))
+
+
+def _previous_page(view: RunView, found: _Found) -> str | None:
+    if found.preceding is None:
+        return None
+    return view.link(before=found.preceding, n=str(max(1, view.listing.place.start - SHOWN)))
 
 
 def _states(view: RunView, total: int) -> list[StateCount]:
     """Return the states of samples, whatever the filter lets through; those of a large run are not counted."""
     counts = dict.fromkeys(RANK) if total > LARGEST else view.store.browse.states(view.grading.id)
     return [
-        StateCount(state, number, view.link(filter=f"state:{state}"), view.filter_text == f"state:{state}")
+        StateCount(state, number, view.link(filter=f"state:{state}"), view.listing.filter_text == f"state:{state}")
         for state, number in counts.items()
     ]
 
 
-def _found(view: RunView, names: Sequence[str]) -> _Found:
+def _found(view: RunView) -> _Found:
     """Return a page of samples; an invalid filter is reported beside the input field."""
     try:
-        terms = parse_filter(view.filter_text)
-        check_graders(view.grading, terms, view.sort)
-        listed = view.store.browse.samples(view.grading.id, terms, sort=view.sort, after=view.after, limit=SHOWN)
+        terms = parse_filter(view.listing.filter_text)
+        check_graders(view.grading, terms, view.listing.sort)
+        at, listing = view.listing.place, view.store.browse.samples
+        listed = listing(view.grading.id, terms, sort=view.listing.sort, after=at.after, before=at.before, limit=SHOWN)
         count = view.store.browse.count_samples(view.grading.id, terms)
     except UsageError as error:
         return _Found(problem=safe("; ".join(map(str, error.problems))), status=answered(error).status)
@@ -201,11 +307,11 @@ def _found(view: RunView, names: Sequence[str]) -> _Found:
                 trial=one.trial,
                 target=one.target,
                 grading=view.chosen,
-                filter=view.kept["filter"],
-                sort=view.kept["sort"],
+                filter=view.listing.kept["filter"],
+                sort=view.listing.kept["sort"],
             ),
-            names,
+            view.columns,
         )
         for one in listed.samples
     ]
-    return _Found(lines, listed.next, count)
+    return _Found(lines, listed.next, listed.previous, count)

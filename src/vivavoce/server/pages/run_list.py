@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
 from itertools import groupby
-from typing import Annotated, cast
+from typing import Annotated, cast, get_args
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.errors import UsageError
 from vivavoce.records.run import Status
 from vivavoce.report.finding import headline_failed, listed_finding
 from vivavoce.report.html.plots import Range, Scale, Spark, range_plot, spark
@@ -19,12 +22,15 @@ from vivavoce.server.pages.live import as_it_stands
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.store.browse.listing import RunEntry
+from vivavoce.store.browse.run_filter import ListedVerdict, RunFilter
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 SHOWN = 30
 """Runs on one page."""
+VERDICTS = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive", "none": "no gate"}
+"""The verdicts that the list can be filtered by, in words."""
 BEFORE = 10
 """Runs of a suite in its sparkline."""
 
@@ -40,23 +46,41 @@ class Row:
     spark: Spark | None
 
 
+class Wanted(BaseModel):
+    """Which runs an address asks for; a value that a list does not know counts as none."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+    q: str = ""
+    suite: str = ""
+    status: str = ""
+    verdict: str = ""
+    target: str = ""
+    tag: str = ""
+    since: str = Field("", alias="from")
+    until: str = Field("", alias="to")
+    after: str | None = None
+    before: str | None = None
+
+    def query(self) -> dict[str, str | None]:
+        """Return what is asked for, as an address says it."""
+        status = self.status if self.status in get_args(Status) else ""
+        verdict = self.verdict if self.verdict in get_args(ListedVerdict) else ""
+        named = {"q": self.q, "suite": self.suite, "status": status, "verdict": verdict, "target": self.target}
+        named |= {"tag": self.tag, "from": self.since, "to": self.until}
+        return {name: value.strip() or None for name, value in named.items()}
+
+
 @router.get("/")
-def runs(
-    request: Request,
-    text: Annotated[str, Query(alias="q")] = "",
-    suite: str = "",
-    status: str = "",
-    after: str | None = None,
-) -> Response:
+def runs(request: Request, wanted: Annotated[Wanted, Query()]) -> Response:
     """Show the runs of the store, newest first."""
     store = cast("Store", request.app.state.store)
-    state: Status | None = status if status in ("running", "finished", "interrupted") else None
-    listed = store.browse.runs(after, SHOWN, suite=suite or None, status=state, text=text.strip() or None)
-    query = {"q": text.strip() or None, "suite": suite or None, "status": state}
-    entries = [as_it_stands(store, one) for one in listed.runs]
+    query = wanted.query()
+    listed = store.browse.runs(wanted.after, SHOWN, before=wanted.before, **_which(query))
     suites = store.browse.suites()
     if not suites:
         return first_visit(request)
+    entries = [_so_far(store, as_it_stands(store, one)) for one in listed.runs]
     scale = Scale.around(end for one in entries if (end := _lowest(one)) is not None)
     rows = _rows(store, entries, scale)
     values: dict[str, object] = {
@@ -65,11 +89,49 @@ def runs(
         "scale": scale,
         "suites": suites,
         "query": query,
+        "verdicts": VERDICTS,
         "filtered": any(query.values()),
+        "more_filters": any(query[name] for name in ("target", "tag", "from", "to")),
         "next_page": run_list(**query, after=listed.next) if listed.next else None,
-        "first_page": run_list(**query) if after else None,
+        "previous_page": run_list(**query, before=listed.previous) if listed.previous else None,
+        "first_page": run_list(**query) if wanted.after or wanted.before else None,
     }
     return page("runs.html", values)
+
+
+def _which(query: dict[str, str | None]) -> RunFilter:
+    until = _midnight(query["to"])
+    return {
+        "suite": query["suite"],
+        "status": cast("Status | None", query["status"]),
+        "verdict": cast("ListedVerdict | None", query["verdict"]),
+        "target": query["target"],
+        "tag": query["tag"],
+        "text": query["q"],
+        "since": None if (since := _midnight(query["from"])) is None else since.timestamp(),
+        "until": None if until is None else (until + timedelta(days=1)).timestamp(),
+    }
+
+
+def _midnight(written: str | None) -> datetime | None:
+    """Return the beginning of a day, of the time where the server is.
+
+    Raises:
+        UsageError: it is not a day.
+    """
+    if written is None:
+        return None
+    try:
+        return datetime.combine(date.fromisoformat(written), time())
+    except ValueError as error:
+        raise UsageError(f"'{written[:20]}' is not a day; write it as 2026-11-30") from error
+
+
+def _so_far(store: Store, entry: RunEntry) -> RunEntry:
+    """Return a run that is not over with how many of its conversations are stored."""
+    if entry.status == "finished":
+        return entry
+    return entry.model_copy(update={"attempts": store.browse.held(entry.id)})
 
 
 def _rows(store: Store, entries: Sequence[RunEntry], scale: Scale) -> list[Row]:

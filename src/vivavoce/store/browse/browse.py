@@ -10,19 +10,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, Unpack
 
 from sqlalchemy import JSON, ColumnElement, Connection, cast, func, or_, select, tuple_
 
 from vivavoce.errors import NotFound, UsageError, did_you_mean
 from vivavoce.records.failure import shorten
-from vivavoce.records.run import Grading, Status
+from vivavoce.records.run import Grading
 from vivavoce.records.score import Score, State
 from vivavoce.store.browse.conditions import Within, conditions, ordering
-from vivavoce.store.browse.entries import listed_score, run_entry, sample_entry
+from vivavoce.store.browse.entries import alike_errors, listed_score, run_entry, sample_entry
 from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Term, parse_filter
-from vivavoce.store.browse.keyset import encode_cursor, read_place
-from vivavoce.store.browse.listing import GradedTurn, RunEntry, RunPage, SampleEntry, SamplePage, ScorePage, TurnPage
+from vivavoce.store.browse.groups import By, groups
+from vivavoce.store.browse.histograms import score_histogram, taken_histograms
+from vivavoce.store.browse.keyset import beside, encode_cursor, read_place
+from vivavoce.store.browse.listing import (
+    ErrorList,
+    GradedTurn,
+    Group,
+    Histogram,
+    RunEntry,
+    RunPage,
+    SampleEntry,
+    SamplePage,
+    ScorePage,
+    TurnPage,
+)
+from vivavoce.store.browse.run_filter import RunFilter, run_conditions
 from vivavoce.store.browse.status import RANK, SampleStatus
 from vivavoce.store.database.database import AnyRow, Database, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, turns
@@ -33,7 +47,11 @@ from vivavoce.store.search.search import Searcher
 _PLACE: tuple[ColumnElement[Any], ...] = (attempts.c.position, attempts.c.id)
 
 _ENTRY: tuple[ColumnElement[Any], ...] = tuple(
-    runs.c[name] for name in ("id", "suite", "status", "started_at", "finished_at", "version", "partial_of")
+    runs.c[name]
+    for name in (
+        *("id", "suite", "status", "started_at", "finished_at", "version", "partial_of"),
+        *("title", "tags", "options"),
+    )
 )
 """What the entry of a run has of its record."""
 
@@ -55,40 +73,32 @@ class Browse:
     database: Database
 
     def runs(
-        self,
-        after: str | None = None,
-        limit: int = 50,
-        *,
-        suite: str | None = None,
-        status: Status | None = None,
-        text: str | None = None,
-        whole: bool = False,
+        self, after: str | None = None, limit: int = 50, *, before: str | None = None, **which: Unpack[RunFilter]
     ) -> RunPage:
-        """Return some runs, newest first; `text` is part of the id or of the name of the suite, `whole` no partial run.
+        """Return some runs, newest first; `which` says of which kind.
+
+        A page is what comes `after` a cursor, or right `before` one.
 
         Raises:
-            UsageError: `after` is not a cursor of this list.
+            UsageError: a cursor is not one of this list.
         """
         r = runs.c
-        query = select(*_ENTRY).order_by(r.started_at.desc(), r.id.desc()).limit(limit + 1)
-        if after is not None:
-            started_at, last = read_place(after, float, str)
-            query = query.where(tuple_(r.started_at, r.id) < (started_at, last))
-        if suite is not None:
-            query = query.where(r.suite == suite)
-        if status is not None:
-            query = query.where(r.status == status)
-        if whole:
-            query = query.where(r.partial_of.is_(None))
-        if text:
-            part = text.lower()
-            query = query.where(or_(*(func.lower(c).contains(part, autoescape=True) for c in (r.id, r.suite))))
+        query, place = select(*_ENTRY).limit(limit + 1), tuple_(r.started_at, r.id)
+        query = query.where(*run_conditions(which, postgresql=on_postgresql(self.database.engine)))
+        if before is not None:
+            query = query.where(place > read_place(before, float, str)).order_by(r.started_at, r.id)
+        else:
+            query = query.order_by(r.started_at.desc(), r.id.desc())
+        if before is None and after is not None:
+            query = query.where(place < read_place(after, float, str))
         with self.database.connected() as connection:
             found = connection.execute(query).all()
-            page = found[:limit]
+            page = found[:limit] if before is None else found[:limit][::-1]
             shown = _newest_gradings(connection, [row.id for row in page])
-        following = encode_cursor((page[-1].started_at, page[-1].id)) if len(found) > limit else None
-        return RunPage(runs=[run_entry(row, shown.get(row.id)) for row in page], next=following)
+        ends = [encode_cursor((row.started_at, row.id)) for row in (*page[:1], *page[-1:])]
+        following, preceding = beside(ends, more=len(found) > limit, after=after, before=before)
+        entries = [run_entry(row, shown.get(row.id)) for row in page]
+        return RunPage(runs=entries, next=following, previous=preceding)
 
     def runs_before(self, entries: Sequence[RunEntry], limit: int) -> dict[str, list[RunEntry]]:
         """Return for each suite of some runs the whole runs that started before all of them, newest first.
@@ -110,6 +120,12 @@ class Browse:
             shown = _newest_gradings(connection, [row.id for rows in found.values() for row in rows])
         return {suite: [run_entry(row, shown.get(row.id)) for row in rows] for suite, rows in found.items()}
 
+    def held(self, run_id: str) -> int:
+        """Return how many conversations of a run are stored."""
+        query = select(func.count()).select_from(attempts).where(attempts.c.run_id == run_id)
+        with self.database.connected() as connection:
+            return connection.execute(query).scalar_one()
+
     def suites(self) -> list[str]:
         """Return the names of the suites that runs are of, sorted."""
         with self.database.connected() as connection:
@@ -122,16 +138,19 @@ class Browse:
         *,
         sort: str = "position",
         after: str | None = None,
+        before: str | None = None,
         limit: int = 50,
     ) -> SamplePage:
         """Return some attempts of a grading, each with its scores.
 
         `filter_terms` is a filter as text or as the result of `parse_filter`. `sort` is `position`, `worst` (errors,
-        then the lowest score first), `seconds`, `turns` or the name of a grader; a leading `-` sorts in descending
-        order. Attempts without a score come last.
+        then the lowest score first), `seconds`, `turns`, `trial`, `tokens`, `cost` or the name of a grader; a leading
+        `-` sorts in descending order. Attempts without such a number come last.
+
+        A page is what comes `after` a cursor, or right `before` one.
 
         Raises:
-            UsageError: there is no such grading, the filter cannot be read, or `after` is not a cursor of this list.
+            UsageError: there is no such grading, the filter cannot be read, or a cursor is not one of this list.
         """
         terms = self._terms(filter_terms)
         with self.database.connected() as connection:
@@ -139,13 +158,16 @@ class Browse:
             _check_graders(connection, within, terms)
             order = ordering(sort, within)
             chosen = select(sample_index, *order.extra).select_from(order.table).where(*conditions(terms, within))
-            if after is not None:
-                chosen = chosen.where(order.beyond(read_place(after, *order.kinds)))
-            found = connection.execute(chosen.order_by(*order.by).limit(limit + 1)).all()
-            samples = _sample_entries(connection, found[:limit], within)
-        last = found[limit - 1] if len(found) > limit else None
-        following = None if last is None else encode_cursor([getattr(last, name) for name in order.names])
-        return SamplePage(samples=samples, next=following)
+            place = after if before is None else before
+            way = order if before is None else replace(order, down=not order.down)
+            if place is not None:
+                chosen = chosen.where(way.beyond(read_place(place, *order.kinds)))
+            found = connection.execute(chosen.order_by(*way.by).limit(limit + 1)).all()
+            listed = found[:limit] if before is None else found[:limit][::-1]
+            samples = _sample_entries(connection, listed, within)
+        cursors = [encode_cursor([getattr(row, name) for name in order.names]) for row in (*listed[:1], *listed[-1:])]
+        following, preceding = beside(cursors, more=len(found) > limit, after=after, before=before)
+        return SamplePage(samples=samples, next=following, previous=preceding)
 
     def count_samples(self, grading_id: str, filter_terms: str | Sequence[Term] = ()) -> int:
         """Return how many attempts of a grading match a filter.
@@ -160,6 +182,28 @@ class Browse:
             query = select(func.count()).select_from(sample_index).where(*conditions(terms, within))
             return connection.execute(query).scalar_one()
 
+    def groups(self, grading_id: str, by: By, filter_terms: str | Sequence[Term] = ()) -> list[Group]:
+        """Return the attempts of a grading that match a filter, by tag, target or trial.
+
+        Raises:
+            UsageError: there is no such grading, or the filter cannot be read.
+        """
+        terms = self._terms(filter_terms)
+        with self.database.connected() as connection:
+            within = _within(connection, grading_id)
+            _check_graders(connection, within, terms)
+            return groups(connection, conditions(terms, within), by)
+
+    def histograms(self, grading_id: str, graders: Sequence[str]) -> list[Histogram]:
+        """Return how the scores of some graders are distributed, and the time, tokens and cost of the conversations.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        with self.database.connected() as connection:
+            scored = [score_histogram(connection, grading_id, name) for name in graders]
+            return [*scored, *taken_histograms(connection, grading_id)]
+
     def states(self, grading_id: str) -> dict[SampleStatus, int]:
         """Return how many attempts of a grading are in each state, worst first, without the states that none is in.
 
@@ -171,6 +215,35 @@ class Browse:
         with self.database.connected() as connection:
             found = {row.state: row.number for row in connection.execute(query.group_by(state))}
         return {one: found[one] for one in RANK if one in found}
+
+    def errors_alike(self, grading_id: str, limit: int = 50) -> ErrorList:
+        """Return the errors of attempts by target and by what they say, up to `limit` groups, the most frequent first.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        d, a, s = sample_index.c, attempts.c, scores.c
+        mine, number, first = d.grading_id == grading_id, func.count(), func.min(d.position)
+        total = func.sum(number).over().label("total")
+        query = select(d.target, d.cause, number.label("number"), first.label("first"), total)
+        query = query.where(mine, d.cause.is_not(None))
+        query = query.group_by(d.target, d.cause).order_by(number.desc(), first, func.min(d.attempt_id)).limit(limit)
+        whole = (s.grading_id == grading_id, s.turn.is_(None), s.state == "error")
+        held = select(d.target, d.cause, a.id, a.sample_id, a.trial, a.failure).join_from(
+            sample_index, attempts, a.id == d.attempt_id
+        )
+        with self.database.connected() as connection:
+            groups = connection.execute(query).all()
+            places = d.position.in_([one.first for one in groups])
+            ordered = held.where(mine, places, d.cause.is_not(None)).order_by(d.position.desc(), a.id.desc())
+            firsts = {(one.target, one.cause): one for one in connection.execute(ordered)}
+            scored = select(s.attempt_id, s.name, s.failure, s.reason).where(*whole)
+            scored = scored.where(s.attempt_id.in_([one.id for one in firsts.values()])).order_by(s.id.desc())
+            score_of_first = {row.attempt_id: row for row in connection.execute(scored)}
+        found = [(one, firsts[one.target, one.cause]) for one in groups]
+        listed = [alike_errors(one, first, score_of_first.get(first.id)) for one, first in found]
+        more = int(groups[0].total) - sum(one.number for one in groups) if groups else 0
+        return ErrorList(groups=listed, more=more)
 
     def around(self, grading_id: str, position: int, filter_terms: Sequence[Term], sort: str) -> Around:
         """Return what stands before and after an attempt in a list of attempts, and how many stand before it.

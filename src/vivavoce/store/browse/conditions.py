@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from vivavoce.errors import UsageError
-from vivavoce.store.browse.filter import Compares, Has, Operator, Term
+from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Operator, Term
 from vivavoce.store.browse.status import LAST, tagged
 from vivavoce.store.database.schema import attempts, passages, sample_index, scores
 from vivavoce.store.database.text import Text
@@ -100,8 +100,8 @@ def ordering(sort: str, within: Within) -> Ordering:
     joined: FromClause = sample_index
     if name == "worst":
         value: ColumnElement[Any] = d.lowest if down else d.rank
-    elif name in ("seconds", "turns"):
-        value = d.seconds if name == "seconds" else d.turns * 1.0
+    elif name in NUMBERS:
+        value = d[name] * 1.0
     else:
         value = scores.c.value
         joined = sample_index.outerjoin(scores, and_(_named(name, within), scores.c.attempt_id == d.attempt_id))
@@ -129,7 +129,9 @@ def _has(term: Has, within: Within) -> Condition:
         case "sample":
             return _attempts(within, a.sample_id == value)
         case "target":
-            return _attempts(within, a.target == value)
+            return d.target == value
+        case "cause":
+            return and_(d.cause.is_not(None), d.cause == value)
         case _:
             return d.attempt_id.in_(_mentions(term.value, within))
 
@@ -157,14 +159,14 @@ def _compared(term: Compares, within: Within) -> Condition:
     if term.grader:
         return d.attempt_id.in_(select(s.attempt_id).where(_named(term.name, within), compare(s.value, term.value)))
     match term.name:
-        case "trial":
-            return _attempts(within, compare(attempts.c.trial + 1.0, term.value))
         case "worst":
             return compare(d.lowest, term.value)
-        case "turns":
-            return compare(d.turns * 1.0, term.value)
+        case "trial":
+            return compare(d.trial + 1.0, term.value)
+        case "turns" | "tokens":
+            return compare(d[term.name] * 1.0, term.value)
         case _:
-            return compare(d.seconds, term.value)
+            return compare(d[term.name], term.value)
 
 
 def _named(name: str, within: Within) -> Condition:

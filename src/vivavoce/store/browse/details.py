@@ -13,6 +13,7 @@ from sqlalchemy import select
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.records.spending import roles_of
 from vivavoce.records.usage import Usage, total
+from vivavoce.store.browse.status import usage_of_test
 from vivavoce.store.database.database import AnyRow, AnySelect, Database
 from vivavoce.store.database.schema import attempts, scores, turns
 
@@ -38,7 +39,7 @@ class Details:
             if row.usage is None and row.test is None and row.id not in graded:
                 continue
             target = Usage() if row.usage is None else _usage(row.usage)
-            test = None if row.test is None else _by_role(json.loads(row.test))
+            test = None if row.test is None else usage_of_test(json.loads(row.test))
             for role, used in roles_of(target, total(graded.get(row.id, ())) or Usage(), test).items():
                 found[role] = found[role] + used if role in found else used
         return found
@@ -77,8 +78,3 @@ class Details:
 
 def _usage(text: str) -> Usage:
     return Usage.model_validate_json(text)
-
-
-def _by_role(test: dict[str, Any]) -> dict[str, Usage]:
-    usage: dict[str, Any] = test.get("usage") or {}
-    return {role: Usage.model_validate(used) for role, used in usage.items()}

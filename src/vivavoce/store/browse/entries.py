@@ -8,7 +8,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from vivavoce.records.failure import shorten
-from vivavoce.store.browse.listing import Headline, ListedScore, RunEntry, SampleEntry, ScoreEntry, TurnScore
+from vivavoce.records.usage import Usage, total
+from vivavoce.store.browse.listing import (
+    AlikeErrors,
+    Headline,
+    ListedScore,
+    RunEntry,
+    SampleEntry,
+    ScoreEntry,
+    TurnScore,
+)
+from vivavoce.store.browse.status import split_tags
 from vivavoce.store.database.database import AnyRow, values_of
 from vivavoce.store.runs.decode import failure_of_text
 
@@ -18,14 +28,23 @@ TITLE = 120
 
 def run_entry(run: AnyRow, grading: AnyRow | None) -> RunEntry:
     """Return a run with the figures of one of its gradings."""
-    known = values_of(run)
+    options: dict[str, Any] = json.loads(run.options)
+    known: dict[str, Any] = {**values_of(run), "tags": split_tags(run.tags)}
+    known |= {name: options.get(name) for name in ("revision", "planned")}
     if grading is not None:
         summary: dict[str, Any] = json.loads(grading.summary) if grading.summary else {}
         known |= {"grading": grading.id, "verdict": grading.verdict, "attempts": summary.get("attempts")}
         known["error_attempts"] = summary.get("error_attempts") or summary.get("failed_attempts")
         known["summary"] = summary or None
+        known["cost"] = _cost(summary.get("usage") or {})
         known["headline"] = _headline(summary.get("graders") or [], grading.gate)
     return RunEntry(**known)
+
+
+def _cost(by_role: dict[str, dict[str, Any]]) -> float | None:
+    """Return what all roles cost together, None where a price is unknown."""
+    used = total(Usage.model_validate(one) for one in by_role.values())
+    return None if used is None else used.cost
 
 
 def _headline(graders: Sequence[dict[str, Any]], gate: str | None) -> Headline | None:
@@ -50,9 +69,27 @@ def sample_entry(index: AnyRow, attempt: AnyRow, score_rows: Sequence[AnyRow]) -
         started_at=attempt.started_at,
         seconds=index.seconds,
         turns=index.turns,
+        tokens=index.tokens,
+        cost=index.cost,
         status=index.state,
         failure=failure_of_text(attempt.failure),
+        cause=index.cause,
         scores=_score_entries(score_rows),
+    )
+
+
+def alike_errors(group: AnyRow, attempt: AnyRow, score: AnyRow | None) -> AlikeErrors:
+    """Return a group of errors by its first attempt, and the score that has the error where the attempt has none."""
+    known: dict[str, Any] = {"failure": failure_of_text(attempt.failure)}
+    if attempt.failure is None and score is not None:
+        known = {"grader": score.name, "failure": failure_of_text(score.failure), "reason": score.reason}
+    return AlikeErrors(
+        cause=group.cause,
+        target=group.target,
+        number=group.number,
+        sample_id=attempt.sample_id,
+        trial=attempt.trial,
+        **known,
     )
 
 

@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from vivavoce.errors import UsageError, did_you_mean
 
-Field = Literal["state", "target", "sample", "trial", "tag", "text"]
-Number = Literal["turns", "trial", "seconds", "worst"]
+Field = Literal["state", "target", "sample", "trial", "tag", "cause", "text"]
+Number = Literal["turns", "trial", "seconds", "tokens", "cost", "worst"]
 Operator = Literal["<", "<=", ">", ">=", "=", "!="]
 
 FIELDS: tuple[str, ...] = get_args(Field)
@@ -79,6 +79,12 @@ def parse_filter(text: str) -> tuple[Term, ...]:
     if len(terms) > MOST:
         raise UsageError(f"filter: it has {len(terms)} terms, and {MOST} is the limit")
     return tuple(terms)
+
+
+def quoted(value: str) -> str:
+    """Return a value as a filter has it, in quotation marks."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _term(found: re.Match[str], at: int) -> Term:

@@ -20,6 +20,17 @@ def encode_cursor(values: Sequence[Key]) -> str:
     return base64.urlsafe_b64encode(json.dumps(list(values)).encode()).decode().rstrip("=")
 
 
+def beside(ends: Sequence[str], *, more: bool, after: str | None, before: str | None) -> tuple[str | None, str | None]:
+    """Return the cursors of the next and of the previous page of one; `ends` are those of its first and last row.
+
+    `more` says that the list goes on in the direction in which the page was read: back where it stood `before` a place.
+    """
+    if not ends:
+        return None, None
+    back = before is not None
+    return ends[-1] if more or back else None, ends[0] if (more if back else after is not None) else None
+
+
 def read_place(place: str, *kinds: type) -> tuple[Any, ...]:
     """Return the sort values of a cursor, one of each kind; a whole number counts as a number.
 

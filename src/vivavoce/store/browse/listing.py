@@ -23,7 +23,8 @@ class Listed(BaseModel):
 class Headline(Listed):
     """The headline of a run: the grader of its gate, else the reward, else the first grader, for the first target.
 
-    `low` and `high` are the 95% interval of the mean over `n` scores, all of them as the summary has them.
+    `low` and `high` are the 95% interval of the mean over `n` scores, `pass_rate` is the share that passes, all of them
+    as the summary has them.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Headline(Listed):
     mean: float | None = None
     low: float | None = None
     high: float | None = None
+    pass_rate: float | None = None
     n: int
     errors: int
     skipped: int
@@ -40,7 +42,9 @@ class Headline(Listed):
 class RunEntry(Listed):
     """A run in a list, with the figures of its newest complete grading, or of the newest if none is complete.
 
-    `error_attempts` is how many conversations ended with an error or lack a score of any grader because of one.
+    `error_attempts` is how many conversations ended with an error or lack a score of any grader because of one, `cost`
+    what all roles used in US dollars, None where a price is unknown. `revision` is the git commit that was checked out,
+    and of the `planned` conversations of a run that is not over `attempts` are stored.
     """
 
     id: str
@@ -52,18 +56,24 @@ class RunEntry(Listed):
     partial_of: str | None = None
     grading: str | None = None
     verdict: Verdict | None = None
+    title: str | None = None
+    tags: list[str] = Field(default_factory=list[str])
     attempts: int | None = None
+    planned: int | None = None
     error_attempts: int | None = None
+    cost: float | None = None
+    revision: str | None = None
     headline: Headline | None = None
     summary: dict[str, Any] | None = Field(default=None, exclude=True, repr=False)
     """The stored summary, for lists that say more of a run; it is no part of the data of an entry."""
 
 
 class RunPage(Listed):
-    """Some runs, newest first; `next` is the cursor of the next page, None if there is none."""
+    """Some runs, newest first; `next` and `previous` are the cursors of the pages beside it, None if there is none."""
 
     runs: list[RunEntry]
     next: str | None = None
+    previous: str | None = None
 
 
 class TurnScore(Listed):
@@ -91,7 +101,8 @@ class ScoreEntry(Listed):
 class SampleEntry(Listed):
     """An attempt in a list, without messages; `title` is its goal, or the beginning of its input.
 
-    `status` summarises its scores.
+    `status` summarises its scores. `tokens` and `cost`, in US dollars, are what the conversation and its scores
+    used, as far as that is known; `cause` is what a filter calls its error.
     """
 
     sample_id: str
@@ -103,16 +114,73 @@ class SampleEntry(Listed):
     started_at: float
     seconds: float | None = None
     turns: int
+    tokens: int | None = None
+    cost: float | None = None
     status: SampleStatus
     failure: Failure | None = None
+    cause: str | None = None
     scores: list[ScoreEntry]
 
 
+class AlikeErrors(Listed):
+    """Errors of attempts of one target that say the same: how many there are, and the first of them.
+
+    `cause` is what a filter calls them. `grader` is None where the conversations themselves ended with the error, and
+    `reason` is set for a score without a failure.
+    """
+
+    cause: str
+    target: str
+    number: int
+    sample_id: str
+    trial: int
+    grader: str | None = None
+    failure: Failure | None = None
+    reason: str | None = None
+
+
+class ErrorList(Listed):
+    """The most frequent errors of a graded run, and how many attempts have another one."""
+
+    groups: list[AlikeErrors]
+    more: int
+
+
+Taken = Literal["seconds", "tokens", "cost"]
+"""What a conversation took, as lists know it."""
+
+
+class Histogram(Listed):
+    """How many values are in each of some ranges of equal width, from `low` to `high`."""
+
+    name: str
+    low: float
+    high: float
+    counts: list[int]
+
+
+class Group(Listed):
+    """Some attempts of a graded run: of the `decided` ones the share that passed, its 95% interval, errors, and cost.
+
+    An attempt counts by the worst of its scores. `cost` is the sum of what is known, None where nothing is.
+    """
+
+    name: str
+    number: int
+    decided: int
+    errors: int
+    pass_rate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    cost: float | None = None
+
+
 class SamplePage(Listed):
-    """Some attempts of a graded run; `next` is the cursor of the next page, None if there is none."""
+    """Some attempts of a graded run; `next` and `previous` are the cursors of the pages beside it, None for none."""
 
     samples: list[SampleEntry]
     next: str | None = None
+    previous: str | None = None
 
 
 class ListedScore(Listed):

@@ -6,11 +6,15 @@ list, a filter and the page of a conversation always agree.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast, get_args
 
+from vivavoce.records.failure import Failure, error_text
 from vivavoce.records.score import State
+from vivavoce.records.spending import roles_of
+from vivavoce.records.usage import Usage, total
 from vivavoce.store.runs.rows import AttemptCells, ScoreCells
 
 SampleStatus = Literal["error", "fail", "pass", "skip"]
@@ -24,14 +28,6 @@ LAST = 1e18
 """The sort value of a sample without a score: after all others."""
 BETWEEN = "\x1f"
 """The separator before, between and after tags."""
-
-
-class ScoreStatus(NamedTuple):
-    """The state of one score, or of the reward, for a whole conversation."""
-
-    state: State
-    value: float | None
-    passed: int | None
 
 
 def status_of(state: State, passed: bool | int | None) -> SampleStatus:
@@ -49,19 +45,32 @@ def worst_of(statuses: Iterable[SampleStatus]) -> SampleStatus:
 
 
 class AttemptFacts(NamedTuple):
-    """Facts of an attempt for lists, apart from its scores; `broken` means that the conversation has an error."""
+    """Facts of an attempt for lists, apart from its scores; `usage`, `test` and `failure` are JSON as it has them."""
 
     position: int
     turns: int
     seconds: float | None
     tags: str | None
-    broken: bool
+    target: str
+    trial: int
+    usage: str | None
+    test: str | None
+    failure: str | None
 
 
 def facts_of(attempt: AttemptCells, turns: int) -> AttemptFacts:
     """Return the facts of an attempt for lists, from its row without a number."""
-    tags, broken = tags_of(attempt.sample), attempt.failure is not None
-    return AttemptFacts(attempt.position, turns, attempt.seconds, tags, broken)
+    return AttemptFacts(
+        position=attempt.position,
+        turns=turns,
+        seconds=attempt.seconds,
+        tags=tags_of(attempt.sample),
+        target=attempt.target,
+        trial=attempt.trial,
+        usage=attempt.usage,
+        test=attempt.test,
+        failure=attempt.failure,
+    )
 
 
 class StatusRow(NamedTuple):
@@ -77,32 +86,74 @@ class StatusRow(NamedTuple):
     turns: int
     seconds: float | None
     tags: str | None
+    target: str
+    trial: int
+    tokens: int | None
+    cost: float | None
+    cause: str | None
 
 
 def status_rows(number: int, facts: AttemptFacts, scores: Iterable[ScoreCells]) -> list[StatusRow]:
     """Return the rows of `standings`, one for each grading, from the rows of scores."""
-    by_grading: dict[str, list[ScoreStatus]] = {}
+    by_grading: dict[str, list[ScoreCells]] = {}
     for row in scores:
         if row.turn is None:
-            by_grading.setdefault(row.grading_id, []).append(ScoreStatus(row.state, row.value, row.passed))
+            by_grading.setdefault(row.grading_id, []).append(row)
     return [_status_row(number, facts, grading_id, scores) for grading_id, scores in by_grading.items()]
 
 
-def _status_row(number: int, facts: AttemptFacts, grading_id: str, scores: Sequence[ScoreStatus]) -> StatusRow:
-    found = "error" if facts.broken else worst_of(status_of(one.state, one.passed) for one in scores)
+def _status_row(number: int, facts: AttemptFacts, grading_id: str, scores: Sequence[ScoreCells]) -> StatusRow:
+    broken = facts.failure is not None
+    found = "error" if broken else worst_of(status_of(one.state, one.passed) for one in scores)
     lowest = min((one.value for one in scores if one.value is not None), default=None)
+    used = _used(facts, scores)
     return StatusRow(
         grading_id=grading_id,
         position=facts.position,
         attempt_id=number,
         state=found,
-        rank=BROKEN if facts.broken else UNGRADED if found == "error" else LAST if lowest is None else lowest,
+        rank=BROKEN if broken else UNGRADED if found == "error" else LAST if lowest is None else lowest,
         lowest=lowest,
         skips=sum(one.state == "skipped" for one in scores),
         turns=facts.turns,
         seconds=facts.seconds,
         tags=facts.tags,
+        target=facts.target,
+        trial=facts.trial,
+        tokens=None if used is None else used.input_tokens + used.output_tokens,
+        cost=None if used is None else used.cost,
+        cause=None if found != "error" else cause_of(_error(facts, scores)),
     )
+
+
+def cause_of(text: str) -> str:
+    """Return the short hash of what an error says: errors with the same are one cause."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+
+
+def _error(facts: AttemptFacts, scores: Sequence[ScoreCells]) -> str:
+    """Return what the error of an attempt says: that of the conversation, else that of the first grader with one."""
+    if facts.failure is not None:
+        return error_text(None, Failure.model_validate_json(facts.failure), None)
+    first = next(one for one in scores if one.state == "error")
+    failure = None if first.failure is None else Failure.model_validate_json(first.failure)
+    return error_text(first.name, failure, first.reason)
+
+
+def _used(facts: AttemptFacts, scores: Sequence[ScoreCells]) -> Usage | None:
+    """Return what an attempt and a grading of it used, over all roles; None where nothing tells."""
+    graded = [Usage.model_validate_json(one.usage) for one in scores if one.usage is not None and one.kind == "grade"]
+    if facts.usage is None and facts.test is None and not graded:
+        return None
+    target = Usage() if facts.usage is None else Usage.model_validate_json(facts.usage)
+    test = None if facts.test is None else usage_of_test(json.loads(facts.test))
+    return total(roles_of(target, total(graded) or Usage(), test).values())
+
+
+def usage_of_test(test: Mapping[str, Any]) -> dict[str, Usage]:
+    """Return what a test used, by role, from its data."""
+    used: dict[str, Any] = test.get("usage") or {}
+    return {role: Usage.model_validate(one) for role, one in used.items()}
 
 
 def tags_of(sample: str) -> str | None:
@@ -113,6 +164,11 @@ def tags_of(sample: str) -> str | None:
     tags: Any = cast("dict[str, Any]", parsed).get("tags") if isinstance(parsed, dict) else None
     named = [one for one in cast("list[Any]", tags) if isinstance(one, str)] if isinstance(tags, list) else []
     return "".join(map(tagged, named)) or None
+
+
+def split_tags(text: str | None) -> list[str]:
+    """Return the tags in a text of tags."""
+    return [] if text is None else [one for one in text.split(BETWEEN) if one]
 
 
 def tagged(tag: str) -> str:

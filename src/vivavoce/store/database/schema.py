@@ -46,8 +46,12 @@ runs = Table(
     Column("finished_at", Double),
     Column("version", Name, nullable=False),
     Column("partial_of", Name),
+    Column("title", Text),
+    Column("notes", Text),
+    Column("tags", Text),
     Index("runs_by_time", "started_at"),
 )
+"""`title`, `notes` and `tags`, written as those of `standings`, are what people say of a run, at any time."""
 
 gradings = Table(
     "gradings",
@@ -171,13 +175,26 @@ sample_index = Table(
     Column("turns", Integer, nullable=False),
     Column("seconds", Double),
     Column("tags", Text),
+    Column("target", Name),
+    Column("trial", Integer),
+    Column("tokens", BigInteger),
+    Column("cost", Double),
+    Column("cause", Name),
     PrimaryKeyConstraint("grading_id", "position", "attempt_id"),
     sqlite_with_rowid=False,
+)
+_ERROR = sample_index.c.cause.is_not(None)
+Index(
+    "standings_by_cause",
+    *(sample_index.c[name] for name in ("grading_id", "cause", "target", "position", "attempt_id")),
+    sqlite_where=_ERROR,
+    postgresql_where=_ERROR,
 )
 """What lists filter and order the attempts of a grading by, one narrow row for each, in the order of the plan.
 
 `state` is what the scores amount to, `rank` the place worst first, `lowest` the lowest value, `skips` how many were
-skipped; `turns`, `seconds` and `tags` are those of the attempt.
+skipped; `turns`, `seconds`, `tags`, `target` and `trial` are those of the attempt. `tokens` and `cost` are what its
+conversation and this grading of it used, `cause` is a short hash of what its error says, NULL without one.
 """
 
 replies = Table(

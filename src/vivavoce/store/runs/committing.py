@@ -99,7 +99,8 @@ class Committer:
         """Return the number of an attempt in the store, and its facts for lists."""
         a, t = schema.attempts.c, schema.turns.c
         length = select(func.count()).select_from(schema.turns).where(t.attempt_id == a.id).scalar_subquery()
-        found = select(a.id, a.position, a.seconds, a.failure, a.sample, length.label("length")).where(
+        known = (a.id, a.position, a.seconds, a.sample, a.usage, a.test, a.failure)
+        found = select(*known, length.label("length")).where(
             a.run_id == self._run_id,
             a.sample_id == key.sample_id,
             a.target == key.target,
@@ -108,7 +109,18 @@ class Committer:
         row = connection.execute(found).first()
         if row is None:
             raise StoreError("the run has no such attempt")
-        return row.id, AttemptFacts(row.position, row.length, row.seconds, tags_of(row.sample), row.failure is not None)
+        facts = AttemptFacts(
+            position=row.position,
+            turns=row.length,
+            seconds=row.seconds,
+            tags=tags_of(row.sample),
+            target=key.target,
+            trial=key.trial,
+            usage=row.usage,
+            test=row.test,
+            failure=row.failure,
+        )
+        return row.id, facts
 
 
 def _why(error: IntegrityError | StoreError) -> str:

@@ -11,12 +11,14 @@ from vivavoce.records.run import Attempt, Grading, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Turn
 from vivavoce.records.usage import Usage
+from vivavoce.store.browse.status import split_tags
 from vivavoce.store.database.database import AnyRow, values_of
 
 
 def run_of(row: AnyRow) -> Run:
     """Return a row of `runs` as a record."""
-    return Run.model_validate({**values_of(row), "spec": json.loads(row.spec), "options": json.loads(row.options)})
+    texts = {"spec": json.loads(row.spec), "options": json.loads(row.options), "tags": split_tags(row.tags)}
+    return Run.model_validate({**values_of(row), **texts})
 
 
 def grading_of(row: AnyRow) -> Grading:
