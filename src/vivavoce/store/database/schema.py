@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from vivavoce.store.database.text import Name, Text
 
-HEAD = "0013"
+HEAD = "0012"
 """The newest migration; versions are ordered as text."""
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
