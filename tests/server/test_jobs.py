@@ -30,7 +30,7 @@ ONE = EvaluationJob(conversations=[{"id": "x", "messages": TALK}], metrics=["ref
 def test_the_store_has_neither_the_key_of_a_job_nor_in_the_end_what_came_with_it(store: Store, workspace: Path) -> None:
     jobs = Jobs(store, ServerPolicy(workspace))
     record = jobs.submit(ONE, "secret-key")
-    asyncio.run(told(jobs, record.id))
+    asyncio.run(told_by(jobs, record.id))
     jobs.close()
     with store.database.connected() as connection:
         rows = [str(row) for table in (tables.jobs, tables.job_inputs) for row in connection.execute(select(table))]
@@ -94,8 +94,12 @@ async def test_the_end_is_heard_by_one_who_looks_while_it_is_written_down() -> N
     assert await following == ["ended"]
 
 
-async def told(jobs: Jobs | Job, *which: str) -> list[str]:
-    return [event.kind async for event in jobs.follow(*which)]  # pyright: ignore[reportArgumentType]
+async def told(job: Job) -> list[str]:
+    return [event.kind async for event in job.follow()]
+
+
+async def told_by(jobs: Jobs, job_id: str) -> list[str]:
+    return [event.kind async for event in jobs.follow(job_id)]
 
 
 def test_the_end_is_told_also_where_it_cannot_be_written_down() -> None:
@@ -121,7 +125,7 @@ def test_a_suite_that_cannot_run_is_refused_and_leaves_nothing(store: Store, wor
 def test_a_suite_that_breaks_when_it_begins_fails_its_job_and_says_why(store: Store, workspace: Path) -> None:
     jobs = Jobs(store, ServerPolicy(workspace))
     record = jobs.submit(SuiteJob.model_validate(breaking_suite(workspace)))
-    assert asyncio.run(told(jobs, record.id)) == ["ended"]
+    assert asyncio.run(told_by(jobs, record.id)) == ["ended"]
     job = jobs.get(record.id)
     assert (job.record.status, job.record.run) == ("failed", None)
     assert "lacks a database" in (job.record.detail or "")

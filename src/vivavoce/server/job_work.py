@@ -68,6 +68,7 @@ class JobWork:
         self._at_work: set[str] = set()
         self._presence = ExitStack()
         self._renewed = 0.0
+        self._missing: dict[str, float] = {}
         self._claiming, self._saving = threading.RLock(), threading.RLock()
         self._news = threading.Event()
         self._closing = self._closed = False
@@ -135,15 +136,15 @@ class JobWork:
                 pass
 
     def _look_after_leases(self) -> None:
+        self._be_present()
         if time.monotonic() > self._renewed + self._policy.lease / 4:
-            self._be_present()
             self._queue.renew(self._name, self._policy.lease)
             self._renewed = time.monotonic()
         owned = self._queue.owned(self._name)
         for job_id in list(self._at_work):
-            job = self._jobs[job_id]
+            job = self._jobs.get(job_id)
             fence, cancels = owned.get(job_id, (-1, 0))
-            if job.over:
+            if job is None or job.over:
                 continue
             if fence != job.fence:
                 self._lose(job)
@@ -164,7 +165,11 @@ class JobWork:
         return row is not None
 
     def _claimant(self) -> Claimant:
-        return Claimant(self._name, self._folder, self._policy.lease, self._queue.dead(self._name))
+        """Return this server, with those that were not there at two looks: a database may lose sight for a moment."""
+        now = time.monotonic()
+        self._missing = {name: self._missing.get(name, now) for name in self._queue.dead(self._name)}
+        dead = {name for name, since in self._missing.items() if now - since >= TURN}
+        return Claimant(self._name, self._folder, self._policy.lease, dead)
 
     def _be_present(self) -> None:
         """Show that this server lives; a database may have lost sight of it."""

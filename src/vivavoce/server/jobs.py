@@ -12,6 +12,7 @@ import secrets
 import threading
 import time
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from anyio import to_thread
@@ -129,11 +130,12 @@ class Jobs:
         while True:
             found = await to_thread.run_sync(self.get, job_id)
             if isinstance(found, Job):
-                async for event in found.follow(sent):
-                    yield event
-                    if event.kind == "ended":
-                        return
-                    sent = event.id
+                async with aclosing(found.follow(sent)) as events:
+                    async for event in events:
+                        yield event
+                        if event.kind == "ended":
+                            return
+                        sent = event.id
                 if found.lost:
                     continue
             else:

@@ -1,4 +1,4 @@
-"""The jobs of this server: a list, a live view of one job, cancelling a job, and resuming a stopped one."""
+"""The jobs of a store: a list, a live view of one job, cancelling a job, and resuming a stopped one."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Row:
 
 @router.get("/jobs")
 def jobs(request: Request, after: str | None = None) -> Response:
-    """Show the jobs of this server, newest first."""
+    """Show the jobs of all servers of the store, newest first."""
     work = _jobs(request)
     found = work.list(after, SHOWN + 1)
     rows = [_row(work, record) for record in found[:SHOWN]]
