@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, func, select, tuple_
@@ -12,8 +13,9 @@ from sqlalchemy import Connection, Select, func, select, tuple_
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.store.browse.keyset import encode_cursor, read_place
-from vivavoce.store.database.database import AnyRow, Database, values_of
+from vivavoce.store.database.database import AnyRow, Database
 from vivavoce.store.database.schema import gradings, runs
+from vivavoce.store.runs.decode import grading_of, run_of
 
 OFFERED = 20
 """Suites that an error considers."""
@@ -128,26 +130,11 @@ def _graded(connection: Connection, rows: Sequence[AnyRow]) -> list[Graded]:
     query = select(gradings).where(g.run_id.in_([row.id for row in rows]))
     complete_last = query.order_by(g.finished_at.is_not(None), g.created_at, g.id)
     newest = {row.run_id: row for row in connection.execute(complete_last)}
-    known: dict[str, Any] = {}
+    parse = cache(json.loads)  # runs of a suite mostly share their texts
     return [
-        Graded(
-            Run.model_validate(_values(row, ("spec", "options"), known)),
-            Grading.model_validate(_values(scores, ("spec", "fingerprints", "summary"), known))
-            if (scores := newest.get(row.id))
-            else None,
-        )
+        Graded(run_of(row, parse), grading_of(scores, parse) if (scores := newest.get(row.id)) else None)
         for row in rows
     ]
-
-
-def _values(row: AnyRow, texts: Sequence[str], known: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a row; runs of a suite mostly share their texts, which are parsed once."""
-    values = values_of(row)
-    for name in texts:
-        text = values[name]
-        if text is not None:
-            values[name] = known[text] if text in known else known.setdefault(text, json.loads(text))
-    return values
 
 
 def _place_of(connection: Connection, suite: str, run: str) -> tuple[float, str]:

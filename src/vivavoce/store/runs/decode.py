@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, Grading, Run
@@ -14,16 +14,19 @@ from vivavoce.records.usage import Usage
 from vivavoce.store.browse.status import split_tags
 from vivavoce.store.database.database import AnyRow, values_of
 
+Parse: TypeAlias = Callable[[str], Any]
 
-def run_of(row: AnyRow) -> Run:
-    """Return a row of `runs` as a record."""
-    texts = {"spec": json.loads(row.spec), "options": json.loads(row.options), "tags": split_tags(row.tags)}
+
+def run_of(row: AnyRow, parse: Parse = json.loads) -> Run:
+    """Return a row of `runs` as a record; `parse` may keep the texts that runs of a suite share."""
+    texts = {"spec": parse(row.spec), "options": parse(row.options), "tags": split_tags(row.tags)}
     return Run.model_validate({**values_of(row), **texts})
 
 
-def grading_of(row: AnyRow) -> Grading:
-    """Return a row of `gradings` as a record."""
-    texts = {name: _json(getattr(row, name)) for name in ("spec", "fingerprints", "summary")}
+def grading_of(row: AnyRow, parse: Parse = json.loads) -> Grading:
+    """Return a row of `gradings` as a record; `parse` may keep the texts that gradings share."""
+    held = {name: getattr(row, name) for name in ("spec", "fingerprints", "summary")}
+    texts = {name: None if text is None else parse(text) for name, text in held.items()}
     return Grading.model_validate({**values_of(row), **texts, "passed_added": bool(row.passed_added)})
 
 
