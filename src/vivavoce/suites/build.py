@@ -114,6 +114,17 @@ class Builder:
             _reward_print(spec.reward, composer),
         )
 
+    def grader(self, name: str) -> Grader:
+        """Return one of the graders, without the others.
+
+        Raises:
+            UsageError: with every problem found in it.
+        """
+        built = self._grader(name, self.suite.spec.graders[name])
+        if self.problems or built is None:
+            raise UsageError(*self.problems)
+        return built
+
     def _grader(self, name: str, spec: AnyGraderSpec) -> Grader | None:
         if isinstance(spec, MetricGraderSpec):
             return self._metric(name, spec)
