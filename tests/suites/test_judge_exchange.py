@@ -98,6 +98,18 @@ def test_the_request_is_that_which_the_judge_got_and_the_reply_that_which_it_gav
     assert "score" in call.answer_schema["properties"]
 
 
+def test_an_answer_that_was_repaired_has_the_first_one_and_what_was_wrong_with_it(judged: LoopbackServer) -> None:
+    answers = iter(["I like it", *(Judge()({}) for _ in range(3))])
+    judged.answer = lambda body: next(answers)
+    ran(judged, max_concurrent=1)
+    (call,) = exchange()[0].calls
+    first, again = call.repair
+    assert (first.role, first.text, again.role) == ("assistant", "I like it", "user")
+    assert "JSON" in again.text
+    assert call.usage is not None
+    assert (call.applied["repaired"], call.usage.calls) == (True, 2)
+
+
 def test_nobody_is_asked_for_it(judged: LoopbackServer) -> None:
     ran(judged)
     before = len(judged.requests)

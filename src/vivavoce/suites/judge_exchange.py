@@ -15,7 +15,7 @@ from vivavoce.metrics.choice import reaches_out
 from vivavoce.models.cache import CachedModel, OfflineModel
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.models.names import model_identity, model_name
-from vivavoce.models.recording import decode_reply, reply_key
+from vivavoce.models.recording import decode_repair, decode_reply, reply_key
 from vivavoce.models.structured import wire_schema
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.plugins import is_file_reference
@@ -215,11 +215,13 @@ class _Kept:
             answer_schema=None if request.schema is None else dict(wire_schema(request.schema)),
             settings={**asked.settings, **request.settings},
         )
-        self.calls.append(call if stored is None else self._answered(call, stored))
+        self.calls.append(call)
+        if stored is not None:
+            self.calls[-1] = self._answered(call, stored)
 
     def _answered(self, call: JudgeCall, stored: StoredReply) -> JudgeCall:
         try:
-            reply = decode_reply(stored.reply)
+            reply, repair = decode_reply(stored.reply), decode_repair(stored.reply)
         except ValueError as error:
             raise StoreError(f"a cached reply of {call.model} is damaged: {error}") from error
         found = {
@@ -228,6 +230,7 @@ class _Kept:
             "tool_calls": list(reply.tool_calls),
             "usage": reply.usage,
             "applied": dict(reply.applied),
+            "repair": repair,
             "asked_at": stored.created_at,
             "cached": self._all_cached or stored.created_at < self._made_at,
         }

@@ -27,6 +27,7 @@ from vivavoce.report.html.score_notes import (
     turn_grades,
     turn_notes,
     whole_notes,
+    with_exchanges,
 )
 from vivavoce.report.html.transcript import Shown, Thought, judged, steps, thoughts
 from vivavoce.report.html.wording import span
@@ -63,12 +64,14 @@ def conversation(
     """
     attempt, talk = outcome.attempt, outcome.attempt.trajectory
     register = Register(prefix)
-    by_turn, whole = turn_grades(outcome), whole_notes(outcome, register)
+    showing = showing or Showing()
+    by_turn = turn_grades(outcome)
+    whole = with_exchanges(whole_notes(outcome, register), outcome, None, showing.exchange)
     tested = test_notes(talk.test, register)
     first = min(first, max(len(talk.turns) - 1, 0)) // SHOWN * SHOWN
     shown_failures: set[Failure] = set()
-    writer = Writer(register, showing or Showing())
-    opening, shown = _turns(talk, by_turn, [*whole, *tested], writer, first, shown_failures)
+    writer = Writer(register, showing)
+    opening, shown = _turns(outcome, by_turn, [*whole, *tested], writer, first, shown_failures)
     failures = [talk.failure] if talk.failure is not None and talk.failure not in shown_failures else []
     whole = each_failure_once(whole, shown_failures.union(failures))
     final = next((note for note in reversed(whole) if note.score is not None), None)
@@ -105,7 +108,7 @@ def conversation(
 
 
 def _turns(
-    talk: Trajectory,
+    outcome: Outcome,
     by_turn: TurnGrades,
     whole: Sequence[ScoreNote],
     writer: Writer,
@@ -113,6 +116,7 @@ def _turns(
     shown_failures: set[Failure],
 ) -> tuple[list[Part], list[Shown]]:
     """Return the messages before the first turn, and the turns of this part; their failures count as shown."""
+    talk, asked = outcome.attempt.trajectory, writer.showing.exchange
     opening = writer.parts(talk.opening, None)
     shown: list[Shown] = []
     for turn in talk.turns[:first]:
@@ -129,7 +133,8 @@ def _turns(
         ]
         if turn.failure is not None:
             shown_failures.add(turn.failure)
-        notes = each_failure_once(by_place[turn.index], shown_failures)
+        linked = with_exchanges(by_place[turn.index], outcome, turn.index, asked)
+        notes = each_failure_once(linked, shown_failures)
         test, index = talk.test, turn.index
         so_far = judged(test, index), safe(measured(test, index))
         shown.append(Shown(turn, parts, notes, thoughts(test, index), about, *so_far))

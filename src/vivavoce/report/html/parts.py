@@ -43,12 +43,14 @@ class ContentPlace:
 class Showing:
     """How a page shows what was said: `raw` as it was written, and `address` returns where more of it is.
 
-    Without addresses, media of the kinds `inline` are written into the page.
+    Without addresses, media of the kinds `inline` are written into the page. `exchange` returns where it is shown what
+    a judge was asked for the score of a grader, or of one of its turns; without it, no page shows that.
     """
 
     raw: bool = False
     address: Callable[[ContentPlace], str] | None = None
     inline: tuple[str, ...] = ("image", "audio")
+    exchange: Callable[[str, int | None], str] | None = None
 
     def at(self, place: ContentPlace | None) -> str | None:
         """Return the address of a place, None if there is none."""

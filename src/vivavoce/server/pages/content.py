@@ -15,7 +15,7 @@ from vivavoce.records.run import AttemptKey
 from vivavoce.report.html.content.media import Media, decoded, media_of
 from vivavoce.report.html.parts import ContentPlace, Showing
 from vivavoce.report.transcript import words_of
-from vivavoce.server.pages.links import TrialNumber, message_content
+from vivavoce.server.pages.links import TrialNumber, exchange_page, message_content
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
@@ -50,20 +50,24 @@ def content(
     index = None if turn is None else to_index(turn)
     messages = _messages(store, store.run(run).id, key, index)
     if message is None:
-        return _text("\n\n".join(f"{one.role}: {_words(one)}" for one in messages))
+        return plain_text("\n\n".join(f"{one.role}: {_words(one)}" for one in messages))
     if message >= len(messages):
         raise NotFound("message", str(message), within="this turn")
     chosen = messages[message]
     if part is not None:
         return _media(chosen, part)
     if call is not None:
-        return _text(_arguments(chosen, call))
-    return _text(words_of(chosen))
+        return plain_text(_arguments(chosen, call))
+    return plain_text(words_of(chosen))
 
 
-def showing(run: str, key: AttemptKey, *, raw: bool = False) -> Showing:
-    """Return how the messages of a conversation are shown on a page of this server."""
-    return Showing(raw=raw, address=lambda place: _address(run, key, place))
+def showing(run: str, key: AttemptKey, *, raw: bool = False, grading: str | None = None) -> Showing:
+    """Return how a conversation is shown on a page of this server; `grading` is the set of scores, if it is named."""
+
+    def exchange(grader: str, turn: int | None) -> str:
+        return exchange_page(run, key, grader, turn, grading=grading)
+
+    return Showing(raw=raw, address=lambda place: _address(run, key, place), exchange=exchange)
 
 
 def _address(run: str, key: AttemptKey, place: ContentPlace) -> str:
@@ -110,5 +114,6 @@ def _words(message: AnyMessage) -> str:
     return "\n".join((words_of(message), *(f"{one.name}({one.function.arguments})" for one in calls)))
 
 
-def _text(text: str) -> Response:
+def plain_text(text: str) -> Response:
+    """Return a text as an answer that does nothing in a browser."""
     return Response(text.encode("utf-8", "replace"), media_type="text/plain; charset=utf-8", headers=HEADERS)
