@@ -63,12 +63,12 @@ def conversation(
     page, and `showing` says how messages are shown. The turns that hold the words `find` are listed.
     """
     attempt, talk = outcome.attempt, outcome.attempt.trajectory
-    register = Register(prefix)
+    first = min(first, max(len(talk.turns) - 1, 0)) // SHOWN * SHOWN
+    register = Register(prefix, f"p{to_number(first)}-" if first else "")
     showing = showing or Showing()
     by_turn = turn_grades(outcome)
     whole = with_exchanges(whole_notes(outcome, register), outcome, None, showing.exchange)
     tested = test_notes(talk.test, register)
-    first = min(first, max(len(talk.turns) - 1, 0)) // SHOWN * SHOWN
     shown_failures: set[Failure] = set()
     writer = Writer(register, showing)
     opening, shown = _turns(outcome, by_turn, [*whole, *tested], writer, first, shown_failures)

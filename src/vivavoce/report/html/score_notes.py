@@ -24,6 +24,10 @@ WORDS: dict[State, str] = {"error": "Error", "fail": "Fail", "part": "Partial", 
 _STATES: Mapping[FindingState, State] = {"pass": "pass", "partial": "part", "fail": "fail", "skip": "skip"}
 
 
+LONGEST_RECORD = 20_000
+"""Characters of the full record of a score that a page shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A criterion, a check or a violation, with the evidence for it."""
@@ -159,7 +163,9 @@ def _raw(score: Score) -> str:
     left_out = {"turns", "failure", "name"}
     if score.failure is not None and score.reason == score.failure.message:
         left_out.add("reason")
-    return indented(score.model_dump(mode="json", exclude=left_out, exclude_defaults=True))
+    text = indented(score.model_dump(mode="json", exclude=left_out, exclude_defaults=True))
+    left = len(text) - LONGEST_RECORD
+    return text if left <= 0 else f"{text[:LONGEST_RECORD]}\n… {left:,} more characters, which the JSON has"
 
 
 def _finding(one: ScoreFinding, note: str, register: Register) -> Finding:

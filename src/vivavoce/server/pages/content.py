@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, cast
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.exceptions import HTTPException
 
 from vivavoce.errors import NotFound
@@ -32,6 +34,15 @@ HEADERS = {
 """Whatever a browser takes the bytes for, nothing in them runs and nothing is loaded."""
 
 
+@dataclass(frozen=True, slots=True)
+class Within:
+    """What of a message is wanted: a part, the arguments of a call, a text that was retrieved for it, or its words."""
+
+    part: Place = None
+    call: Place = None
+    context: Place = None
+
+
 @router.get("/content")
 def content(
     request: Request,
@@ -41,8 +52,8 @@ def content(
     trial: TrialNumber = 1,
     turn: Annotated[int | None, Query(ge=1, lt=2**31)] = None,
     message: Place = None,
-    part: Place = None,
-    call: Place = None,
+    *,
+    within: Annotated[Within, Depends()],
 ) -> Response:
     """Return a part of a message as it is stored; without a part its text, without a message that of its turn."""
     store = cast("Store", request.app.state.store)
@@ -54,10 +65,12 @@ def content(
     if message >= len(messages):
         raise NotFound("message", str(message), within="this turn")
     chosen = messages[message]
-    if part is not None:
-        return _media(chosen, part)
-    if call is not None:
-        return plain_text(_arguments(chosen, call))
+    if within.part is not None:
+        return _media(chosen, within.part)
+    if within.call is not None:
+        return plain_text(_arguments(chosen, within.call))
+    if within.context is not None:
+        return plain_text(_retrieved(chosen, within.context))
     return plain_text(words_of(chosen))
 
 
@@ -71,7 +84,8 @@ def showing(run: str, key: AttemptKey, *, raw: bool = False, grading: str | None
 
 
 def _address(run: str, key: AttemptKey, place: ContentPlace) -> str:
-    return message_content(run, key, place.turn, message=place.message, part=place.part, call=place.call)
+    within: dict[str, int | None] = {"part": place.part, "call": place.call, "context": place.context}
+    return message_content(run, key, place.turn, message=place.message, **within)
 
 
 def _messages(store: Store, run: str, key: AttemptKey, turn: int | None) -> Sequence[AnyMessage]:
@@ -107,6 +121,14 @@ def _arguments(message: AnyMessage, call: int) -> str:
     if call >= len(calls):
         raise NotFound("tool call", str(call), within="this message")
     return calls[call].function.arguments
+
+
+def _retrieved(message: AnyMessage, context: int) -> str:
+    contexts = message.retrieval_context or []
+    if context >= len(contexts):
+        raise NotFound("retrieved text", str(context), within="this message")
+    one = contexts[context]
+    return one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)
 
 
 def _words(message: AnyMessage) -> str:

@@ -59,11 +59,11 @@ def exchange_data(run: str, key: AttemptKey, grader: str, turn: int | None = Non
     return f"/api/v1/runs/{_part(run)}/samples/{_part(key.sample_id)}/{key.trial}/exchange{_query(asked)}"
 
 
-def message_content(
-    run: str, key: AttemptKey, turn: int | None, *, message: int | None, part: int | None, call: int | None
-) -> str:
-    """Return the address of what a message holds: a part, the arguments of a call, its text, or that of its turn."""
-    within = {"message": message, "part": part, "call": call}
+def message_content(run: str, key: AttemptKey, turn: int | None, **within: Value) -> str:
+    """Return the address of what a message holds: a part, the arguments of a call, a retrieved text, or its words.
+
+    `within` names the message and what of it is meant; without a message it is all of the turn.
+    """
     named = {"run": run, "sample": key.sample_id, "target": key.target, "trial": to_number(key.trial)}
     at = {} if turn is None else {"turn": to_number(turn)}
     return f"/content{_query({**named, **at, **within})}"
