@@ -331,3 +331,19 @@ def test_what_was_retrieved_stands_before_the_answer_with_its_evidence(empty: St
     link = next(one for one in page.having("href") if one.startswith("/content") and "context=0" in one)
     assert get(url + link).text == "Nothing that is cited. " * 2_000
     assert get(f"{url}{link.replace('context=0', 'context=1')}").status == 404
+
+
+def test_changes_of_the_state_are_a_table(empty: Store, url: str) -> None:
+    held = outcome("paid", [turn(0, "Pay")], state={"order": {"status": "<i>lost</i>", "price": 40}})
+    row = {
+        "id": "paid",
+        "state": {"order": {"status": "sent", "price": 40}},
+        "expect": {"state": {"order.status": "x"}},
+    }
+    attempt = held.attempt.model_copy(update={"sample": json.dumps(row)})
+    keep(empty, [held.model_copy(update={"attempt": attempt})])
+    text = get(f"{url}/runs/run-1/samples/paid").text
+    assert 'Path Before After Expected order.status "sent" "<i>lost</i>" Fail "x"' in Elements(text).text
+    assert "<i>lost" not in text
+    keep(empty, [outcome("kept", [turn(0, "Hello")])], "run-2")
+    assert "What changed in the state" not in get(f"{url}/runs/run-2/samples/kept").text

@@ -31,6 +31,7 @@ from vivavoce.report.html.score_notes import (
 )
 from vivavoce.report.html.transcript import Shown, Thought, judged, steps, thoughts
 from vivavoce.report.html.wording import span
+from vivavoce.report.state_changes import StateChange, state_changes
 from vivavoce.report.tester import discarded_title, measured
 from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe
@@ -42,6 +43,9 @@ CAUSES = 8
 """Causes that stand open at the top; the others are folded."""
 OUTLINED = 8
 """Turns from which a conversation has an outline."""
+CHANGES = 50
+"""Changes of the state that are shown."""
+_VALUE = 200
 _WHY = 280
 """Characters of a cause."""
 
@@ -81,6 +85,7 @@ def conversation(
         state if turn.index in by_turn or turn.failure else None for turn, state in zip(talk.turns, states, strict=True)
     ]
     told = _told(outcome, place_of, prefix)
+    changed = state_changes(attempt)
     return {
         "attempt": attempt,
         "sample": _sample(attempt.sample),
@@ -104,7 +109,19 @@ def conversation(
         "ending": _ending(talk.test, tested),
         "discarded": [_discarded(i, test) for i, test in enumerate(talk.test.discarded)] if talk.test else [],
         "failures": failures,
+        "changes": [_shown_change(one) for one in changed[:CHANGES]],
+        "changes_left": max(len(changed) - CHANGES, 0),
     }
+
+
+def _shown_change(one: StateChange) -> dict[str, object]:
+    """Return a path of the state with its values as JSON on one line, empty where there is none."""
+    values = {"before": one.before, "after": one.after, "expected": one.expected}
+    shown = {
+        name: "" if value is None else one_line(json.dumps(value[0], ensure_ascii=False), _VALUE)
+        for name, value in values.items()
+    }
+    return {"path": one_line(one.path, _VALUE), "holds": one.holds, **shown}
 
 
 def _turns(

@@ -34,11 +34,12 @@ async function load(end) {
   const said = link.textContent;
   link.textContent = "more turns are coming …";
   const answer = await fetch(link.href).then((one) => (one.ok ? one.text() : null)).catch(() => null);
-  if (answer === null) {
+  const turns = answer?.match(TURN) ?? [];
+  if (turns.length === 0) { // the server is away, or asks to sign in again
     link.textContent = said;
     return false;
   }
-  await append(answer.match(TURN) ?? [], end);
+  await append(turns, end);
   const rest = answer.match(REST);
   if (rest === null) {
     end.remove();
