@@ -145,6 +145,37 @@ def test_a_judged_metric_says_which_turn_each_question_is_about(judged: Loopback
     assert [(one.first_turn, one.last_turn) for one in found.calls] == [(0, 0), (1, 1)]
 
 
+def test_the_judge_of_the_environment_is_that_which_the_score_names(
+    judged: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged.answer = lambda body: {
+        name: _value(shape) for name, shape in body["response_format"]["json_schema"]["schema"]["properties"].items()
+    }
+    with monkeypatch.context() as environment:
+        environment.setenv("VIVAVOCE_JUDGE", f"{judged.base_url}#judge")
+        Path("suite.yaml").write_text(
+            TALKS + "  aspect: {kind: metric, metric: aspect_critic, config: {definition: x}}\n"
+        )
+        run_suite("suite.yaml", store=STORE)
+    found, outcome = exchange(grader="aspect")
+    assert outcome.scores["aspect"].state == "scored", outcome.scores["aspect"].reason
+    assert [one.model for one in found.calls] == [f"{judged.base_url}#judge"], found.missing
+
+
+def test_assertions_of_a_row_that_a_judge_decided(judged: LoopbackServer) -> None:
+    judged.answer = lambda body: {
+        name: _value(shape) for name, shape in body["response_format"]["json_schema"]["schema"]["properties"].items()
+    }
+    rows = TALKS.replace("content: hello}]}", "content: hello}], expect: {judged: It is friendly.}}", 1)
+    model = f'  expect: {{kind: metric, metric: expect, model: "{judged.base_url}#judge"}}\n'
+    Path("suite.yaml").write_text(rows + model)
+    run_suite("suite.yaml", store=STORE)
+    found, outcome = exchange(grader="expect")
+    assert outcome.scores["expect"].state == "scored", outcome.scores["expect"].reason
+    (call,) = found.calls
+    assert "It is friendly." in call.messages[-1].text
+
+
 def _value(shape: dict[str, Any]) -> Any:
     kinds: dict[str, Any] = {"string": "so", "boolean": True, "number": 0.5, "integer": 1, "array": []}
     return shape["enum"][0] if "enum" in shape else kinds.get(shape.get("type", ""))

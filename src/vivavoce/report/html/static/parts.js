@@ -39,6 +39,7 @@ async function load(end) {
     link.textContent = said;
     return false;
   }
+  document.documentElement.classList.add("grown");
   await append(turns, end);
   const rest = answer.match(REST);
   if (rest === null) {
