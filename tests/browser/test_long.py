@@ -33,10 +33,12 @@ def long_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_the_next_turns_come_while_one_scrolls(long_url: str, page: Page) -> None:
     page.goto(long_url)
     assert page.locator("article.turn").count() == 100
-    for _ in range(3):
-        page.locator("article.turn").last.scroll_into_view_if_needed()
-        page.wait_for_timeout(200)
-        page.keyboard.press("End")
+    page.wait_for_function(
+        "turns => { scrollTo(0, document.body.scrollHeight);"
+        " return document.querySelectorAll('article.turn').length >= turns; }",
+        arg=TURNS,
+        polling=200,
+    )
     expect(page.locator("article.turn")).to_have_count(TURNS)
     expect(page.locator("[data-window]")).to_have_count(0)
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map((one) => one.id)")
