@@ -21,6 +21,7 @@ METHODS: dict[tuple[str, str], str] = {
     ("GET", "/runs/{run}/export"): "export",
     ("GET", "/runs/{run}/samples/{sample:path}/{trial}"): "conversation",
     ("GET", "/runs/{run}/samples/{sample:path}/{trial}/turns"): "turns",
+    ("GET", "/runs/{run}/samples/{sample:path}/{trial}/exchange"): "judge_exchange",
     ("POST", "/runs/{run}/samples/{sample:path}/{trial}/row"): "capture",
     ("GET", "/runs/{run}/labels"): "labels",
     ("GET", "/runs/{run}/labels/agreement"): "agreement",

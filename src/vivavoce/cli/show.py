@@ -10,11 +10,13 @@ import typer
 from vivavoce.cli.options import TableOption
 from vivavoce.cli.output import StoreOption, out, print_json, store_of
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.records.judge_exchange import JudgeExchange
+from vivavoce.records.run import Grading, Outcome
 from vivavoce.report.again import continuing, errors_again
 from vivavoce.report.cause_lines import cause_lines
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.json_file import sample_data
+from vivavoce.report.judge_calls import exchange_lines
 from vivavoce.report.matrix_table import sample_table
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.target_usage import used_by_targets
@@ -24,6 +26,7 @@ from vivavoce.report.transcript import conversation
 from vivavoce.report.worst import worst
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
+from vivavoce.suites.judge_exchange import judge_exchange
 
 
 def command(
@@ -35,6 +38,10 @@ def command(
     grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the records as JSON.")] = False,
     table: TableOption = False,
+    exchange: Annotated[
+        str | None,
+        typer.Option(help="Show what the judge of this grader was asked and answered.", metavar="GRADER"),
+    ] = None,
     store: StoreOption = None,
 ) -> None:
     """Show the summary of a run, or the whole conversation of one sample with the scores of each turn.
@@ -43,6 +50,8 @@ def command(
     """
     if table and (sample is not None or as_json):
         raise UsageError("--table shows the samples of a whole run; leave out the sample and --json")
+    if exchange is not None and sample is None:
+        raise UsageError("--exchange is about one conversation; name its sample: viva show RUN SAMPLE")
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         scores = opened.grading(found.id, grading)
@@ -54,7 +63,7 @@ def command(
                 out().print(sample_table(graded, [*chosen, *place]))
             _show_run(graded, as_json, chosen, place)
         else:
-            _show_sample(opened, found, scores, sample, as_json)
+            _show_sample(GradedRun(opened, found, scores), sample, exchange, as_json)
 
 
 def _show_run(graded: GradedRun, as_json: bool, chosen: list[str], place: list[str]) -> None:
@@ -79,7 +88,8 @@ def _show_run(graded: GradedRun, as_json: bool, chosen: list[str], place: list[s
         console.print(again)
 
 
-def _show_sample(store: Store, run: Run, grading: Grading, name: str, as_json: bool) -> None:
+def _show_sample(graded: GradedRun, name: str, grader: str | None, as_json: bool) -> None:
+    store, run, grading = graded.store, graded.run, graded.grading
     sample, trial = store.named_conversation(run.id, name)
     held = list(store.outcomes(grading.id, sample_id=sample))
     if not held:
@@ -88,6 +98,9 @@ def _show_sample(store: Store, run: Run, grading: Grading, name: str, as_json: b
     if not outcomes:
         raise no_conversation(run.id, sample, None, trial, (one.attempt.key for one in held))
     for outcome in outcomes:
+        if grader is not None:
+            _show_exchange(outcome, judge_exchange(store, run, grading, outcome, grader), as_json)
+            continue
         if as_json:
             print_json(json.dumps(json.loads(strict_json(sample_data(outcome))), indent=2))
             continue
@@ -96,6 +109,14 @@ def _show_sample(store: Store, run: Run, grading: Grading, name: str, as_json: b
         for line in cause_lines(outcome):
             console.print(line)
         console.print(conversation(outcome))
+
+
+def _show_exchange(outcome: Outcome, found: JudgeExchange, as_json: bool) -> None:
+    if as_json:
+        print_json(found.model_dump_json(indent=2))
+        return
+    out().print(_head(outcome), style="bold")
+    out().print(exchange_lines(found))
 
 
 def _some_ids(store: Store, grading: Grading) -> set[str]:

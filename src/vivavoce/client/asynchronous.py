@@ -14,6 +14,7 @@ from vivavoce.errors import Fault
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore, as_several
 from vivavoce.metrics.metric import Conversation, evaluation_input
+from vivavoce.records.judge_exchange import JudgeExchange
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import State
@@ -203,6 +204,26 @@ class AsyncClient(Connection):
         """
         place = f"/runs/{part(run)}/samples/{part(sample)}/{trial}/turns"
         return self._pages(place, {"target": target, "grading": grading}, TurnPage, lambda page: page.turns)
+
+    async def judge_exchange(
+        self,
+        run: str,
+        sample: str,
+        grader: str,
+        trial: int = 0,
+        *,
+        turn: int | None = None,
+        target: str | None = None,
+        grading: str | None = None,
+    ) -> JudgeExchange:
+        """Return what the judge of a grader was asked and what it answered, of one turn or of all.
+
+        Raises:
+            UsageError: there is no such conversation, or it has no score of this grader.
+        """
+        place = f"/runs/{part(run)}/samples/{part(sample)}/{trial}/exchange"
+        params = {"grader": grader, "turn": None if turn is None else str(turn), "target": target, "grading": grading}
+        return await self._get(place, params, JudgeExchange)
 
     def scores(
         self, run: str = "latest", *, grader: str | None = None, state: State | None = None, grading: str | None = None

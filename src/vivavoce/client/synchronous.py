@@ -12,6 +12,7 @@ from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore
 from vivavoce.metrics.metric import Conversation
 from vivavoce.pacing.loop_thread import LoopThread
+from vivavoce.records.judge_exchange import JudgeExchange
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import State
@@ -122,6 +123,21 @@ class Client:
     ) -> Iterator[GradedTurn]:
         """Yield the turns of a conversation with the graders' scores of each."""
         return _each(self._loop, self._client.turns(run, sample, trial, target=target, grading=grading))
+
+    def judge_exchange(
+        self,
+        run: str,
+        sample: str,
+        grader: str,
+        trial: int = 0,
+        *,
+        turn: int | None = None,
+        target: str | None = None,
+        grading: str | None = None,
+    ) -> JudgeExchange:
+        """Return what the judge of a grader was asked and what it answered, of one turn or of all."""
+        found = self._client.judge_exchange(run, sample, grader, trial, turn=turn, target=target, grading=grading)
+        return self._loop.run(found)
 
     def scores(
         self, run: str = "latest", *, grader: str | None = None, state: State | None = None, grading: str | None = None

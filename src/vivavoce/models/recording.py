@@ -12,7 +12,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from vivavoce.messages import ToolCall, describe
+from vivavoce.messages import AnyMessage, ToolCall, describe, read_messages
 from vivavoce.models.model import ModelReply, Request, Schema
 from vivavoce.models.structured import wire_schema
 from vivavoce.records.usage import Usage
@@ -30,15 +30,26 @@ def reply_key(identity: str, settings: Mapping[str, Any], request: Request) -> s
 
 
 def encode_reply(reply: ModelReply) -> str:
-    """Return a reply as JSON text, without the raw exchange."""
-    kept = {
+    """Return a reply as JSON text, without the raw exchange, of which only the repair of an answer is kept."""
+    kept: dict[str, Any] = {
         "text": reply.text,
         "parsed": reply.parsed,
         "tool_calls": [call.to_dict() for call in reply.tool_calls],
         "usage": reply.usage and dict(vars(reply.usage)),
         "applied": dict(reply.applied),
     }
+    if repair := _repair(reply):
+        kept["repair"] = repair
     return _text(kept).decode()
+
+
+def decode_repair(text: str) -> list[AnyMessage]:
+    """Return what the text of `encode_reply` has of a repair: the first answer, and the request for a better one.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    return read_messages(_decoded(text).get("repair") or [])
 
 
 def decode_reply(text: str) -> ModelReply:
@@ -65,6 +76,13 @@ def decode_reply(text: str) -> ModelReply:
         raise ValueError("it has another shape") from error
     except ValidationError as error:
         raise ValueError(describe(error)) from error
+
+
+def _repair(reply: ModelReply) -> list[Mapping[str, object]]:
+    """Return the last two messages of a request whose answer was repaired, where they are those of a chat."""
+    raw = cast("Mapping[str, Mapping[str, list[Mapping[str, object]]]]", reply.raw or {})
+    last = raw.get("request", {}).get("messages", [])[-2:] if reply.applied.get("repaired") else []
+    return last if [one.get("role") for one in last] == ["assistant", "user"] else []
 
 
 def _decoded(text: str) -> Any:

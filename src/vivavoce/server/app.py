@@ -45,7 +45,17 @@ from vivavoce.server.live_summary import LiveSummary
 from vivavoce.server.pages import capture as capture_page
 from vivavoce.server.pages import clusters as cluster_pages
 from vivavoce.server.pages import compare as compare_pages
-from vivavoce.server.pages import compared, content, conversation, first_visit, run, run_list, sign_in, starting
+from vivavoce.server.pages import (
+    compared,
+    content,
+    conversation,
+    exchange,
+    first_visit,
+    run,
+    run_list,
+    sign_in,
+    starting,
+)
 from vivavoce.server.pages import deletion as run_deletion
 from vivavoce.server.pages import jobs as job_pages
 from vivavoce.server.pages import label as label_pages
@@ -68,7 +78,7 @@ API = (
     *(audit, search, evaluations, jobs, trend_data, cluster_data, watch_data),
 )
 PAGES = (
-    *(run_list, run, cluster_pages, remark_form, run_deletion, conversation, content),
+    *(run_list, run, cluster_pages, remark_form, run_deletion, conversation, exchange, content),
     *(compare_pages, compared, trend_pages, watch_page, label_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
 )

@@ -14,6 +14,7 @@ from vivavoce.errors import NotFound, StoreError
 from vivavoce.records.counting import split_name
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.remarks import Remarks
+from vivavoce.records.reply import StoredReply
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, FailureRow, Grading, Outcome, Run, ScoreRow
 from vivavoce.records.score import State
 from vivavoce.records.usage import Usage
@@ -28,9 +29,9 @@ from vivavoce.store.browse.series import AllSeries
 from vivavoce.store.browse.status import tagged
 from vivavoce.store.browse.watches import Watches
 from vivavoce.store.database.address import Place
-from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach, values_of
 from vivavoce.store.database.fence import Fence, guard
-from vivavoce.store.database.schema import attempts, gradings, runs
+from vivavoce.store.database.schema import attempts, gradings, replies, runs
 from vivavoce.store.database.text import json_text
 from vivavoce.store.database.upgrade import upgrade
 from vivavoce.store.database.watch import watch
@@ -280,6 +281,11 @@ class Store:
     def replies(self) -> ReplyStore:
         """Return the cache of model replies; close it before the store."""
         return ReplyStore(self.database)
+
+    def reply(self, key: str) -> StoredReply | None:
+        """Return the reply of a model that is kept under a key, None where there is none."""
+        found = self._rows(select(replies).where(replies.c.key == key))
+        return StoredReply(**values_of(found[0])) if found else None
 
     def done(self, run_id: str) -> set[AttemptKey]:
         """Return which attempts of a run are stored, so that resuming it can skip them."""

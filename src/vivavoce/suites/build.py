@@ -119,6 +119,17 @@ class Builder:
         spec = self.suite.spec.gate
         return None if spec is None else self._gate(spec, ("gate",))
 
+    def grader(self, name: str) -> Grader:
+        """Return one of the graders, without the others.
+
+        Raises:
+            UsageError: with every problem found in it.
+        """
+        built = self._grader(name, self.suite.spec.graders[name])
+        if self.problems or built is None:
+            raise UsageError(*self.problems)
+        return built
+
     def _grader(self, name: str, spec: AnyGraderSpec) -> Grader | None:
         if isinstance(spec, MetricGraderSpec):
             return self._metric(name, spec)

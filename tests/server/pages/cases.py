@@ -109,7 +109,8 @@ def everywhere(text: str) -> Outcome:
         criteria=[{"text": text, "must": True, "met": False}],
         metadata={text: text},
     )
-    one = turn(0, text, *called(text, text, text), text, usage=Usage(input_tokens=3, calls=1), failure=failure)
+    grounded = AIMessage(content=text, retrieval_context=[text, {text: text}])
+    one = turn(0, text, *called(text, text, text), grounded, usage=Usage(input_tokens=3, calls=1), failure=failure)
     grades = {
         text: Score(value=0.25, turns=(told,), settings={text: text}, **more),
         f"{text}!": failed(failure.model_copy(update={"message": f"{text}?"})),
@@ -117,8 +118,13 @@ def everywhere(text: str) -> Outcome:
     }
     reward = Score(value=0.5, reason=text, extra={text: text})
     held = outcome(text, [one], grades, target=text, reward=reward, opening=[SystemMessage(content=text)], test=test)
-    sample = json.dumps({"id": text, "goal": text, "tags": [text]})
-    return held.model_copy(update={"attempt": held.attempt.model_copy(update={"sample": sample})})
+    changed = held.attempt.trajectory.model_copy(update={"state": {text: text}})
+    sample = json.dumps(
+        {"id": text, "goal": text, "tags": [text], "state": {"was": text}, "expect": {"state": {text: 1}}}
+    )
+    return held.model_copy(
+        update={"attempt": held.attempt.model_copy(update={"sample": sample, "trajectory": changed})}
+    )
 
 
 class Elements(HTMLParser):

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 
 import pytest
 
 from kept import kept_test, kept_turn
-from vivavoce.messages import SystemMessage
+from vivavoce.messages import AIMessage, SystemMessage
 from vivavoce.records.score import Evidence, Finding, Score, failed
 from vivavoce.records.usage import Usage
 from vivavoce.store.store import Store
@@ -237,7 +238,7 @@ def test_a_long_conversation_comes_in_parts_and_links_find_their_turn(empty: Sto
     assert any("from=1000&" in href and href.endswith("#t1000") for href in hrefs)
     assert any("from=451&" in href and href.endswith("#t451") for href in hrefs)
     third = read(url, "/runs/run-1/samples/long?from=451")
-    assert {"t451", "t450", "t500", "ev-a"} <= set(third.having("id"))
+    assert {"t451", "t450", "t500", "p401-ev-a"} <= set(third.having("id"))
     last = read(url, "/runs/run-1/samples/long?from=99999")
     assert {"t1000", "m1-t1000"} <= set(last.having("id"))
 
@@ -270,3 +271,79 @@ def test_the_policy_that_judges_see_is_shown_as_text(empty: Store, url: str) -> 
     assert "policy, which only judges see" in page
     assert "No &lt;b&gt;refunds&lt;/b&gt;" in page
     assert "\u202e" not in page
+
+
+def packed(url: str, path: str) -> tuple[str, int]:
+    """Return a page, and its size as it is sent."""
+    body = get(url + path).body
+    return body.decode(), len(gzip.compress(body, 5))
+
+
+def test_a_message_of_fifty_megabytes_is_cut_and_all_of_it_is_a_link_away(empty: Store, url: str) -> None:
+    huge = "words that nobody reads " * 2_200_000
+    grade = Score(value=0.0, submission=huge)
+    keep(
+        empty, [outcome("huge", [turn(0, "go", huge, *called("look", json.dumps({"all": huge}), huge))], {"g": grade})]
+    )
+    text, size = packed(url, "/runs/run-1/samples/huge")
+    assert size < 150_000
+    assert f"{len(huge) - 50_000:,} more characters" in text
+    link = next(one for one in Elements(text).having("href") if one.startswith("/content") and "message=1" in one)
+    assert len(get(url + link).body) == len(huge)
+
+
+def test_ten_thousand_calls_in_one_turn_are_a_bounded_page(empty: Store, url: str) -> None:
+    rng = random.Random(1)
+    calls = [one for i in range(10_000) for one in called("look", json.dumps({"id": i}), rng.randbytes(60).hex())]
+    keep(empty, [outcome("many", [turn(0, "go", *calls, "done")])])
+    text, size = packed(url, "/runs/run-1/samples/many")
+    assert size < 150_000
+    assert "more messages and calls in this turn" in text
+
+
+def test_a_page_of_long_turns_is_bounded_and_shows_something_of_each(empty: Store, url: str) -> None:
+    rng = random.Random(2)
+    long = [
+        turn(i, f"question {i}", rng.randbytes(6_000).hex(), *called("look", "{}", f"found {i}")) for i in range(100)
+    ]
+    keep(empty, [outcome("long", long)])
+    text, size = packed(url, "/runs/run-1/samples/long")
+    assert size < 250_000
+    page = Elements(text)
+    assert all(f"question {i}" in page.text for i in range(100))
+    assert sum("message=1" in one for one in page.having("href")) > 50
+
+
+def test_what_was_retrieved_stands_before_the_answer_with_its_evidence(empty: Store, url: str) -> None:
+    answer = AIMessage(
+        content="It takes 3 days.", retrieval_context=["Parcels take 5 days.", {"id": "d2", "text": "<b>Refunds</b>"}]
+    )
+    quiet = AIMessage(content="Yes.", retrieval_context=["Nothing that is cited. " * 2_000])
+    grade = Score(value=0.0, other_evidence=(Evidence(text="Parcels take 5 days", turn=0, verified=True),))
+    keep(empty, [outcome("asked", [turn(0, "When?", answer), turn(1, "Sure?", quiet)], {"grounded": grade})])
+    text = get(f"{url}/runs/run-1/samples/asked").text
+    page = Elements(text)
+    folds = [found for tag, found in page.tags if tag == "details" and "retrieved" in found.get("class", "")]
+    assert ["open" in one for one in folds] == [True, False]
+    assert page.text.index("Parcels take 5 days") < page.text.index("It takes 3 days.")
+    assert "&lt;b&gt;Refunds" in text
+    assert [found["class"] for tag, found in page.tags if tag == "mark"] == ["ev src"]
+    link = next(one for one in page.having("href") if one.startswith("/content") and "context=0" in one)
+    assert get(url + link).text == "Nothing that is cited. " * 2_000
+    assert get(f"{url}{link.replace('context=0', 'context=1')}").status == 404
+
+
+def test_changes_of_the_state_are_a_table(empty: Store, url: str) -> None:
+    held = outcome("paid", [turn(0, "Pay")], state={"order": {"status": "<i>lost</i>", "price": 40}})
+    row = {
+        "id": "paid",
+        "state": {"order": {"status": "sent", "price": 40}},
+        "expect": {"state": {"order.status": "x"}},
+    }
+    attempt = held.attempt.model_copy(update={"sample": json.dumps(row)})
+    keep(empty, [held.model_copy(update={"attempt": attempt})])
+    text = get(f"{url}/runs/run-1/samples/paid").text
+    assert 'Path Before After Expected order.status "sent" "<i>lost</i>" Fail "x"' in Elements(text).text
+    assert "<i>lost" not in text
+    keep(empty, [outcome("kept", [turn(0, "Hello")])], "run-2")
+    assert "What changed in the state" not in get(f"{url}/runs/run-2/samples/kept").text

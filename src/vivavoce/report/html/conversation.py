@@ -27,9 +27,11 @@ from vivavoce.report.html.score_notes import (
     turn_grades,
     turn_notes,
     whole_notes,
+    with_exchanges,
 )
 from vivavoce.report.html.transcript import Shown, Thought, judged, steps, thoughts
 from vivavoce.report.html.wording import span
+from vivavoce.report.state_changes import StateChange, state_changes
 from vivavoce.report.tester import discarded_title, measured
 from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe
@@ -41,6 +43,9 @@ CAUSES = 8
 """Causes that stand open at the top; the others are folded."""
 OUTLINED = 8
 """Turns from which a conversation has an outline."""
+CHANGES = 50
+"""Changes of the state that are shown."""
+_VALUE = 200
 _WHY = 280
 """Characters of a cause."""
 
@@ -62,13 +67,15 @@ def conversation(
     page, and `showing` says how messages are shown. The turns that hold the words `find` are listed.
     """
     attempt, talk = outcome.attempt, outcome.attempt.trajectory
-    register = Register(prefix)
-    by_turn, whole = turn_grades(outcome), whole_notes(outcome, register)
-    tested = test_notes(talk.test, register)
     first = min(first, max(len(talk.turns) - 1, 0)) // SHOWN * SHOWN
+    register = Register(prefix, f"p{to_number(first)}-" if first else "")
+    showing = showing or Showing()
+    by_turn = turn_grades(outcome)
+    whole = with_exchanges(whole_notes(outcome, register), outcome, None, showing.exchange)
+    tested = test_notes(talk.test, register)
     shown_failures: set[Failure] = set()
-    writer = Writer(register, showing or Showing())
-    opening, shown = _turns(talk, by_turn, [*whole, *tested], writer, first, shown_failures)
+    writer = Writer(register, showing)
+    opening, shown = _turns(outcome, by_turn, [*whole, *tested], writer, first, shown_failures)
     failures = [talk.failure] if talk.failure is not None and talk.failure not in shown_failures else []
     whole = each_failure_once(whole, shown_failures.union(failures))
     final = next((note for note in reversed(whole) if note.score is not None), None)
@@ -78,6 +85,7 @@ def conversation(
         state if turn.index in by_turn or turn.failure else None for turn, state in zip(talk.turns, states, strict=True)
     ]
     told = _told(outcome, place_of, prefix)
+    changed = state_changes(attempt)
     return {
         "attempt": attempt,
         "sample": _sample(attempt.sample),
@@ -101,11 +109,23 @@ def conversation(
         "ending": _ending(talk.test, tested),
         "discarded": [_discarded(i, test) for i, test in enumerate(talk.test.discarded)] if talk.test else [],
         "failures": failures,
+        "changes": [_shown_change(one) for one in changed[:CHANGES]],
+        "changes_left": max(len(changed) - CHANGES, 0),
     }
 
 
+def _shown_change(one: StateChange) -> dict[str, object]:
+    """Return a path of the state with its values as JSON on one line, empty where there is none."""
+    values = {"before": one.before, "after": one.after, "expected": one.expected}
+    shown = {
+        name: "" if value is None else one_line(json.dumps(value[0], ensure_ascii=False), _VALUE)
+        for name, value in values.items()
+    }
+    return {"path": one_line(one.path, _VALUE), "holds": one.holds, **shown}
+
+
 def _turns(
-    talk: Trajectory,
+    outcome: Outcome,
     by_turn: TurnGrades,
     whole: Sequence[ScoreNote],
     writer: Writer,
@@ -113,6 +133,7 @@ def _turns(
     shown_failures: set[Failure],
 ) -> tuple[list[Part], list[Shown]]:
     """Return the messages before the first turn, and the turns of this part; their failures count as shown."""
+    talk, asked = outcome.attempt.trajectory, writer.showing.exchange
     opening = writer.parts(talk.opening, None)
     shown: list[Shown] = []
     for turn in talk.turns[:first]:
@@ -129,7 +150,8 @@ def _turns(
         ]
         if turn.failure is not None:
             shown_failures.add(turn.failure)
-        notes = each_failure_once(by_place[turn.index], shown_failures)
+        linked = with_exchanges(by_place[turn.index], outcome, turn.index, asked)
+        notes = each_failure_once(linked, shown_failures)
         test, index = talk.test, turn.index
         so_far = judged(test, index), safe(measured(test, index))
         shown.append(Shown(turn, parts, notes, thoughts(test, index), about, *so_far))

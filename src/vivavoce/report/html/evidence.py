@@ -107,10 +107,12 @@ class Piece:
 class Register:
     """All the evidence about a conversation; the same words in the same turn have one place.
 
-    `prefix` begins the names of all places in the conversation, where it shares a page with others.
+    `prefix` begins the names of all places in the conversation, where it shares a page with others, and `part` comes
+    after it in the names of evidence: each part of a long conversation letters its own.
     """
 
     prefix: str = ""
+    part: str = ""
     _cited: dict[tuple[int | None, str], Quote] = field(default_factory=dict[tuple[int | None, str], Quote])
     _lettered: int = 0
 
@@ -156,7 +158,7 @@ class Register:
 
     def _entered(self, one: Evidence, note: str, bad: bool) -> Quote:
         known = self._cited.get((one.turn, one.text))
-        place = Place(self.prefix, note, bad) if known is None else known.place
+        place = Place(f"{self.prefix}{self.part}", note, bad) if known is None else known.place
         if bad and not place.bad:
             place.bad, place.note = True, note
         quote = Quote(one.text, one.turn, one.kind, one.verified, bad, place)

@@ -16,6 +16,8 @@ MOST = 1_000
 FOUND = 50
 """Turns with the words that are looked for that are listed."""
 _WIDTH = 80
+_READ = 1_000
+"""Characters that are looked at for them."""
 _BEFORE = 30
 """Characters that are shown before the words that are looked for."""
 
@@ -41,7 +43,7 @@ class FoundWords:
 def outline(talk: Trajectory, states: Sequence[SampleStatus | None]) -> list[OutlineRow]:
     """Return a row for each turn, up to `MOST`."""
     return [
-        OutlineRow(turn.index, one_line(next(_texts(turn), ""), _WIDTH), states[place])
+        OutlineRow(turn.index, one_line(next(_texts(turn), "")[:_READ], _WIDTH), states[place])
         for place, turn in enumerate(talk.turns[:MOST])
     ]
 
@@ -54,7 +56,11 @@ def found_words(talk: Trajectory, words: str, states: Sequence[SampleStatus | No
         text = next((text for text in _texts(turn) if wanted in text.casefold()), None)
         if text is not None:
             start = max(text.casefold().index(wanted) - _BEFORE, 0)
-            rows.append(OutlineRow(turn.index, one_line(("… " if start else "") + text[start:], _WIDTH), states[place]))
+            rows.append(
+                OutlineRow(
+                    turn.index, one_line(("… " if start else "") + text[start : start + _READ], _WIDTH), states[place]
+                )
+            )
     return FoundWords(words, rows[:FOUND], frozenset(row.turn for row in rows))
 
 

@@ -22,6 +22,17 @@ from vivavoce.report.transcript import words_of, words_of_part
 
 MOST = 300
 """Messages and calls of one turn that a page shows, besides those with evidence."""
+FEW = 6
+"""Messages and calls of one turn that a page shows where there is no more room on it."""
+ROOM = 240_000
+"""Characters that a page shows of all messages together before it cuts each of them short; a part counts as `PART`."""
+PART = 300
+BRIEF = 300
+"""Characters of a text that is cut short."""
+READ = 200_000
+"""Characters of a text that are looked at: what is longer is not read as JSON."""
+CONTEXTS = 20
+"""Retrieved texts of one message that a page shows, besides those with evidence."""
 INLINE = 1_000_000
 """Bytes of a picture or a sound that is written into a page that has no server."""
 
@@ -30,25 +41,29 @@ INLINE = 1_000_000
 class ContentPlace:
     """Where something is in a conversation: its turn, the message in it, and the part or the tool call of that.
 
-    None for the turn is before the first one, None for the message is all of the turn.
+    None for the turn is before the first one, None for the message is all of the turn. `context` is one of the texts
+    that were retrieved for the message.
     """
 
     turn: int | None
     message: int | None = None
     part: int | None = None
     call: int | None = None
+    context: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Showing:
     """How a page shows what was said: `raw` as it was written, and `address` returns where more of it is.
 
-    Without addresses, media of the kinds `inline` are written into the page.
+    Without addresses, media of the kinds `inline` are written into the page. `exchange` returns where it is shown what
+    a judge was asked for the score of a grader, or of one of its turns; without it, no page shows that.
     """
 
     raw: bool = False
     address: Callable[[ContentPlace], str] | None = None
     inline: tuple[str, ...] = ("image", "audio")
+    exchange: Callable[[str, int | None], str] | None = None
 
     def at(self, place: ContentPlace | None) -> str | None:
         """Return the address of a place, None if there is none."""
@@ -120,7 +135,22 @@ class Left:
     kind: Literal["left"] = "left"
 
 
-Part = Spoken | Called | Left
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """Texts that were retrieved for the message after it; `left` more are not shown, and `brief` begins the first."""
+
+    texts: list[Written]
+    brief: str
+    left: int
+    kind: Literal["retrieved"] = "retrieved"
+
+    @property
+    def cited(self) -> bool:
+        """Whether there is evidence in them; if so, they are shown open."""
+        return _is_cited(self.texts)
+
+
+Part = Spoken | Called | Retrieved | Left
 
 
 @dataclass(slots=True)
@@ -130,13 +160,15 @@ class Writer:
     register: Register
     showing: Showing = field(default_factory=Showing)
     calls: int = 0
+    room: int = ROOM
 
     def parts(self, messages: Sequence[AnyMessage], turn: int | None) -> list[Part]:
         """Return the messages of a turn, and tool calls with their results."""
         shown: list[Part] = []
         left = 0
         for write in self._steps(messages, turn):
-            is_full = len(shown) >= MOST
+            is_full = len(shown) >= (MOST if self.room > 0 else FEW)
+            self.room -= 0 if is_full else PART
             part = None if is_full and not self.register.awaits(turn) else write()
             if part is None or (is_full and not part.cited):
                 left += 1
@@ -148,7 +180,9 @@ class Writer:
         """Count the calls of a turn that is not shown."""
         self.calls += sum(len(_calls(one)) for one in messages)
 
-    def _steps(self, messages: Sequence[AnyMessage], turn: int | None) -> Iterator[Callable[[], Spoken | Called]]:
+    def _steps(
+        self, messages: Sequence[AnyMessage], turn: int | None
+    ) -> Iterator[Callable[[], Spoken | Called | Retrieved]]:
         """Yield how to write each message and each call, in order."""
         answers = {id(call): answer for call, answer in tool_results(messages)}
         answered = {id(answer) for answer in answers.values() if answer is not None}
@@ -156,6 +190,8 @@ class Writer:
         for message in messages:
             if isinstance(message, ToolMessage) and id(message) in answered:
                 continue
+            if message.retrieval_context:
+                yield partial(self._retrieved, message.retrieval_context, places[id(message)])
             if _says(message) or not _calls(message):
                 yield partial(self._spoken, message, places[id(message)])
             for number, call in enumerate(_calls(message)):
@@ -170,6 +206,17 @@ class Writer:
         segments = self._segments(message, content, place)
         before = self._text(thinking, "speech", place, by_assistant=True) if thinking else None
         return Spoken(message.role, legible(message.name or ""), segments, before)
+
+    def _retrieved(self, contexts: Sequence[str | dict[str, Any]], place: ContentPlace) -> Retrieved:
+        texts = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in contexts]
+        found: list[Written] = []
+        for number, text in enumerate(texts):
+            if number >= CONTEXTS and not self.register.awaits(place.turn):
+                break
+            shown = self._text(text, "data", replace(place, context=number), by_assistant=False)
+            if number < CONTEXTS or shown.cited:
+                found.append(shown)
+        return Retrieved(found, one_line(legible(texts[0][:1000]), 60), len(texts) - len(found))
 
     def _segments(self, message: AnyMessage, content: Content, place: ContentPlace) -> list[Segment]:
         """Return what a message holds, in order."""
@@ -203,10 +250,14 @@ class Writer:
         return ShownMedia(media, f"data:{media.type};base64,{media.data}" if fits else "")
 
     def _text(self, text: str, sort: Sort, place: ContentPlace, *, by_assistant: bool) -> Written:
-        text = legible(text)
-        marks = self.register.marks(text[: LONGEST[sort]], place.turn, by_assistant=by_assistant)
-        rest = self.showing.at(place) if len(text) > LONGEST[sort] else None
-        return written(text, sort, marks, raw=self.showing.raw, rest=rest)
+        whole = legible(text[:READ])
+        marks = self.register.marks(whole[: LONGEST[sort]], place.turn, by_assistant=by_assistant)
+        longest = BRIEF if self.room <= 0 and not marks else LONGEST[sort] if len(text) > READ else READ
+        read = whole[:longest]
+        more = len(whole) - len(read) + max(len(text) - READ, 0)
+        rest = self.showing.at(place) if more or len(read) > LONGEST[sort] else None
+        self.room -= min(len(read), LONGEST[sort])
+        return written(read, sort, marks, raw=self.showing.raw, rest=rest, more=more)
 
     def _called(
         self,
@@ -225,11 +276,11 @@ class Writer:
         returned = "no result" if answer is None else one_line(legible(words_of(answer)[:1000]), 48)
         return Called(
             name=legible(call.name),
-            short=_short(legible(call.function.arguments)),
+            short=_short(legible(call.function.arguments[:READ])),
             brief=returned + (f" ({known})" if known else ""),
             arguments=arguments,
             result=result,
-            failed=answer is not None and (says_failed(answer) or fails(answer.text)),
+            failed=answer is not None and (says_failed(answer) or fails(answer.text[:READ])),
             cite=cited,
         )
 

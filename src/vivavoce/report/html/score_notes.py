@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -22,6 +22,10 @@ State: TypeAlias = SampleStatus | Literal["part"]
 
 WORDS: dict[State, str] = {"error": "Error", "fail": "Fail", "part": "Partial", "skip": "Skipped", "pass": "Pass"}
 _STATES: Mapping[FindingState, State] = {"pass": "pass", "partial": "part", "fail": "fail", "skip": "skip"}
+
+
+LONGEST_RECORD = 20_000
+"""Characters of the full record of a score that a page shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +57,17 @@ class ScoreNote:
     raw: str
     again: bool = False
     turns: tuple[int, int] | None = None
+    asked: str = ""
 
     @property
     def cited(self) -> Iterator[tuple[Quote, str]]:
         """The evidence, each piece with what it supports."""
         yield from ((quote, f"{one.word}: {one.about}") for one in self.findings for quote in one.quotes)
         yield from ((quote, "") for quote in self.quotes)
+
+
+ExchangeAddress = Callable[[str, int | None], str]
+"""Returns where it is shown what a judge was asked for the score of a grader, of a turn or of the whole."""
 
 
 def state_of(score: Score) -> SampleStatus:
@@ -99,6 +108,25 @@ def test_notes(test: Test | None, register: Register) -> list[ScoreNote]:
     return [_note(f"{register.prefix}j{i}", name, score, register) for i, (name, score) in enumerate(scores)]
 
 
+def with_exchanges(
+    notes: Iterable[ScoreNote], outcome: Outcome, turn: int | None, address: ExchangeAddress | None
+) -> list[ScoreNote]:
+    """Return the notes of graders with the addresses of what their judges were asked, of a turn or of the whole."""
+    if address is None:
+        return list(notes)
+    judged = {safe(name): name for name, score in outcome.scores.items() if asks_judge(score)}
+    return [
+        replace(one, asked=address(judged[one.name], turn)) if one.name in judged and one.state != "error" else one
+        for one in notes
+    ]
+
+
+def asks_judge(score: Score) -> bool:
+    """Return whether a judge was asked for a score, as far as its record tells."""
+    used = [one.usage for one in (score, *(score.turns or ())) if one.usage is not None]
+    return "model" in score.settings or any(one.calls or one.cached_calls for one in used)
+
+
 def each_failure_once(notes: Iterable[ScoreNote], shown_failures: set[Failure]) -> list[ScoreNote]:
     """Return notes in which a failure that was already shown is marked `again`."""
     found: list[ScoreNote] = []
@@ -135,7 +163,9 @@ def _raw(score: Score) -> str:
     left_out = {"turns", "failure", "name"}
     if score.failure is not None and score.reason == score.failure.message:
         left_out.add("reason")
-    return indented(score.model_dump(mode="json", exclude=left_out, exclude_defaults=True))
+    text = indented(score.model_dump(mode="json", exclude=left_out, exclude_defaults=True))
+    left = len(text) - LONGEST_RECORD
+    return text if left <= 0 else f"{text[:LONGEST_RECORD]}\n… {left:,} more characters, which the JSON has"
 
 
 def _finding(one: ScoreFinding, note: str, register: Register) -> Finding:

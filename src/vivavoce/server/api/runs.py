@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict
 
+from vivavoce.records.judge_exchange import JudgeExchange
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run, Status
 from vivavoce.records.score import State
 from vivavoce.report.comparison import Comparison
@@ -22,6 +23,7 @@ from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
 from vivavoce.store.browse.run_filter import ListedVerdict, RunFilter
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
+from vivavoce.suites.judge_exchange import judge_exchange
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
@@ -157,6 +159,25 @@ def turns(
     return answer(page.model_dump(exclude_unset=True))
 
 
+@router.get("/runs/{run}/samples/{sample:path}/{trial}/exchange", response_model=JudgeExchange)
+def exchange(
+    request: Request,
+    run: RunName,
+    sample: str,
+    trial: Trial,
+    grader: Annotated[str, Query(description="The grader whose judge was asked.")],
+    turn: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Only what was asked about this turn.")] = None,
+    target: str | None = None,
+    grading: GradingName = None,
+) -> Response:
+    """Return what a judge was asked for a score and what it answered, or why that cannot be proven."""
+    found, scores = _graded(request, run, grading)
+    outcome = _outcome(request, found, scores, sample, trial, target)
+    made = judge_exchange(_store(request), found, scores, outcome, grader)
+    shown = made.model_copy(update={"missing": request.app.state.policy.shown(made.missing)})
+    return answer(shown if turn is None else shown.about(turn))
+
+
 @router.get("/runs/{run}/samples/{sample:path}/{trial}", response_model=Outcome)
 def sample(
     request: Request,
@@ -168,12 +189,7 @@ def sample(
 ) -> Response:
     """Return one conversation with its grades, and its test where a tester led it."""
     found, scores = _graded(request, run, grading)
-    there: list[AttemptKey] = []
-    for outcome in _store(request).outcomes(scores.id, sample_id=sample):
-        there.append(outcome.attempt.key)
-        if there[-1].trial == trial and target in (None, there[-1].target):
-            return answer(outcome.model_dump(exclude_unset=True))
-    raise no_conversation(found.id, sample, target, trial, there)
+    return answer(_outcome(request, found, scores, sample, trial, target).model_dump(exclude_unset=True))
 
 
 @router.get("/comparisons", response_model=Comparison)
@@ -196,6 +212,15 @@ def several_comparisons(
     """Compare several runs with one; the intervals of a grader hold together with 95%. Flips have no reasons."""
     first, *others = (_graded(request, name, None, whole=True)[1] for name in (baseline, *run))
     return answer(request.app.state.comparisons.several(_store(request), first, others))
+
+
+def _outcome(request: Request, run: Run, grading: Grading, sample: str, trial: int, target: str | None) -> Outcome:
+    there: list[AttemptKey] = []
+    for outcome in _store(request).outcomes(grading.id, sample_id=sample):
+        there.append(outcome.attempt.key)
+        if there[-1].trial == trial and target in (None, there[-1].target):
+            return outcome
+    raise no_conversation(run.id, sample, target, trial, there)
 
 
 def _graded(request: Request, run: str, grading: str | None, *, whole: bool = False) -> tuple[Run, Grading]:

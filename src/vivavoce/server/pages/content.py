@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, cast
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.exceptions import HTTPException
 
 from vivavoce.errors import NotFound
@@ -15,7 +17,7 @@ from vivavoce.records.run import AttemptKey
 from vivavoce.report.html.content.media import Media, decoded, media_of
 from vivavoce.report.html.parts import ContentPlace, Showing
 from vivavoce.report.transcript import words_of
-from vivavoce.server.pages.links import TrialNumber, message_content
+from vivavoce.server.pages.links import TrialNumber, exchange_page, message_content
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
@@ -32,6 +34,15 @@ HEADERS = {
 """Whatever a browser takes the bytes for, nothing in them runs and nothing is loaded."""
 
 
+@dataclass(frozen=True, slots=True)
+class Within:
+    """What of a message is wanted: a part, the arguments of a call, a text that was retrieved for it, or its words."""
+
+    part: Place = None
+    call: Place = None
+    context: Place = None
+
+
 @router.get("/content")
 def content(
     request: Request,
@@ -41,8 +52,8 @@ def content(
     trial: TrialNumber = 1,
     turn: Annotated[int | None, Query(ge=1, lt=2**31)] = None,
     message: Place = None,
-    part: Place = None,
-    call: Place = None,
+    *,
+    within: Annotated[Within, Depends()],
 ) -> Response:
     """Return a part of a message as it is stored; without a part its text, without a message that of its turn."""
     store = cast("Store", request.app.state.store)
@@ -50,24 +61,31 @@ def content(
     index = None if turn is None else to_index(turn)
     messages = _messages(store, store.run(run).id, key, index)
     if message is None:
-        return _text("\n\n".join(f"{one.role}: {_words(one)}" for one in messages))
+        return plain_text("\n\n".join(f"{one.role}: {_words(one)}" for one in messages))
     if message >= len(messages):
         raise NotFound("message", str(message), within="this turn")
     chosen = messages[message]
-    if part is not None:
-        return _media(chosen, part)
-    if call is not None:
-        return _text(_arguments(chosen, call))
-    return _text(words_of(chosen))
+    if within.part is not None:
+        return _media(chosen, within.part)
+    if within.call is not None:
+        return plain_text(_arguments(chosen, within.call))
+    if within.context is not None:
+        return plain_text(_retrieved(chosen, within.context))
+    return plain_text(words_of(chosen))
 
 
-def showing(run: str, key: AttemptKey, *, raw: bool = False) -> Showing:
-    """Return how the messages of a conversation are shown on a page of this server."""
-    return Showing(raw=raw, address=lambda place: _address(run, key, place))
+def showing(run: str, key: AttemptKey, *, raw: bool = False, grading: str | None = None) -> Showing:
+    """Return how a conversation is shown on a page of this server; `grading` is the set of scores, if it is named."""
+
+    def exchange(grader: str, turn: int | None) -> str:
+        return exchange_page(run, key, grader, turn, grading=grading)
+
+    return Showing(raw=raw, address=lambda place: _address(run, key, place), exchange=exchange)
 
 
 def _address(run: str, key: AttemptKey, place: ContentPlace) -> str:
-    return message_content(run, key, place.turn, message=place.message, part=place.part, call=place.call)
+    within: dict[str, int | None] = {"part": place.part, "call": place.call, "context": place.context}
+    return message_content(run, key, place.turn, message=place.message, **within)
 
 
 def _messages(store: Store, run: str, key: AttemptKey, turn: int | None) -> Sequence[AnyMessage]:
@@ -105,10 +123,19 @@ def _arguments(message: AnyMessage, call: int) -> str:
     return calls[call].function.arguments
 
 
+def _retrieved(message: AnyMessage, context: int) -> str:
+    contexts = message.retrieval_context or []
+    if context >= len(contexts):
+        raise NotFound("retrieved text", str(context), within="this message")
+    one = contexts[context]
+    return one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)
+
+
 def _words(message: AnyMessage) -> str:
     calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
     return "\n".join((words_of(message), *(f"{one.name}({one.function.arguments})" for one in calls)))
 
 
-def _text(text: str) -> Response:
+def plain_text(text: str) -> Response:
+    """Return a text as an answer that does nothing in a browser."""
     return Response(text.encode("utf-8", "replace"), media_type="text/plain; charset=utf-8", headers=HEADERS)

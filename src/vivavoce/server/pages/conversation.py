@@ -136,7 +136,7 @@ def _values(view: _View, outcome: Outcome, siblings: Sequence[Outcome], first: i
             outcome,
             lambda turn: view.link(outcome, turn),
             first,
-            showing=showing(view.run.id, attempt.key, raw=view.raw),
+            showing=showing(view.run.id, attempt.key, raw=view.raw, grading=chosen),
             find=view.find,
         ),
         "other_look": replace(view, raw=not view.raw).link(outcome, first or None),

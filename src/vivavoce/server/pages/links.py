@@ -43,11 +43,27 @@ def sample_data(run: str, sample: str, trial: int, **query: Value) -> str:
     return f"/api/v1/runs/{_part(run)}/samples/{_part(sample)}/{trial}{_query(query)}"
 
 
-def message_content(
-    run: str, key: AttemptKey, turn: int | None, *, message: int | None, part: int | None, call: int | None
-) -> str:
-    """Return the address of what a message holds: a part, the arguments of a call, its text, or that of its turn."""
-    within = {"message": message, "part": part, "call": call}
+def exchange_page(run: str, key: AttemptKey, grader: str, turn: int | None = None, **query: Value) -> str:
+    """Return the address of what a judge was asked for a score, or for that of a turn."""
+    return f"/runs/{_part(run)}/exchange{_query({**_exchange(key, grader, turn), **query})}"
+
+
+def exchange_text(run: str, key: AttemptKey, grader: str, turn: int | None = None, **query: Value) -> str:
+    """Return the address of one of its texts in full."""
+    return f"/runs/{_part(run)}/exchange/text{_query({**_exchange(key, grader, turn), **query})}"
+
+
+def exchange_data(run: str, key: AttemptKey, grader: str, turn: int | None = None, **query: Value) -> str:
+    """Return the address of the same as JSON."""
+    asked: dict[str, Value] = {"grader": grader, "turn": turn, "target": key.target, **query}
+    return f"/api/v1/runs/{_part(run)}/samples/{_part(key.sample_id)}/{key.trial}/exchange{_query(asked)}"
+
+
+def message_content(run: str, key: AttemptKey, turn: int | None, **within: Value) -> str:
+    """Return the address of what a message holds: a part, the arguments of a call, a retrieved text, or its words.
+
+    `within` names the message and what of it is meant; without a message it is all of the turn.
+    """
     named = {"run": run, "sample": key.sample_id, "target": key.target, "trial": to_number(key.trial)}
     at = {} if turn is None else {"turn": to_number(turn)}
     return f"/content{_query({**named, **at, **within})}"
@@ -162,6 +178,12 @@ def label_item(queue: str, place: int | None, turn: int | None = None) -> str:
 def _numbers(trial: int | None, turn: int | None) -> dict[str, Value]:
     indexes = {"trial": trial, "from": turn}
     return {name: to_number(index) for name, index in indexes.items() if index is not None}
+
+
+def _exchange(key: AttemptKey, grader: str, turn: int | None) -> dict[str, Value]:
+    about = None if turn is None else to_number(turn)
+    named = {"sample": key.sample_id, "target": key.target, "trial": to_number(key.trial)}
+    return {**named, "grader": grader, "turn": about}
 
 
 def _part(name: str) -> str:

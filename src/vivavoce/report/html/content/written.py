@@ -43,9 +43,14 @@ class Written:
     kind: Literal["written"] = "written"
 
 
-def written(text: str, sort: Sort, marks: Sequence[Mark], *, raw: bool = False, rest: str | None = None) -> Written:
-    """Return a text as a page shows it, `raw` means as it was written; marks lie within what is shown."""
-    beginning, left = text[: LONGEST[sort]], max(len(text) - LONGEST[sort], 0)
+def written(
+    text: str, sort: Sort, marks: Sequence[Mark], *, raw: bool = False, rest: str | None = None, more: int = 0
+) -> Written:
+    """Return a text as a page shows it, `raw` means as it was written; marks lie within what is shown.
+
+    `more` are the characters after this text that are not shown either.
+    """
+    beginning, left = text[: LONGEST[sort]], max(len(text) - LONGEST[sort], 0) + more
     html, look = (None, "plain") if raw else _looked(text, sort, marks)
     if html is None:
         return Written(plain(beginning, marks), "plain", None, left, rest, bool(marks))

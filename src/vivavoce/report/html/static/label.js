@@ -30,6 +30,7 @@ addEventListener("keydown", (event) => {
 });
 
 // The link to label a turn selects that turn in the label form.
-for (const link of document.querySelectorAll("[data-turn]")) {
-  link.addEventListener("click", () => { document.getElementById("human-label-turn").value = link.dataset.turn; });
-}
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("[data-turn]");
+  if (link) document.getElementById("human-label-turn").value = link.dataset.turn;
+});

@@ -1,0 +1,66 @@
+"""`JudgeExchange`: what a judge was asked for a score, and what it answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.messages import AnyMessage, StoredMessages, ToolCall
+from vivavoce.records.usage import Usage
+
+
+class JudgeCall(BaseModel):
+    """One question to a judge, with the reply that is kept.
+
+    The turns that it is about are indexes from 0, both None where that is not known. `messages` is the request as it
+    was sent, `answer_schema` the JSON schema of the answer, and `settings` what went with it. `trial` counts
+    repetitions of the same question from 0.
+
+    `text` is the reply as it came, None where none is kept; `parsed` what was read in it, and `applied` how it was
+    asked for and read. `usage` is what the reply used when the model was asked, at `asked_at` (seconds since the
+    epoch); `cached` means that this was earlier, for another score, and cost nothing here. `repair` are the first
+    answer, which missed the schema, and the request for a better one.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    model: str
+    first_turn: int | None = None
+    last_turn: int | None = None
+    trial: int = 0
+    messages: StoredMessages
+    answer_schema: dict[str, Any] | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    text: str | None = None
+    parsed: dict[str, Any] | None = None
+    tool_calls: list[ToolCall] = Field(default_factory=lambda: list[ToolCall]())
+    usage: Usage | None = None
+    applied: dict[str, Any] = Field(default_factory=dict)
+    asked_at: float | None = None
+    cached: bool = False
+    repair: StoredMessages = Field(default_factory=lambda: list[AnyMessage]())
+
+
+class JudgeExchange(BaseModel):
+    """What a judge was asked for the score of a grader, one call after the other.
+
+    It is put together again from the conversation and from the grader, and given only where it is proven: each reply
+    was kept under the hash of just this request, and together they give just this score. Otherwise there are no calls,
+    and `missing` says why.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    grader: str
+    calls: list[JudgeCall] = Field(default_factory=lambda: list[JudgeCall]())
+    missing: str = ""
+
+    def about(self, turn: int) -> JudgeExchange:
+        """Return the calls about a turn, counted from 0."""
+        chosen = [
+            one
+            for one in self.calls
+            if (one.first_turn or 0) <= turn <= (turn if one.last_turn is None else one.last_turn)
+        ]
+        return self.model_copy(update={"calls": chosen})
