@@ -36,6 +36,7 @@ from vivavoce.server.pages import compared, content, conversation, first_visit, 
 from vivavoce.server.pages import deletion as run_deletion
 from vivavoce.server.pages import jobs as job_pages
 from vivavoce.server.pages import label as label_pages
+from vivavoce.server.pages import search as search_pages
 from vivavoce.server.pages import trends as trend_pages
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.refusals import on_http
@@ -50,7 +51,7 @@ EXPORTS = 4
 API = (about, exports, labels, runs, captures, deletion, audit, search, evaluations, jobs, trend_data, cluster_data)
 PAGES = (
     *(run_list, run, cluster_pages, run_deletion, conversation, content),
-    *(compare_pages, compared, trend_pages, label_pages),
+    *(compare_pages, compared, trend_pages, label_pages, search_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
 )
 
