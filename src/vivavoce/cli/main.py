@@ -30,6 +30,7 @@ COMMANDS = {
     "mcp": "Offer the store to an assistant, over MCP.",
     "view": "Open the pages in a browser, on this machine only.",
     "runs": "List the stored runs, newest first.",
+    "search": "Find words in all conversations, reasons and runs.",
     "compare": "Compare two runs, sample by sample.",
     "clusters": "Group what failed in a run by what the failures share.",
     "capture": "Make a row of a dataset of a stored conversation.",

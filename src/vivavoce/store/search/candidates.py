@@ -24,10 +24,11 @@ FROM passage_words JOIN passages p ON p.id = passage_words.rowid JOIN attempts a
 WHERE passage_words MATCH :wanted AND passage_words.rowid < :before {{also}}
 ORDER BY passage_words.rowid DESC LIMIT :limit
 """
+# SQLite takes the tables of a CROSS JOIN in this order, and so needs no sorting
 _IN_EITHER = f"""
 SELECT {_COLUMNS}
-FROM passages p JOIN attempts a ON a.id = p.attempt_id
-WHERE p.id < :before {{also}} ORDER BY p.id DESC LIMIT :limit
+FROM passages p CROSS JOIN attempts a
+WHERE a.id = p.attempt_id AND p.id < :before {{also}} ORDER BY p.id DESC LIMIT :limit
 """
 
 

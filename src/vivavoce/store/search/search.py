@@ -29,7 +29,7 @@ BATCH = 500
 MOST_RUNS = 200
 """Runs up to which the index is asked for those runs alone; beyond, each candidate is looked at."""
 
-FIRST_STEP, MOST_READ = 60, 900
+FIRST_STEP, MOST_READ = 60, 400
 """Candidates that are looked at first, and at most, for one page with operators that only records can answer."""
 
 
