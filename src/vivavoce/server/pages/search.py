@@ -126,7 +126,7 @@ def _found(store: Store, query: Query, text: str, kind: Kind | None, after: str 
     before: int | None = None if after is None else read_place(after, int)[0]
     conversations, reasons = query.finds
     possible: list[tuple[Kind, bool]] = [("conversation", conversations), ("reason", reasons)]
-    kinds = [kind] if kind else [one for one, can in possible if can]
+    kinds: list[Kind] = [one for one, can in possible if can and kind in (None, one)]
     limit = ALONE if kind else SHOWN
     found = [(one, store.searcher.find(query, kind=one, limit=limit, before=before)) for one in kinds]
     runs = store.searcher.runs(query) if kind is None else []
