@@ -20,7 +20,7 @@ from vivavoce.store.browse.keyset import encode_cursor, read_place
 from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.search.candidates import Kind
 from vivavoce.store.search.query import OPERATORS, ROLES, STATES, Query, parse_query, quoted
-from vivavoce.store.search.search import Hit
+from vivavoce.store.search.search import Found, Hit
 from vivavoce.store.search.words import AFTER, BEFORE, marked
 from vivavoce.store.store import Store
 
@@ -128,7 +128,9 @@ def _found(store: Store, query: Query, text: str, kind: Kind | None, after: str 
     possible: list[tuple[Kind, bool]] = [("conversation", conversations), ("reason", reasons)]
     kinds: list[Kind] = [one for one, can in possible if can and kind in (None, one)]
     limit = ALONE if kind else SHOWN
-    found = [(one, store.searcher.find(query, kind=one, limit=limit, before=before)) for one in kinds]
+    found: list[tuple[Kind, Found]] = [
+        (one, store.searcher.find(query, kind=one, limit=limit, before=before)) for one in kinds
+    ]
     runs = store.searcher.runs(query) if kind is None else []
     held = {hit.run_id for _, page_of in found for hit in page_of.hits}
     entries = {one.id: one for one in store.browse.named_runs([*held, *runs[:SHOWN]])}
