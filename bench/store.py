@@ -46,7 +46,7 @@ def outcomes(run: int) -> Iterator[Outcome]:
         attempt = Attempt(
             key=AttemptKey(f"sample-{number}", "bot", 0),
             scenario="hash",
-            sample='{"id": "x"}',
+            sample='{"id": "x", "tags": ["rare"]}' if number % RARE == 0 else '{"id": "x"}',
             trajectory=Trajectory(turns=turns),
             started_at=1.0,
             position=number,
@@ -60,7 +60,7 @@ async def write(store: Store, runs: range) -> float:
     """Write runs; return attempts a second, what it takes to make them left out."""
     seconds = 0.0
     for run in runs:
-        store.add_run(Run(id=f"run-{run:03}", suite="bench", spec={}, base="/", started_at=float(run)))
+        store.add_run(Run(id=f"run-{run:03}", suite=f"bench-{run % 10}", spec={}, base="/", started_at=float(run)))
         store.add_grading(Grading(id=f"run-{run:03}.g1", run_id=f"run-{run:03}", spec={}, created_at=float(run)))
         made = list(outcomes(run))
         started = time.perf_counter()
@@ -89,11 +89,18 @@ def search(store: Store) -> None:
         ("refund delivery", None, "two words that are everywhere"),
         ("zebra refund", "run-050", "in one run"),
         ("nowhere", None, "a word that is not there"),
+        ("refund suite:bench-3 before:1970-01-02", None, "in the runs of a suite"),
+        ("refund state:fail grader:goal", None, "conversations and reasons that a grader failed"),
+        ("refund role:assistant", None, "a word of one speaker"),
+        ("zebra role:user", None, "a word that this speaker never says"),
+        ("refund tag:rare", None, "conversations with a rare tag"),
+        ("refund -delivery", None, "without a word"),
+        ("state:fail", None, "an operator alone"),
     ):
         times: list[float] = []
         for _ in range(20):
             started = time.perf_counter()
-            found = store.search(words, run=run)
+            found = store.searcher.find(words, run_id=run).hits
             times.append(time.perf_counter() - started)
         median, worst = statistics.median(times) * 1000, max(times) * 1000
         print(f"  {what}: {len(found)} shown, {median:.1f} ms, at worst {worst:.1f} ms (asked: ≤ 100)")

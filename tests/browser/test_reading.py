@@ -36,7 +36,7 @@ def test_a_filter_that_cannot_be_read_is_told_while_typing(page: Page, url: str)
 
 def test_everything_is_reached_with_keys(page: Page, url: str) -> None:
     page.goto(f"{url}/runs/latest")
-    page.keyboard.press("/")
+    page.keyboard.press("f")
     expect(page.get_by_label("Filter samples")).to_be_focused()
     page.keyboard.type("worst<1")
     expect(page.locator(".samples .row")).to_have_count(3)

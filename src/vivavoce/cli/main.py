@@ -31,6 +31,7 @@ COMMANDS = {
     "view": "Open the pages in a browser, on this machine only.",
     "runs": "List the stored runs, newest first.",
     "note": "Give a run a title, notes and tags.",
+    "search": "Find words in all conversations, reasons and runs.",
     "compare": "Compare two runs, sample by sample.",
     "clusters": "Group what failed in a run by what the failures share.",
     "capture": "Make a row of a dataset of a stored conversation.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
@@ -166,13 +166,15 @@ class AsyncClient(Connection):
         params = {"suite": suite, "grader": grader, "target": target, "from": first, "to": last, "limit": str(limit)}
         return await self._get("/trends", params, Trend)
 
-    def search(self, words: str, *, run: str | None = None) -> AsyncGenerator[SearchHit]:
-        """Yield the places where words occur in messages and reasons, the newest first.
+    def search(
+        self, query: str, *, run: str | None = None, kind: Literal["conversation", "reason"] | None = None
+    ) -> AsyncGenerator[SearchHit]:
+        """Yield the messages and reasons that fit a query such as `refund state:fail`, the newest first.
 
         Raises:
-            UsageError: there is no such run, or no word to look for.
+            UsageError: there is no such run, or the query cannot be read.
         """
-        return self._pages("/search", {"q": words, "run": run}, SearchPage, lambda page: page.hits)
+        return self._pages("/search", {"q": query, "run": run, "kind": kind}, SearchPage, lambda page: page.hits)
 
     async def export(self, run: str = "latest", format: ExportFormat = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
         """Return a run as the file that `viva export` writes.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Literal, Self, TypeVar, Unpack
 
 from vivavoce.client.asynchronous import AsyncClient, AsyncJob, Place
 from vivavoce.client.connection import LOCAL
@@ -104,9 +104,11 @@ class Client:
         trend = self._client.trends(suite, grader, target, first=first, last=last, limit=limit)
         return self._loop.run(trend)
 
-    def search(self, words: str, *, run: str | None = None) -> Iterator[SearchHit]:
-        """Yield the places where words occur in messages and reasons."""
-        return _each(self._loop, self._client.search(words, run=run))
+    def search(
+        self, query: str, *, run: str | None = None, kind: Literal["conversation", "reason"] | None = None
+    ) -> Iterator[SearchHit]:
+        """Yield the messages and reasons that fit a query."""
+        return _each(self._loop, self._client.search(query, run=run, kind=kind))
 
     def export(self, run: str = "latest", format: ExportFormat = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
         """Return a run as a file."""

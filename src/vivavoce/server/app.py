@@ -60,6 +60,7 @@ from vivavoce.server.pages import deletion as run_deletion
 from vivavoce.server.pages import jobs as job_pages
 from vivavoce.server.pages import label as label_pages
 from vivavoce.server.pages import remarks as remark_form
+from vivavoce.server.pages import search as search_pages
 from vivavoce.server.pages import trends as trend_pages
 from vivavoce.server.pages import watch as watch_page
 from vivavoce.server.policy import ServerPolicy
@@ -79,7 +80,7 @@ API = (
 )
 PAGES = (
     *(run_list, run, cluster_pages, remark_form, run_deletion, conversation, exchange, content),
-    *(compare_pages, compared, trend_pages, watch_page, label_pages),
+    *(compare_pages, compared, trend_pages, watch_page, label_pages, search_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
 )
 

@@ -11,7 +11,8 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.records.usage import Usage
 from vivavoce.run.summary import Summary
 from vivavoce.server.job_record import JobRecord
-from vivavoce.store.browse.listing import AlikeErrors, SamplePage
+from vivavoce.store.browse.listing import AlikeErrors, RunEntry, SamplePage
+from vivavoce.store.search.search import Hit
 
 ExportFormat = Literal["json", "html", "jsonl", "csv", "junit", "markdown", "github", "baseline", "parquet"]
 """The export formats with a single file."""
@@ -60,8 +61,8 @@ class CapturedRow(Reply):
 class SearchHit(Reply):
     """A search hit: in a reason of the scores `grading`, or in a message if that is None.
 
-    `turn` is None for a reason about a whole conversation. `text` is an excerpt in which the first word is from `start`
-    to `end`.
+    `turn` is None for a reason about a whole conversation. `by` is the role of the message, or the grader of the
+    reason. `text` is an excerpt in which the first words that were found are from `start` to `end`.
     """
 
     run: str
@@ -70,15 +71,27 @@ class SearchHit(Reply):
     trial: int
     grading: str | None = None
     turn: int | None = None
+    by: str | None = None
     text: str
     start: int
     end: int
 
 
+def search_hit(hit: Hit) -> SearchHit:
+    """Return a hit of the store as the answer has it."""
+    where = {"run": hit.run_id, "grading": hit.grading_id, "turn": hit.turn, "by": hit.by}
+    return SearchHit.model_validate({**hit.key._asdict(), **where, **hit.snippet._asdict()})
+
+
 class SearchPage(Reply):
-    """Some hits, newest first; `next` is the cursor of the next page, None if there is none."""
+    """Some hits, newest first; `next` is the cursor of the next page, None if there is none.
+
+    A page may have few hits or none although others follow. `runs` are the newest runs that fit the query, on the
+    first page only.
+    """
 
     hits: list[SearchHit]
+    runs: list[RunEntry] = Field(default_factory=list[RunEntry])
     next: str | None = None
 
 

@@ -94,6 +94,11 @@ class Store:
         return Browse(self.database)
 
     @property
+    def searcher(self) -> Searcher:
+        """Search in conversations, reasons and runs, a page at a time."""
+        return Searcher(self.database)
+
+    @property
     def series(self) -> AllSeries:
         """The runs of each suite in the order of time, with their newest scores."""
         return AllSeries(self.database)
@@ -404,22 +409,28 @@ class Store:
         return self._reader(self._graded_run(grading_id)).turn_scores(grading_id, name)
 
     def search(self, text: str, *, run: str | None = None, limit: int = 20, before: int | None = None) -> list[Hit]:
-        """Return the messages and reasons with all words of a text, newest first.
+        """Return the messages and reasons that fit a query, newest first; see `vivavoce.store.search.query`.
 
         Case and accents are ignored. `run` is the id of a single run to search. Records committed since the last search
         are indexed first. `before` is the number of the last hit of the previous page.
 
         Raises:
-            UsageError: the text has no word or too many, or that hit no longer exists.
+            UsageError: the query cannot be read, or that hit no longer exists.
         """
-        return Searcher(self.database).find(text, run, limit, before)
+        hits: list[Hit] = []
+        while True:
+            found = self.searcher.find(text, run_id=run, limit=limit - len(hits), before=before)
+            hits += found.hits
+            before = found.next
+            if before is None or len(hits) == limit:
+                return hits
 
     def index_pending(self, until: Callable[[], bool] = lambda: False) -> int:
         """Index what is pending, and return how many attempts and gradings of attempts that was.
 
         It stops between two batches once `until` returns True.
         """
-        return Searcher(self.database).index_pending(until)
+        return self.searcher.index_pending(until)
 
     def _reader(self, run_id: str) -> Reader:
         return Reader(self.database, run_id)

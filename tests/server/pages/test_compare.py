@@ -238,7 +238,11 @@ def test_what_strangers_wrote_stays_a_text(empty: Store, url: str, text: str) ->
         assert answer.status in (200, 404), path
         read = Elements(answer.text)
         scripts = [found["src"] for tag, found in read.tags if tag == "script"]
-        assert sorted(set(scripts) - {"/static/content.js"}) == ["/static/print.js", "/static/vv.js"]
+        assert sorted(set(scripts) - {"/static/content.js"}) == [
+            "/static/palette.js",
+            "/static/print.js",
+            "/static/vv.js",
+        ]
         assert {tag for tag, _ in read.tags}.isdisjoint({"img", "iframe", "object", "embed", "base", "math", "style"})
         for _, attributes in read.tags:
             assert not [name for name in attributes if name.startswith("on") or name == "style"]

@@ -158,5 +158,5 @@ def test_whatever_a_target_says_stays_a_text(url: str, workspace: Path) -> None:
         record: JobRecord = submit(url, slow_suite(workspace, target, rows=20))
         ended(url, record.id)
     page = Elements(get(f"{url}/jobs/{record.id}").text)
-    assert len([tag for tag, _ in page.tags if tag == "script"]) == 3
+    assert len([tag for tag, _ in page.tags if tag == "script"]) == 4
     assert not [name for _, found in page.tags for name in found if name.startswith("on") or name == "style"]

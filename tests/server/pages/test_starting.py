@@ -114,5 +114,5 @@ def test_hostile_texts_stay_texts(url: str, text: str) -> None:
     for address in (f"/jobs/new?suite={asked}", f"/jobs/new?grade={asked}", f"/jobs/new?what={asked}"):
         page = Elements(get(url + address).text)
         scripts = [found["src"] for tag, found in page.tags if tag == "script"]
-        assert sorted(scripts) == ["/static/print.js", "/static/vv.js"]
+        assert sorted(scripts) == ["/static/palette.js", "/static/print.js", "/static/vv.js"]
         assert not [name for _, found in page.tags for name in found if name.startswith("on") or name == "style"]

@@ -211,6 +211,6 @@ def harmless(page: str) -> None:
     for name in ("href", "src", "action"):
         assert all(value.startswith(("/", "#")) and value[:2] != "//" for value in read.having(name))
     scripts = [attributes["src"] for tag, attributes in read.tags if tag == "script"]
-    assert set(scripts) <= {"/static/vv.js", "/static/print.js", "/static/trends.js"}
+    assert set(scripts) <= {"/static/vv.js", "/static/print.js", "/static/palette.js", "/static/trends.js"}
     assert "1337" not in page
     assert not {"iframe", "object", "embed", "base", "style", "img", "foreignobject"} & {tag for tag, _ in read.tags}

@@ -82,13 +82,13 @@ def test_one_run_may_be_searched_alone_and_as_many_as_asked_are_given(store: Sto
     assert len(found(store, "same", run=RUN)) == 20
     assert len(store.search("same", limit=3)) == 3
     assert found(store, "same", run="none") == []
-    assert found(store, f"run:{RUN}") == []
+    assert found(store, f'"run:{RUN}"') == []
 
 
 @pytest.mark.parametrize(
     "typed",
     [
-        *("refund OR", "NEAR(refund", "words:refund", "refund*", "{refund}", "^refund", "'; DROP TABLE runs; --"),
+        *("refund OR", "NEAR(refund", '"words:refund"', "refund*", "{refund}", "^refund", "'; DROP TABLE runs; --"),
         *("refund:*", "(refund", ":wanted", "\0refund", "re\ud800 fund", "NOT refund", "no <-> other", "run : refund"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Full-text search in messages and in the reasons of scores."""
+"""Search in messages, in the reasons of scores and in the names of runs."""
 
 from __future__ import annotations
 
@@ -9,31 +9,43 @@ from fastapi import APIRouter, Query, Request, Response
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, Limit
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.replies import SearchHit, SearchPage
+from vivavoce.server.replies import SearchPage, search_hit
 from vivavoce.store.browse.keyset import encode_cursor, read_place
-from vivavoce.store.search.search import Hit
+from vivavoce.store.search.candidates import Kind
+from vivavoce.store.search.query import OPERATORS, parse_query
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
 
+RUNS = 20
+"""Runs on the first page of an answer, at most."""
+
+
 @router.get("/search", response_model=SearchPage)
 def search(
     request: Request,
-    text: Annotated[str, Query(alias="q", description="Words that must all occur; case and accents are ignored.")],
+    text: Annotated[
+        str,
+        Query(
+            alias="q",
+            description="Words that must all occur; case and accents are ignored. Operators: "
+            + "; ".join(f"`{one.example}`: {one.selects}" for one in OPERATORS)
+            + ". Quotation marks keep words together, a leading `-` excludes.",
+        ),
+    ],
     run: Annotated[str | None, Query(description="Where to search; default: everywhere.")] = None,
+    kind: Annotated[Kind | None, Query(description="The only kind of hits; default: both, and runs.")] = None,
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """Find words in messages and in reasons, newest first."""
+    """Find words in messages and in reasons, newest first, and the runs they name."""
     store = cast("Store", request.app.state.store)
     before: int | None = None if after is None else read_place(after, int)[0]
     within = None if run is None else store.run(run).id
-    hits = store.search(text, run=within, limit=limit + 1, before=before)
-    following = encode_cursor((hits[limit - 1].number,)) if len(hits) > limit else None
-    return answer(SearchPage(hits=[_found(hit) for hit in hits[:limit]], next=following))
-
-
-def _found(hit: Hit) -> SearchHit:
-    where = {"run": hit.run_id, "grading": hit.grading_id, "turn": hit.turn}
-    return SearchHit.model_validate({**hit.key._asdict(), **where, **hit.snippet._asdict()})
+    query = parse_query(text)
+    found = store.searcher.find(query, run_id=within, kind=kind, limit=limit, before=before)
+    runs = store.searcher.runs(query)[:RUNS] if after is None and run is None and kind is None else []
+    following = None if found.next is None else encode_cursor((found.next,))
+    hits = [search_hit(hit) for hit in found.hits]
+    return answer(SearchPage(hits=hits, runs=store.browse.named_runs(runs) if runs else [], next=following))

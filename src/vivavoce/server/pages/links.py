@@ -120,6 +120,16 @@ def run_list(**query: Value) -> str:
     return f"/{_query(query)}"
 
 
+def search_page(**query: Value) -> str:
+    """Return the address of what fits a query."""
+    return f"/search{_query(query)}"
+
+
+def search_data(**query: Value) -> str:
+    """Return the address of what fits a query as JSON."""
+    return f"/api/v1/search{_query(query)}"
+
+
 def job_list(**query: Value) -> str:
     """Return the address of the list of jobs."""
     return f"/jobs{_query(query)}"

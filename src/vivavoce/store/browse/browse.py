@@ -100,6 +100,20 @@ class Browse:
         entries = [run_entry(row, shown.get(row.id)) for row in page]
         return RunPage(runs=entries, next=following, previous=preceding)
 
+    def named_runs(self, ids: Sequence[str]) -> list[RunEntry]:
+        """Return the runs with these ids that exist, the newest first.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        r = runs.c
+        with self.database.connected() as connection:
+            found = connection.execute(
+                select(*_ENTRY).where(r.id.in_(ids)).order_by(r.started_at.desc(), r.id.desc())
+            ).all()
+            shown = _newest_gradings(connection, [row.id for row in found])
+        return [run_entry(row, shown.get(row.id)) for row in found]
+
     def runs_before(self, entries: Sequence[RunEntry], limit: int) -> dict[str, list[RunEntry]]:
         """Return for each suite of some runs the whole runs that started before all of them, newest first.
 

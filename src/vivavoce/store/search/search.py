@@ -6,47 +6,38 @@ almost nothing, and a search first indexes what is pending, so that it finds eve
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, func, insert, select, text, tuple_
 
-from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.browse.keyset import no_cursor
 from vivavoce.store.database.database import AnyRow, Database, for_writing, on_postgresql
-from vivavoce.store.database.schema import attempts, passages, scores, turns, unread
-from vivavoce.store.search.words import Snippet, phrases, snippet, stretches
+from vivavoce.store.database.schema import attempts, passages, unread
+from vivavoce.store.search.candidates import LAST, Candidates, Kind, mark_of
+from vivavoce.store.search.pieces import Piece, pieces_of
+from vivavoce.store.search.query import OF_RUNS, Query, parse_query
+from vivavoce.store.search.sieve import Sieve
+from vivavoce.store.search.vocabulary import Vocabulary, check_names, vocabulary
+from vivavoce.store.search.which_runs import runs_of, told_of
+from vivavoce.store.search.words import Snippet, snippet, stretches, words_in
 
 BATCH = 500
 """Attempts, or gradings of attempts, indexed in one transaction; other writers get their turn in between."""
 
-MOST_WORDS = 16
-"""Maximum number of words in a search."""
+MOST_RUNS = 200
+"""Runs up to which the index is asked for those runs alone; beyond, each candidate is looked at."""
 
-LAST = 2**63 - 1
-"""No passage has a number above it."""
-
-_IN_SQLITE = """
-SELECT p.id AS number, p.grading_id, a.id, a.run_id, a.sample_id, a.target, a.trial
-FROM passage_words JOIN passages p ON p.id = passage_words.rowid JOIN attempts a ON a.id = p.attempt_id
-WHERE passage_words MATCH :wanted AND passage_words.rowid < :before AND (:run IS NULL OR a.run_id = :run)
-ORDER BY passage_words.rowid DESC LIMIT :limit
-"""
-_IN_POSTGRESQL = """
-SELECT p.id AS number, p.grading_id, a.id, a.run_id, a.sample_id, a.target, a.trial
-FROM passages p JOIN attempts a ON a.id = p.attempt_id
-WHERE p.words @@ ({wanted}) AND p.id < :before {of_run} ORDER BY p.id DESC LIMIT :limit
-"""
+FIRST_STEP, MOST_READ = 60, 400
+"""Candidates that are looked at first, and at most, for one page with operators that only records can answer."""
 
 
 class Hit(NamedTuple):
     """A search hit; `grading_id` is None for a message, else the scores whose reason has the words.
 
-    `turn` is the turn, None for a reason about the whole conversation. `number` is the place in the index, lower for
-    older hits.
+    `turn` is the turn, None for a reason about the whole conversation. `by` is the role of the message, or the grader
+    of the reason. `number` is the place in the index, lower for older hits.
     """
 
     run_id: str
@@ -55,6 +46,17 @@ class Hit(NamedTuple):
     turn: int | None
     snippet: Snippet
     number: int
+    by: str | None = None
+
+
+class Found(NamedTuple):
+    """Some hits, the newest first; the search goes on before the number `next`, None where it has come to its end.
+
+    With operators that only records can answer, a page may have few hits or none although more follow.
+    """
+
+    hits: list[Hit]
+    next: int | None
 
 
 class Searcher:
@@ -63,26 +65,57 @@ class Searcher:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def find(self, query: str, run_id: str | None, limit: int, before: int | None) -> list[Hit]:
-        """Return the hits with all of the words, newest first; only those `before` a number, if there is one."""
-        query_phrases = phrases(query)
-        if not query_phrases:
-            raise UsageError(f"there is no word to search for in '{query}'")
-        if len(query_phrases) > MOST_WORDS:
-            raise UsageError(f"search for at most {MOST_WORDS} words at a time, got {len(query_phrases)}")
+    def find(
+        self,
+        query: str | Query,
+        *,
+        run_id: str | None = None,
+        kind: Kind | None = None,
+        limit: int = 20,
+        before: int | None = None,
+    ) -> Found:
+        """Return some hits with all of the words, newest first; only those `before` a number, if there is one.
+
+        `run_id` is a single run to search, `kind` the only kind of hits.
+
+        Raises:
+            UsageError: the query cannot be read, names something unknown, or there is no hit with that number.
+        """
+        asked = parse_query(query) if isinstance(query, str) else query
         self.index_pending()
-        make_statement = _postgresql_query if on_postgresql(self._database.engine) else _sqlite_query
-        statement, values = make_statement(query_phrases, run_id)
         with self._database.connected() as connection:
-            if (
-                before is not None
-                and not connection.execute(select(passages.c.id).where(passages.c.id == before)).first()
-            ):
-                raise no_cursor(str(before))
-            parameters = {**values, "limit": limit, "before": LAST if before is None else before}
-            rows = connection.execute(text(statement), parameters).all()
-            pieces = _pieces(connection, [(row.id, row.grading_id) for row in rows])
-        return [_hit(row, pieces[row.id, row.grading_id], query_phrases) for row in rows]
+            last = None if before is None else _passage(connection, before)
+            among = runs_of(connection, asked)
+            if run_id is not None:
+                among = [run_id] if among is None or run_id in among else []
+            if among == []:
+                return Found([], None)
+            narrow = among if among is not None and len(among) <= MOST_RUNS else None
+            candidates = Candidates(connection, asked, kind, narrow)
+            sieve = Sieve(connection, asked, None if narrow is not None else among)
+            found = _found(candidates, sieve, limit, last)
+            if not found.hits and found.next is None and last is None:
+                check_names(connection, asked)
+            return found
+
+    def runs(self, query: str | Query) -> list[str]:
+        """Return the ids of all runs whose id, suite or target fits a query, newest first.
+
+        A query about conversations, such as one with `state:`, fits no run.
+
+        Raises:
+            UsageError: the query cannot be read, or names something unknown.
+        """
+        asked = parse_query(query) if isinstance(query, str) else query
+        if any(term.field not in OF_RUNS for term in asked.terms):
+            return []
+        with self._database.connected() as connection:
+            return told_of(connection, asked)
+
+    def vocabulary(self) -> Vocabulary:
+        """Return the names that operators of a query may have: those of the newest runs."""
+        with self._database.connected() as connection:
+            return vocabulary(connection)
 
     def index_pending(self, until: Callable[[], bool] = lambda: False) -> int:
         """Index what is pending, or stop when `until` returns True; return how many were indexed."""
@@ -98,6 +131,39 @@ class Searcher:
                     connection.execute(text("SELECT gin_clean_pending_list('passages_by_word')"))
                     connection.execute(text("ANALYZE passages"))
             return number
+
+
+def _passage(connection: Connection, number: int) -> AnyRow:
+    p = passages.c
+    row = connection.execute(select(p.id, p.attempt_id, p.grading_id).where(p.id == number)).first()
+    if row is None:
+        raise no_cursor(str(number))
+    return row
+
+
+def _found(candidates: Candidates, sieve: Sieve, limit: int, last: AnyRow | None) -> Found:
+    """Go through candidates, in growing steps where the sieve may drop some, until a page is full."""
+    hits: list[Hit] = []
+    seen = None if last is None else (last.attempt_id, last.grading_id)
+    before = LAST if last is None else last.id
+    read, step = 0, min(limit + 1, MOST_READ) if sieve.is_open else FIRST_STEP
+    while True:
+        rows = candidates.before(before, step)
+        new: list[AnyRow] = []
+        for row in rows:  # long texts have several passages, one after the other
+            if (row.id, row.grading_id) != seen:
+                new.append(row)
+            seen = (row.id, row.grading_id)
+        for row, pieces in sieve.kept(new):
+            if len(hits) == limit:
+                return Found(hits, hits[-1].number)
+            hits.append(_hit(row, pieces, sieve.query.words))
+        if len(rows) < step:
+            return Found(hits, None)
+        before, read = rows[-1].number, read + len(rows)
+        if not sieve.is_open and read >= MOST_READ:
+            return Found(hits, before)
+        step = step if sieve.is_open else min(step * 2, MOST_READ - read)
 
 
 def forget(connection: Connection, run_id: str) -> None:
@@ -124,14 +190,14 @@ def read_again(connection: Connection) -> None:
 def _read_some(connection: Connection) -> int:
     some = select(unread).order_by(*unread.primary_key).limit(BATCH).with_for_update(skip_locked=True)
     rows = [(row.attempt_id, row.grading_id) for row in connection.execute(some)]
-    pieces = _pieces(connection, rows)
+    pieces = pieces_of(connection, rows)
     numbers = list({number for number, _ in rows})
     run_of = dict(connection.execute(select(attempts.c.id, attempts.c.run_id).where(attempts.c.id.in_(numbers))).all())
     passages_read = [
         (number, grading_id, words, mark_of(run_of[number]))
         for number, grading_id in rows
         if number in run_of
-        for words in stretches(piece for _, piece in pieces[number, grading_id])
+        for words in stretches(piece.text for piece in pieces[number, grading_id])
         if words.strip()
     ]
     if passages_read:
@@ -161,62 +227,10 @@ def _into_postgresql(connection: Connection, passages_read: Sequence[tuple[int, 
     )
 
 
-def _sqlite_query(query_phrases: Sequence[str], run_id: str | None) -> tuple[str, dict[str, Any]]:
-    match = "words : (" + " AND ".join(f'"{phrase}"' for phrase in query_phrases) + ")"
-    if run_id is not None:
-        match += f' AND run : "{mark_of(run_id)}"'
-    return _IN_SQLITE, {"wanted": match, "run": run_id}
-
-
-def _postgresql_query(query_phrases: Sequence[str], run_id: str | None) -> tuple[str, dict[str, Any]]:
-    words = {f"word_{number}": phrase for number, phrase in enumerate(query_phrases)}
-    tsquery = " && ".join(f"phraseto_tsquery('simple', :{name})" for name in words)
-    if run_id is None:
-        return _IN_POSTGRESQL.format(wanted=tsquery, of_run=""), words
-    tsquery += " && CAST(:mark AS tsquery)"
-    statement = _IN_POSTGRESQL.format(wanted=tsquery, of_run="AND a.run_id = :run")
-    return statement, {**words, "mark": f"'run:{mark_of(run_id)}'", "run": run_id}
-
-
-def mark_of(run_id: str) -> str:
-    """Return the token of a run in the index, so that a search in one run reads nothing else."""
-    return hashlib.sha256(run_id.encode(errors="surrogatepass")).hexdigest()[:16]
-
-
-Pieces = dict[tuple[int, str], list[tuple[int | None, str]]]
-"""By attempt and grading: the turns and their texts."""
-
-
-def _pieces(connection: Connection, which: Sequence[tuple[int, str]]) -> Pieces:
-    found: Pieces = {one: [] for one in which}
-    conversation_ids = [number for number, grading_id in which if not grading_id]
-    t = turns.c
-    query = (
-        select(t.attempt_id, t.idx, t.messages).where(t.attempt_id.in_(conversation_ids)).order_by(t.attempt_id, t.idx)
-    )
-    for row in connection.execute(query):
-        found[row.attempt_id, ""] += [(row.idx, piece) for piece in _message_texts(row.messages)]
-    s = scores.c
-    judged = {number for number, grading_id in which if grading_id}
-    query = select(s.attempt_id, s.grading_id, s.turn, s.reason).order_by(s.id)
-    query = query.where(s.attempt_id.in_(judged), s.reason.is_not(None))
-    for row in connection.execute(query):
-        if (pieces := found.get((row.attempt_id, row.grading_id))) is not None:
-            pieces.append((row.turn, row.reason))
-    return found
-
-
-def _message_texts(messages: str) -> Iterator[str]:
-    held: list[dict[str, Any]] = json.loads(messages)
-    for message in held:
-        content: str | list[dict[str, Any]] | None = message.get("content")
-        parts = [{"text": content}] if isinstance(content, str) else content or ()
-        yield from (part["text"] for part in parts if part.get("text"))
-
-
-def _hit(row: AnyRow, pieces: Iterable[tuple[int | None, str]], query_phrases: list[str]) -> Hit:
+def _hit(row: AnyRow, pieces: Sequence[Piece], query_phrases: Sequence[str]) -> Hit:
     key = AttemptKey(row.sample_id, row.target, row.trial)
-    for turn, piece in pieces:
-        if (shown := snippet(piece, query_phrases)) is not None:
-            return Hit(row.run_id, key, row.grading_id or None, turn, shown, row.number)
-    return Hit(row.run_id, key, row.grading_id or None, None, Snippet("", 0, 0), row.number)
+    where = (row.run_id, key, row.grading_id or None)
+    for piece in sorted(pieces, key=lambda one: -words_in(one.text, query_phrases)) if query_phrases else pieces:
+        if (shown := snippet(piece.text, query_phrases)) is not None:
+            return Hit(*where, piece.turn, shown, row.number, piece.by)
+    return Hit(*where, None, Snippet("", 0, 0), row.number)

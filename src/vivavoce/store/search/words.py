@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import string
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -61,20 +61,69 @@ def stretches(texts: Iterable[str]) -> Iterator[str]:
         yield " ".join(held)
 
 
-def phrases(text: str) -> list[str]:
-    """Return the phrases of a query: for each typed word its parts, which must be adjacent."""
-    return list(dict.fromkeys(phrase for word in text.split() if (phrase := " ".join(folded(word).split()))))
+def snippet(text: str, query_words: Sequence[str]) -> Snippet | None:
+    """Return the excerpt of a text around the first of the words, None if it has none of them.
+
+    Without words, it is the beginning of the text.
+    """
+    if not query_words:
+        return Snippet(text[: BEFORE + AFTER], 0, 0) if text.strip() else None
+    spans = _spans(text, query_words)
+    if spans is None:
+        return None
+    start, end = spans[0]
+    begin = max(0, start - BEFORE)
+    return Snippet(text[begin : end + AFTER], start - begin, end - begin)
 
 
-def snippet(text: str, query_words: list[str]) -> Snippet | None:
-    """Return the excerpt of a text around the first of the words, None if it has none of them."""
-    first = {phrase.partition(" ")[0] for phrase in query_words}
-    for found in _WORD.finditer(text):
-        if _fold(found[0]) in first:
-            start, end = found.span()
-            begin = max(0, start - BEFORE)
-            return Snippet(text[begin : end + AFTER], start - begin, end - begin)
-    return None
+def marked(text: str, query_words: Sequence[str]) -> list[tuple[str, bool]]:
+    """Return a text in pieces, each with whether it is a word of a query."""
+    parts: list[tuple[str, bool]] = []
+    at = 0
+    for start, end in _spans(text, query_words) or ():
+        parts += [(text[at:start], False), (text[start:end], True)]
+        at = end
+    return [part for part in [*parts, (text[at:], False)] if part[0]]
+
+
+def _spans(text: str, query_words: Sequence[str]) -> list[tuple[int, int]] | None:
+    """Return where phrases stand in a text, else where single words of them do; None where none does."""
+    words = [(*found.span(), word) for found in _WORD.finditer(text) for word in _fold(found[0]).split()]
+    wanted = [tuple(phrase.split()) for phrase in query_words]
+    first: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in wanted:
+        first.setdefault(phrase[0], []).append(phrase)
+    whole = [
+        (start, words[at + len(phrase) - 1][1])
+        for at, (start, _, word) in enumerate(words)
+        for phrase in first.get(word, ())
+        if tuple(one[2] for one in words[at : at + len(phrase)]) == phrase
+    ]
+    single = {word for phrase in wanted for word in phrase}
+    spans = sorted(whole or [(start, end) for start, end, word in words if word in single])
+    kept = [span for at, span in enumerate(spans) if at == 0 or span[0] >= spans[at - 1][1]]
+    return kept or None
+
+
+def has_all(texts: Iterable[str], query_words: Sequence[str]) -> bool:
+    """Return whether all words of a query occur in texts, each phrase within one of them."""
+    held = [_padded(text) for text in texts]
+    return all(any(f" {phrase} " in text for text in held) for phrase in query_words)
+
+
+def has_any(texts: Iterable[str], query_words: Sequence[str]) -> bool:
+    """Return whether some word of a query occurs in texts."""
+    return any(f" {phrase} " in held for held in map(_padded, texts) for phrase in query_words)
+
+
+def words_in(text: str, query_words: Sequence[str]) -> int:
+    """Return how many words of a query occur in a text."""
+    held = _padded(text)
+    return sum(f" {phrase} " in held for phrase in query_words)
+
+
+def _padded(text: str) -> str:
+    return f" {' '.join(folded(text).split())} "
 
 
 @cache

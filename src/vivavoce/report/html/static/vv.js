@@ -41,12 +41,13 @@ const ACTIONS = {
   n: () => document.querySelector("[data-key=n]")?.click(),
   p: () => document.querySelector("[data-key=p]")?.click(),
   t: toggleTools,
-  "/": () => document.querySelector("[data-key=filter]")?.focus(),
+  f: () => document.querySelector("[data-key=filter]")?.focus(),
+  "/": () => openPalette(),
   "?": toggleHelp,
 };
 
 function press(event) {
-  if (event.metaKey || event.ctrlKey || event.altKey) return;
+  if (event.metaKey || event.ctrlKey || event.altKey || document.querySelector("#palette[open]")) return;
   if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
     if (event.key === "Escape") event.target.blur();
     return;

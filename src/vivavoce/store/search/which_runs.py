@@ -1,0 +1,111 @@
+"""The runs that a query names by `run:`, `suite:`, `target:`, `before:` and `after:`, or by its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, func, select, tuple_
+
+from vivavoce.errors import NotFound
+from vivavoce.store.database.schema import attempts, runs
+from vivavoce.store.runs.naming import find
+from vivavoce.store.search.query import OF_RUNS, Query, start_of
+from vivavoce.store.search.words import folded
+
+_AT_A_TIME = 500
+
+
+def runs_of(connection: Connection, query: Query) -> list[str] | None:
+    """Return the ids of the runs that the operators of a query allow, the newest first; None for all of them.
+
+    Raises:
+        UsageError: there is no such run, suite or target.
+    """
+    if not any(term.field in OF_RUNS and (term.field, term.negated) != ("target", True) for term in query.terms):
+        return None
+    r = runs.c
+    conditions: list[ColumnElement[bool]] = [
+        *(r.started_at < start_of(day) for day in query.wanted("before")),
+        *(r.started_at >= start_of(day) for day in query.wanted("after")),
+    ]
+    for values, negated in ((query.wanted("run"), False), (query.unwanted("run"), True)):
+        if values:
+            ids = [find(connection, runs, r.started_at, value).id for value in values]
+            conditions.append(r.id.not_in(ids) if negated else r.id.in_(ids))
+    if query.uses("suite"):
+        known = connection.execute(select(r.suite).distinct()).scalars().all()
+        for values, negated in ((query.wanted("suite"), False), (query.unwanted("suite"), True)):
+            if values:
+                names = _named("suite", values, known)
+                conditions.append(r.suite.not_in(names) if negated else r.suite.in_(names))
+    chosen = select(r.id).where(*conditions).order_by(r.started_at.desc(), r.id.desc())
+    ids = list(connection.execute(chosen).scalars())
+    return _with_target(connection, ids, query) if query.wanted("target") else ids
+
+
+def targets_of(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]]:
+    """Return the targets of runs, which are those of the first sample of each."""
+    found: dict[str, set[str]] = {}
+    a = attempts.c
+    for start in range(0, len(ids), _AT_A_TIME):
+        some = ids[start : start + _AT_A_TIME]
+        first = select(func.min(a.sample_id)).where(a.run_id == runs.c.id).scalar_subquery()
+        firsts = [(row.id, row.first) for row in connection.execute(_firsts(some, first)) if row.first is not None]
+        rows = connection.execute(select(a.run_id, a.target).where(tuple_(a.run_id, a.sample_id).in_(firsts)))
+        for row in rows:
+            found.setdefault(row.run_id, set()).add(row.target)
+    return found
+
+
+def told_of(connection: Connection, query: Query) -> list[str]:
+    """Return the ids of the runs whose id, suite or target has the words of a query, the newest first.
+
+    Raises:
+        UsageError: there is no such run, suite or target.
+    """
+    r = runs.c
+    allowed = runs_of(connection, query)
+    listed = select(r.id, r.suite).order_by(r.started_at.desc(), r.id.desc())
+    rows = connection.execute(listed).all()
+    if allowed is not None:
+        among = set(allowed)
+        rows = [row for row in rows if row.id in among]
+    if not query.words and not query.excluded:
+        return [row.id for row in rows]
+    targets = targets_of(connection, [row.id for row in rows])
+    return [row.id for row in rows if _fits(query, (row.id, row.suite, *targets.get(row.id, ())))]
+
+
+def _fits(query: Query, texts: Iterable[str]) -> bool:
+    """Return whether all words occur in texts, a word also as the beginning of a longer one."""
+    held = " " + " ".join(" ".join(folded(text).split()) for text in texts)
+    return all(f" {phrase}" in held for phrase in query.words) and not any(f" {one}" in held for one in query.excluded)
+
+
+def _firsts(ids: Sequence[str], first: Any) -> Any:
+    return select(runs.c.id, first.label("first")).where(runs.c.id.in_(ids))
+
+
+def _with_target(connection: Connection, ids: Sequence[str], query: Query) -> list[str]:
+    targets = targets_of(connection, ids)
+    known = {name for names in targets.values() for name in names}
+    wanted = {*_named("target", query.wanted("target"), known)} if known else set[str]()
+    return [run for run in ids if targets.get(run, set()) & wanted]
+
+
+def _named(what: str, values: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return the known names that are meant: case does not matter, and `*` at the end stands for any rest."""
+    names = list(known)
+    found: list[str] = []
+    for value in values:
+        asked = value.casefold()
+        fits = [
+            name
+            for name in names
+            if name.casefold() == asked or (asked.endswith("*") and name.casefold().startswith(asked[:-1]))
+        ]
+        if not fits:
+            raise NotFound(what, value, known=names)
+        found += fits
+    return found

@@ -1,0 +1,207 @@
+"""What each operator of a search selects, in both databases."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import NotFound, UsageError
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
+from vivavoce.records.score import Score, failed
+from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.store.search import search
+from vivavoce.store.store import Store
+
+from ..cases import BROKEN
+
+OCTOBER, NOVEMBER = (datetime(2026, month, 15).timestamp() for month in (10, 11))
+
+PRINTS = {"goal": "f1", "polite": "f2"}
+
+
+def talk(name: str, user: str, bot: str = "Fine.", tool: str | None = None, **more: Any) -> Outcome:
+    """Return a conversation of one turn; `goal` is its score, None for an error, `why` its reason."""
+    given = {**_MORE, **more}
+    goal, why, tags, target = given["goal"], given["why"], given["tags"], given["target"]
+    said: list[AnyMessage] = [HumanMessage(content=user), AIMessage(content=bot)]
+    if tool:
+        said.append(ToolMessage(content=tool, tool_call_id="c"))
+    attempt = Attempt(
+        key=AttemptKey(name, target, 0),
+        scenario=name,
+        sample=json.dumps({"id": name, "tags": tags}),
+        trajectory=Trajectory(turns=[Turn(index=0, messages=said)]),
+        started_at=1.0,
+        position=more.get("position", 0),
+    )
+    score = failed(BROKEN) if goal is None else Score(value=goal, passed=goal >= 0.5, reason=why)
+    return Outcome(attempt=attempt, scores={"goal": score, "polite": Score(value=1, passed=True, reason="kind words")})
+
+
+_MORE: dict[str, Any] = {"goal": 1.0, "why": None, "tags": [], "target": "bot"}
+
+
+def keep(store: Store, run: str, outcomes: Sequence[Outcome], suite: str = "support", at: float = OCTOBER) -> None:
+    store.add_run(Run(id=run, suite=suite, spec={}, base="/", started_at=at, version="1"))
+    grading = Grading(id=f"{run}.1", run_id=run, spec={}, fingerprints=PRINTS, created_at=at)
+    store.add_grading(grading)
+
+    async def write() -> None:
+        async with store.writer(run, grading.id, PRINTS) as writer:
+            for one in outcomes:
+                await writer.put(one)
+
+    asyncio.run(write())
+
+
+@pytest.fixture
+def office(address: str) -> Any:
+    """A store with two runs of two suites."""
+    with Store.open(address) as store:
+        keep(
+            store,
+            "run-old",
+            [
+                talk("a", "I want a refund", "No refund", goal=0.0, why="no refund was given", tags=["slow"]),
+                talk("b", "Hello", "Your refund is here", tool="refund booked", position=1),
+                talk("c", "refund, goodwill", goal=None, tags=["slow", "odd"], position=2),
+            ],
+        )
+        keep(
+            store,
+            "run-new",
+            [talk("d", "A refund please", why="the refund came", target="other")],
+            "Billing Bot",
+            NOVEMBER,
+        )
+        yield store
+
+
+def found(store: Store, query: str) -> list[str]:
+    """Return the names of the hits, those of reasons with the grader."""
+    return [
+        hit.key.sample_id if hit.grading_id is None else f"{hit.key.sample_id}/{hit.by}" for hit in store.search(query)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("refund", {"a", "a/goal", "b", "c", "d", "d/goal"}),
+        ("refund run:run-old", {"a", "a/goal", "b", "c"}),
+        ("refund run:latest", {"d", "d/goal"}),
+        ("refund -run:latest role:assistant", {"a", "b"}),
+        ('refund suite:"billing bot"', {"d", "d/goal"}),
+        ("refund suite:bill*", {"d", "d/goal"}),
+        ("refund -suite:support", {"d", "d/goal"}),
+        ("refund target:other", {"d", "d/goal"}),
+        ("refund -target:other role:user", {"a", "c"}),
+        ("refund suite:support suite:bill* role:user", {"a", "c", "d"}),
+        ("refund before:2026-11-01 role:tool", {"b"}),
+        ("refund after:2026-11-15", {"d", "d/goal"}),
+        ("refund after:2026-11-16", set[str]()),
+        ("refund tag:slow", {"a", "a/goal", "c"}),
+        ("refund tag:slow -tag:odd", {"a", "a/goal"}),
+        ("please tag:slow", set[str]()),
+        ("refund state:fail", {"a", "a/goal"}),
+        ("refund state:error", {"c"}),
+        ("refund state:fail state:error", {"a", "a/goal", "c"}),
+        ("refund -state:pass", {"a", "a/goal", "c"}),
+        ("refund grader:goal", {"a/goal", "d/goal"}),
+        ("words grader:polite run:latest", {"d/polite"}),
+        ("refund -grader:goal state:pass", {"a", "b", "c", "d"}),
+        ("refund grader:goal state:pass", {"b", "d", "d/goal"}),
+        ("refund -goodwill role:user", {"a", "d"}),
+        ('"refund please"', {"d"}),
+        ("role:user please refund", {"d"}),
+        ("role:user refund fine", set[str]()),
+        ("state:error", {"c", "c/goal"}),
+        ("state:fail -refund", set[str]()),
+        ("tag:odd role:user", {"c"}),
+        ("target:other -please grader:polite", {"d/polite"}),
+    ],
+)
+def test_an_operator_selects(office: Store, query: str, names: set[str]) -> None:
+    hits = found(office, query)
+    assert {*hits} == names
+    assert len(hits) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("refund suite:suport", "no suite 'suport'; did you mean 'support'?"),
+        ("refund target:othr", "no target 'othr'; did you mean 'other'?"),
+        ("refund run:nothing", "no run 'nothing'"),
+        ("refund grader:gaol", "no grader 'gaol'; did you mean 'goal'?"),
+        ("refund tag:slw", "no tag 'slw' in the newest runs; did you mean 'slow'?"),
+    ],
+)
+def test_a_name_that_nothing_has_is_told(office: Store, query: str, told: str) -> None:
+    with pytest.raises(NotFound, match=r"^no ") as refused:
+        office.search(query)
+    assert told in str(refused.value)
+
+
+def test_a_hit_shows_the_message_with_most_of_the_words(office: Store) -> None:
+    (hit,) = office.search("role:tool booked refund")
+    assert hit.snippet.text == "refund booked"
+    (hit,) = office.search("here refund role:assistant")
+    assert (hit.by, hit.turn, hit.snippet) == ("assistant", 0, ("Your refund is here", 5, 11))
+
+
+def test_runs_are_found_by_what_names_them(office: Store) -> None:
+    runs = office.searcher.runs
+    assert runs("billing") == ["run-new"]
+    assert runs("run") == ["run-new", "run-old"]
+    assert runs("run -billing") == ["run-old"]
+    assert runs("other") == ["run-new"]
+    assert runs("before:2026-11-01") == ["run-old"]
+    assert runs("suite:support after:2026-11-01") == []
+    assert runs("run state:fail") == []
+
+
+def test_pages_follow_each_other_also_where_most_is_sieved_out(office: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "FIRST_STEP", 3)
+    monkeypatch.setattr(search, "MOST_READ", 7)
+    many = [talk(f"m{number}", "a refund", goal=float(number % 20 != 0), position=number) for number in range(60)]
+    keep(office, "run-many", many)
+    wanted = [hit.number for hit in office.search("refund state:fail run:run-many", limit=99)]
+    assert len(wanted) == 3
+    numbers: list[int] = []
+    before: int | None = None
+    pages = 0
+    while True:
+        page = office.searcher.find("refund state:fail run:run-many", limit=2, before=before)
+        numbers += [hit.number for hit in page.hits]
+        pages += 1
+        if (before := page.next) is None:
+            break
+    assert numbers == wanted
+    assert pages > 5
+
+
+def test_many_runs_are_searched_as_few_are(office: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = found(office, "refund before:2026-12-01")
+    monkeypatch.setattr(search, "MOST_RUNS", 0)
+    assert found(office, "refund before:2026-12-01") == few
+    assert found(office, "refund suite:support") == ["c", "b", "a/goal", "a"]
+
+
+def test_a_long_conversation_is_one_hit(office: Store) -> None:
+    keep(office, "run-long", [talk("long", "refund " + "word " * 20_000 + "refund")])
+    assert found(office, "refund run:run-long") == ["long"]
+    page = office.searcher.find("refund", limit=1)
+    assert page.next is not None
+    assert "long" not in [hit.key.sample_id for hit in office.searcher.find("refund", before=page.next).hits]
+
+
+def test_a_number_of_another_search_is_refused(office: Store) -> None:
+    with pytest.raises(UsageError, match="no cursor"):
+        office.searcher.find("refund", before=10**6)

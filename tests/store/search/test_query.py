@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.store.search.query import FIELDS, OPERATORS, Term, parse_query, quoted, written
+
+
+def test_what_is_typed_is_words_unless_it_is_an_operator() -> None:
+    asked = parse_query('refund "OR" NEAR(a-b) words:* Refund "two  words" http://x.y 10:30 "" - -no -"not this"')
+    assert asked.words == ("refund", "or", "near a b", "words", "two words", "http x y", "10 30")
+    assert asked.excluded == ("no", "not this")
+    assert asked.terms == ()
+
+
+def test_operators_have_values_that_may_be_quoted_and_negated() -> None:
+    asked = parse_query('Suite:"support bot" -state:PASS state:fail state:error role:user refund after:2026-10-01')
+    assert asked.words == ("refund",)
+    assert asked.wanted("suite") == ("support bot",)
+    assert asked.wanted("state") == ("fail", "error")
+    assert asked.unwanted("state") == ("pass",)
+    assert Term("role", "user") in asked.terms
+    assert asked.uses("after", "before")
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("sute:billing", "no operator 'sute'; did you mean 'suite'?; to find it as text, write \"sute:billing\""),
+        ("zzz:1", "known: after, before, grader, role, run, state, suite, tag, target"),
+        ("state:fial", "no state 'fial'; did you mean 'fail'?"),
+        ("role:bot", "no role 'bot'; known: assistant, tool, user"),
+        ("before:yesterday", "'before:yesterday' is not a day; write before:2026-11-01"),
+        ("after:2026-13-01", "is not a day"),
+        ("-before:2026-01-01", "cannot be excluded; write after:2026-01-01"),
+        ("-role:user", "cannot be excluded"),
+        ("refund suite: billing", "'suite:' needs a value right after it"),
+        ("-refund", "it only excludes words"),
+        ("x" * 2001, "2,000 is the limit"),
+        (" ".join(f"tag:t{number}" for number in range(21)), "21 operators, and 20 is the limit"),
+    ],
+)
+def test_a_mistake_is_named_with_what_was_meant(typed: str, told: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_query(typed)
+    assert told in str(refused.value)
+
+
+def test_every_operator_is_explained_with_an_example_that_can_be_read() -> None:
+    assert [one.name for one in OPERATORS] == [*FIELDS]
+    for one in OPERATORS:
+        (term,) = parse_query(one.example).terms
+        assert term.field == one.name
+
+
+@pytest.mark.parametrize("value", ["support bot", "bot", "-x", "a:b", "ü", "two  blanks", "*"])
+def test_a_written_operator_is_read_as_it_was_meant(value: str) -> None:
+    query = parse_query(written(" refund ", ("suite", value), ("state", "fail")))
+    assert query.wanted("suite") == (value,)
+    assert quoted("bot") == "bot"
