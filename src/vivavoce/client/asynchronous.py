@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
 
-from vivavoce.client.connection import Connection, checked, part
+from vivavoce.client.connection import checked, part
 from vivavoce.client.refusal import refusal_of
+from vivavoce.client.together import Together
 from vivavoce.errors import Fault
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore, as_several
@@ -73,7 +74,7 @@ class Place(TypedDict, total=False):
     """Whose question is answered."""
 
 
-class AsyncClient(Connection):
+class AsyncClient(Together):
     """A server; `token` is the access token it requires, `timeout` the seconds that an answer may take.
 
     Use it with `async with`, or close it.

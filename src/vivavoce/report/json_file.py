@@ -12,13 +12,14 @@ from vivavoce.report.strict_json import strict_json
 
 
 def write_json(graded: GradedRun, out: TextIO) -> None:
-    """Write one document: `run`, `grading`, `summary`, `finding`, and `samples`, each with transcript and scores."""
+    """Write one document: `run`, `grading`, `summary`, `finding`, `comments`, and `samples`, each with its scores."""
     summary = graded.summary()
     head = {
         "run": graded.run.model_dump(),
         "grading": graded.grading.model_dump(exclude={"summary"}),
         "summary": summary.model_dump(),
         "finding": finding(summary, graded.grading),
+        "comments": list(graded.store.comments.all(graded.run.id)),
     }
     out.write("{\n" + "".join(f'"{name}":{strict_json(part)},\n' for name, part in head.items()) + '"samples":[')
     for i, outcome in enumerate(graded.outcomes()):

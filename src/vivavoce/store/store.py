@@ -22,6 +22,7 @@ from vivavoce.store.browse.browse import Browse
 from vivavoce.store.browse.details import Details
 from vivavoce.store.browse.scenarios import Scenarios
 from vivavoce.store.browse.series import AllSeries
+from vivavoce.store.comments.comments import Comments
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach
 from vivavoce.store.database.schema import attempts, gradings, runs
@@ -49,7 +50,7 @@ class Store:
     """One store; any thread may read from it while a writer writes.
 
     `run` finds a run, and `outcomes`, `attempts`, `scores` and `errors` stream its records. Everything else is in its
-    parts: `browse`, `series`, `scenarios`, `labels`, `tokens`, `audit` and `maintenance`.
+    parts: `browse`, `series`, `scenarios`, `labels`, `comments`, `tokens`, `audit` and `maintenance`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -97,6 +98,11 @@ class Store:
     def labels(self) -> Labels:
         """Human labels of conversations and turns."""
         return Labels(self.database)
+
+    @property
+    def comments(self) -> Comments:
+        """Comments of people on conversations and turns."""
+        return Comments(self.database)
 
     @property
     def details(self) -> Details:

@@ -53,6 +53,17 @@ def message_content(
     return f"/content{_query({**named, **at, **within})}"
 
 
+def comments_page(run: str, key: AttemptKey, turn: int | None) -> str:
+    """Return the address that takes a new comment on a conversation or a turn."""
+    place = {"run": run, "sample": key.sample_id, "target": key.target, "trial": to_number(key.trial)}
+    return f"/comments{_query({**place, 'turn': None if turn is None else to_number(turn)})}"
+
+
+def comment_page(run: str, number: int) -> str:
+    """Return the address that takes a change of a comment."""
+    return f"/comments/{_part(run)}/{number}"
+
+
 def compare_page(**query: Value) -> str:
     """Return the address of the comparison of two runs, or of the page to choose them."""
     return f"/compare{_query(query)}"

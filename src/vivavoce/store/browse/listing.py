@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.records.comment import Comment
 from vivavoce.records.failure import Failure
 from vivavoce.records.label import Label
 from vivavoce.records.run import Status, Verdict
@@ -91,7 +92,7 @@ class ScoreEntry(Listed):
 class SampleEntry(Listed):
     """An attempt in a list, without messages; `title` is its goal, or the beginning of its input.
 
-    `status` summarises its scores.
+    `status` summarises its scores; `comments` is how many people left on it and its turns.
     """
 
     sample_id: str
@@ -106,6 +107,7 @@ class SampleEntry(Listed):
     status: SampleStatus
     failure: Failure | None = None
     scores: list[ScoreEntry]
+    comments: int = 0
 
 
 class SamplePage(Listed):
@@ -156,4 +158,11 @@ class LabelPage(Listed):
     """Some labels of a run; `next` is the cursor of the next page, None if there is none."""
 
     labels: list[Label]
+    next: str | None = None
+
+
+class CommentPage(Listed):
+    """Some comments on conversations of a run; `next` is the cursor of the next page, None if there is none."""
+
+    comments: list[Comment]
     next: str | None = None

@@ -1,0 +1,39 @@
+"""The methods of `Together` for sync code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vivavoce.client.each import each
+from vivavoce.client.together import Together
+from vivavoce.pacing.loop_thread import LoopThread
+from vivavoce.records.comment import Comment
+
+
+class TogetherSync:
+    """What people do together, as methods of `Client`."""
+
+    _client: Together
+    _loop: LoopThread
+
+    def comments(self, run: str = "latest") -> Iterator[Comment]:
+        """Yield the comments on conversations of a run, the oldest first."""
+        return each(self._loop, self._client.comments(run))
+
+    def comments_of(self, run: str, sample: str, trial: int = 0, *, target: str | None = None) -> list[Comment]:
+        """Return the comments on a conversation and its turns, the oldest first."""
+        return self._loop.run(self._client.comments_of(run, sample, trial, target=target))
+
+    def comment(
+        self, run: str, sample: str, text: str, *, trial: int = 0, target: str | None = None, turn: int | None = None
+    ) -> Comment:
+        """Comment on a conversation, or on a turn of it, counted from 0; `#t3` in the text refers to turn 3."""
+        return self._loop.run(self._client.comment(run, sample, text, trial=trial, target=target, turn=turn))
+
+    def resolve_comment(self, run: str, comment: int, *, resolved: bool = True) -> Comment:
+        """Mark a comment as resolved, or as open again, and return it."""
+        return self._loop.run(self._client.resolve_comment(run, comment, resolved=resolved))
+
+    def remove_comment(self, run: str, comment: int) -> Comment:
+        """Remove one's own comment, and return it; those of others need the role admin."""
+        return self._loop.run(self._client.remove_comment(run, comment))
