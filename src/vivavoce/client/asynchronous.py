@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
 
 from vivavoce.client.connection import checked, part
 from vivavoce.client.refusal import refusal_of
-from vivavoce.client.together import Together
+from vivavoce.client.together import Place, Together
 from vivavoce.errors import Fault
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore, as_several
@@ -59,19 +59,6 @@ _OF_SAMPLE = {
     *("rubric", "rubric_vars", "labels", "metadata", "expect"),
 }
 """What a metric may need of a sample, and a request therefore holds."""
-
-
-class Place(TypedDict, total=False):
-    """What a label is about besides its conversation."""
-
-    trial: int
-    """Which trial, from 0."""
-    target: str | None
-    """Whose answers; needed where the run has several targets."""
-    turn: int | None
-    """A turn, from 0; the whole conversation unless given."""
-    grader: str | None
-    """Whose question is answered."""
 
 
 class AsyncClient(Together):

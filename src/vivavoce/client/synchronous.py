@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from vivavoce.client.asynchronous import AsyncClient, AsyncJob, Place
+from vivavoce.client.asynchronous import AsyncClient, AsyncJob
 from vivavoce.client.connection import LOCAL
 from vivavoce.client.each import each
+from vivavoce.client.together import Place
 from vivavoce.client.together_sync import TogetherSync
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore

@@ -1,17 +1,34 @@
-"""The routes for what people do together: comments."""
+"""The routes for what people do together: comments, and decisions where labels differ."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from typing import Literal, TypedDict, Unpack
 from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
 
 from vivavoce.client.connection import Connection, checked, part
 from vivavoce.records.comment import Comment
+from vivavoce.records.label import Decision, DifferingLabels
+from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage
 
 _COMMENTS = TypeAdapter(list[Comment])
+_DIFFERING = TypeAdapter(list[DifferingLabels])
+
+
+class Place(TypedDict, total=False):
+    """What a label is about besides its conversation."""
+
+    trial: int
+    """Which trial, from 0."""
+    target: str | None
+    """Whose answers; needed where the run has several targets."""
+    turn: int | None
+    """A turn, from 0; the whole conversation unless given."""
+    grader: str | None
+    """Whose question is answered."""
 
 
 class Together(Connection):
@@ -63,7 +80,50 @@ class Together(Connection):
         """
         return checked(Comment, (await self._send("DELETE", f"/runs/{part(run)}/comments/{comment}")).body)
 
+    async def differing_labels(self, run: str = "latest", *, grader: str | None = None) -> list[DifferingLabels]:
+        """Return the places where people say both pass and fail, with their labels, and what was decided.
+
+        Raises:
+            UsageError: there is no such run.
+        """
+        path = f"/runs/{part(run)}/labels/differing?{_named(grader=grader)}"
+        return _DIFFERING.validate_json((await self._send("GET", path)).body)
+
+    @shows_options
+    async def decide(
+        self,
+        run: str,
+        sample: str,
+        verdict: Literal["pass", "fail"],
+        note: str | None = None,
+        **where: Unpack[Place],
+    ) -> Decision:
+        """Decide where labels of people differ; the judge is compared with that, and the labels stay.
+
+        Raises:
+            UsageError: there is no such conversation, or no two people say pass and fail there.
+        """
+        body = {"verdict": verdict, "note": note}
+        return checked(Decision, (await self._send("PUT", _decision_at(run, sample, **where), body)).body)
+
+    @shows_options
+    async def undecide(self, run: str, sample: str, **where: Unpack[Place]) -> Decision:
+        """Take a decision back, and return it.
+
+        Raises:
+            UsageError: nothing is decided there.
+        """
+        return checked(Decision, (await self._send("DELETE", _decision_at(run, sample, **where))).body)
+
 
 def _comments_at(run: str, sample: str, trial: int, **query: object) -> str:
-    named = urlencode({name: value for name, value in query.items() if value is not None}, errors="replace")
-    return f"/runs/{part(run)}/samples/{part(sample)}/{trial}/comments?{named}"
+    return f"/runs/{part(run)}/samples/{part(sample)}/{trial}/comments?{_named(**query)}"
+
+
+def _decision_at(run: str, sample: str, **where: Unpack[Place]) -> str:
+    trial = where.pop("trial", 0)
+    return f"/runs/{part(run)}/samples/{part(sample)}/{trial}/decision?{_named(**where)}"
+
+
+def _named(**query: object) -> str:
+    return urlencode({name: value for name, value in query.items() if value is not None}, errors="replace")

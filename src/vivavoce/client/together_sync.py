@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal, Unpack
 
 from vivavoce.client.each import each
-from vivavoce.client.together import Together
+from vivavoce.client.together import Place, Together
 from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.comment import Comment
+from vivavoce.records.label import Decision, DifferingLabels
+from vivavoce.signatures import shows_options
 
 
 class TogetherSync:
@@ -37,3 +40,24 @@ class TogetherSync:
     def remove_comment(self, run: str, comment: int) -> Comment:
         """Remove one's own comment, and return it; those of others need the role admin."""
         return self._loop.run(self._client.remove_comment(run, comment))
+
+    def differing_labels(self, run: str = "latest", *, grader: str | None = None) -> list[DifferingLabels]:
+        """Return the places where people say both pass and fail, with their labels, and what was decided."""
+        return self._loop.run(self._client.differing_labels(run, grader=grader))
+
+    @shows_options
+    def decide(
+        self,
+        run: str,
+        sample: str,
+        verdict: Literal["pass", "fail"],
+        note: str | None = None,
+        **where: Unpack[Place],
+    ) -> Decision:
+        """Decide where labels of people differ; the judge is compared with that, and the labels stay."""
+        return self._loop.run(self._client.decide(run, sample, verdict, note, **where))
+
+    @shows_options
+    def undecide(self, run: str, sample: str, **where: Unpack[Place]) -> Decision:
+        """Take a decision back, and return it."""
+        return self._loop.run(self._client.undecide(run, sample, **where))

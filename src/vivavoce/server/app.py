@@ -17,19 +17,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.report.html.rendering import STATIC
 from vivavoce.server.access import Access, AccessMiddleware
-from vivavoce.server.api import (
-    about,
-    audit,
-    captures,
-    comments,
-    deletion,
-    evaluations,
-    exports,
-    jobs,
-    labels,
-    runs,
-    search,
-)
+from vivavoce.server.api import about, audit, captures, deletion, evaluations, exports, jobs, labels, runs, search
 from vivavoce.server.api import clusters as cluster_data
 from vivavoce.server.api import trends as trend_data
 from vivavoce.server.api.answers import on_error, on_invalid
@@ -43,7 +31,6 @@ from vivavoce.server.label_queue import LabelQueues
 from vivavoce.server.live_summary import LiveSummary
 from vivavoce.server.pages import capture as capture_page
 from vivavoce.server.pages import clusters as cluster_pages
-from vivavoce.server.pages import comments as comment_pages
 from vivavoce.server.pages import compare as compare_pages
 from vivavoce.server.pages import compared, content, conversation, first_visit, run, run_list, sign_in, starting
 from vivavoce.server.pages import deletion as run_deletion
@@ -52,6 +39,7 @@ from vivavoce.server.pages import label as label_pages
 from vivavoce.server.pages import trends as trend_pages
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.refusals import on_http
+from vivavoce.server.together import SHARED_API, SHARED_PAGES
 from vivavoce.store.store import Store
 
 EVALUATIONS = 32
@@ -61,22 +49,12 @@ EXPORTS = 4
 """Export files that are created at a time; others wait."""
 
 API = (
-    about,
-    exports,
-    labels,
-    comments,
-    runs,
-    captures,
-    deletion,
-    audit,
-    search,
-    evaluations,
-    jobs,
-    trend_data,
-    cluster_data,
+    *SHARED_API,
+    *(about, exports, labels, runs, captures, deletion, audit, search, evaluations, jobs, trend_data, cluster_data),
 )
 PAGES = (
-    *(run_list, run, cluster_pages, run_deletion, conversation, comment_pages, content),
+    *SHARED_PAGES,
+    *(run_list, run, cluster_pages, run_deletion, conversation, content),
     *(compare_pages, compared, trend_pages, label_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
 )

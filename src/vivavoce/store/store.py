@@ -29,6 +29,7 @@ from vivavoce.store.database.schema import attempts, gradings, runs
 from vivavoce.store.database.text import json_text
 from vivavoce.store.database.upgrade import upgrade
 from vivavoce.store.database.watch import watch
+from vivavoce.store.labels.decisions import Decisions
 from vivavoce.store.labels.labels import Labels
 from vivavoce.store.maintenance.maintenance import Maintenance
 from vivavoce.store.replies import ReplyStore
@@ -50,7 +51,7 @@ class Store:
     """One store; any thread may read from it while a writer writes.
 
     `run` finds a run, and `outcomes`, `attempts`, `scores` and `errors` stream its records. Everything else is in its
-    parts: `browse`, `series`, `scenarios`, `labels`, `comments`, `tokens`, `audit` and `maintenance`.
+    parts: `browse`, `series`, `scenarios`, `labels`, `decisions`, `comments`, `tokens`, `audit` and `maintenance`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -98,6 +99,11 @@ class Store:
     def labels(self) -> Labels:
         """Human labels of conversations and turns."""
         return Labels(self.database)
+
+    @property
+    def decisions(self) -> Decisions:
+        """Decisions where labels of people differ."""
+        return Decisions(self.database)
 
     @property
     def comments(self) -> Comments:

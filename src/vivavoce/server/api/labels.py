@@ -64,11 +64,17 @@ def agreement(
     turns: Annotated[bool, Query(description="Compare labels of turns, not of whole conversations.")] = False,
     grading: GradingName = None,
 ) -> Response:
-    """Compare the labels of a run with the scores of a grader; several labels of one conversation are as many pairs."""
+    """Compare the labels of a run with the scores of a grader; several labels of one conversation are as many pairs.
+
+    Where people differ and somebody decided, the decision is compared in place of their labels, unless an author is
+    named.
+    """
     store: Store = request.app.state.store
     scores = store.grading(store.run(run).id, grading)
     check_question(grader, scores)
-    return answer(agreement_of_all(store.labels.paired(scores, grader, author=author, turns=turns)))
+    pairs = store.labels.paired(scores, grader, author=author, turns=turns)
+    decisions = store.decisions.all(scores.run_id, grader=grader) if author is None else []
+    return answer(agreement_of_all(pairs, decisions))
 
 
 @router.get("/runs/{run}/samples/{sample:path}/{trial}/labels", response_model=list[Label])

@@ -34,7 +34,7 @@ from vivavoce.report.html.score_notes import ScoreNote, whole_notes
 from vivavoce.report.people_agreement import people_lines
 from vivavoce.server.label_queue import LabelQueue, LabelQueues, LabelTask, Order, labels_of_task
 from vivavoce.server.pages.forms import Form, form_key, index_of
-from vivavoce.server.pages.links import FirstTurn, label_item, label_page, sample_page
+from vivavoce.server.pages.links import FirstTurn, differing_page, label_item, label_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import user_of
@@ -60,6 +60,7 @@ class Choice:
     suite: str
     at: float
     questions: list[tuple[Question, int, str, str]]
+    differing: str
 
 
 @router.get("/label")
@@ -191,7 +192,7 @@ def _choice(run: Run, grading: Grading, label_counts: Mapping[tuple[str, str], i
         )
         for one in every
     ]
-    return Choice(run.id, run.suite, run.started_at, found)
+    return Choice(run.id, run.suite, run.started_at, found, differing_page(run=run.id))
 
 
 def _around(request: Request, queue: LabelQueue, place: int, labels: dict[AttemptKey, Label]) -> dict[str, object]:

@@ -160,6 +160,17 @@ def label_item(queue: str, place: int | None, turn: int | None = None) -> str:
     return f"/label/{_part(queue)}/{'end' if place is None else place}{_query(_numbers(None, turn))}"
 
 
+def differing_page(**query: Value) -> str:
+    """Return the address of the places of a run where labels of people differ."""
+    return f"/label/differing{_query(query)}"
+
+
+def decide_page(run: str, key: AttemptKey, **query: Value) -> str:
+    """Return the address of the page to decide about a place where labels of people differ."""
+    place = {"run": run, "sample": key.sample_id, "target": key.target, "trial": to_number(key.trial)}
+    return f"/label/decide{_query({**place, **query})}"
+
+
 def _numbers(trial: int | None, turn: int | None) -> dict[str, Value]:
     indexes = {"trial": trial, "from": turn}
     return {name: to_number(index) for name, index in indexes.items() if index is not None}
