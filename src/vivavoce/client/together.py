@@ -1,8 +1,8 @@
-"""The routes for what people do together: comments, and decisions where labels differ."""
+"""The routes for what people do together: comments, decisions where labels differ, and queues."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Literal, TypedDict, Unpack
 from urllib.parse import urlencode
 
@@ -11,11 +11,15 @@ from pydantic import TypeAdapter
 from vivavoce.client.connection import Connection, checked, part
 from vivavoce.records.comment import Comment
 from vivavoce.records.label import Decision, DifferingLabels
+from vivavoce.records.run import AttemptKey
 from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage
+from vivavoce.store.labels.queues import AssignedQueue, Selection
 
 _COMMENTS = TypeAdapter(list[Comment])
 _DIFFERING = TypeAdapter(list[DifferingLabels])
+_QUEUES = TypeAdapter(list[AssignedQueue])
+_KEYS = TypeAdapter(list[AttemptKey])
 
 
 class Place(TypedDict, total=False):
@@ -29,6 +33,23 @@ class Place(TypedDict, total=False):
     """A turn, from 0; the whole conversation unless given."""
     grader: str | None
     """Whose question is answered."""
+
+
+class QueueOptions(TypedDict, total=False):
+    """How a queue is dealt."""
+
+    grader: str
+    """Whose question is answered; empty for none."""
+    overlap: int
+    """How many people label each conversation; 1 unless given."""
+    size: int
+    """How many conversations; 50 unless given."""
+    selection: Selection
+    """At `random`, or with `disagreement` the uncertain ones first."""
+    seed: int
+    """What decides a random order; 1 unless given."""
+    blind: bool
+    """Whether the run and the score of the judge are hidden; they are unless it is false."""
 
 
 class Together(Connection):
@@ -114,6 +135,45 @@ class Together(Connection):
             UsageError: nothing is decided there.
         """
         return checked(Decision, (await self._send("DELETE", _decision_at(run, sample, **where))).body)
+
+    @shows_options
+    async def assign(self, run: str, people: Sequence[str], **options: Unpack[QueueOptions]) -> AssignedQueue:
+        """Assign conversations of a run to people to label, by the names of their tokens.
+
+        Raises:
+            UsageError: there is no such run or grader, or it cannot be dealt so.
+        """
+        body = {"run": run, "people": list(people), **options}
+        return checked(AssignedQueue, (await self._send("POST", "/label-queues", body)).body)
+
+    async def queues(self, *, run: str | None = None, person: str | None = None) -> list[AssignedQueue]:
+        """Return the newest hundred queues that are assigned to people, with the progress of each, newest first."""
+        return _QUEUES.validate_json((await self._send("GET", f"/label-queues?{_named(run=run, person=person)}")).body)
+
+    async def queue(self, queue: str) -> AssignedQueue:
+        """Return a queue with the progress of each person.
+
+        Raises:
+            NotFound: there is no such queue.
+        """
+        return await self._get(f"/label-queues/{part(queue)}", {}, AssignedQueue)
+
+    async def queue_items(self, queue: str, person: str) -> list[AttemptKey]:
+        """Return the conversations that somebody labels in a queue, in order.
+
+        Raises:
+            NotFound: there is no such queue.
+        """
+        path = f"/label-queues/{part(queue)}/items?{_named(person=person)}"
+        return _KEYS.validate_json((await self._send("GET", path)).body)
+
+    async def delete_queue(self, queue: str) -> AssignedQueue:
+        """Delete a queue, and return it; labels stay.
+
+        Raises:
+            NotFound: there is no such queue.
+        """
+        return checked(AssignedQueue, (await self._send("DELETE", f"/label-queues/{part(queue)}")).body)
 
 
 def _comments_at(run: str, sample: str, trial: int, **query: object) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, Unpack
 
 from vivavoce.client.each import each
-from vivavoce.client.together import Place, Together
+from vivavoce.client.together import Place, QueueOptions, Together
 from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.comment import Comment
 from vivavoce.records.label import Decision, DifferingLabels
+from vivavoce.records.run import AttemptKey
 from vivavoce.signatures import shows_options
+from vivavoce.store.labels.queues import AssignedQueue
 
 
 class TogetherSync:
@@ -61,3 +63,24 @@ class TogetherSync:
     def undecide(self, run: str, sample: str, **where: Unpack[Place]) -> Decision:
         """Take a decision back, and return it."""
         return self._loop.run(self._client.undecide(run, sample, **where))
+
+    @shows_options
+    def assign(self, run: str, people: Sequence[str], **options: Unpack[QueueOptions]) -> AssignedQueue:
+        """Assign conversations of a run to people to label, by the names of their tokens."""
+        return self._loop.run(self._client.assign(run, people, **options))
+
+    def queues(self, *, run: str | None = None, person: str | None = None) -> list[AssignedQueue]:
+        """Return the newest hundred queues that are assigned to people, with the progress of each, newest first."""
+        return self._loop.run(self._client.queues(run=run, person=person))
+
+    def queue(self, queue: str) -> AssignedQueue:
+        """Return a queue with the progress of each person."""
+        return self._loop.run(self._client.queue(queue))
+
+    def queue_items(self, queue: str, person: str) -> list[AttemptKey]:
+        """Return the conversations that somebody labels in a queue, in order."""
+        return self._loop.run(self._client.queue_items(queue, person))
+
+    def delete_queue(self, queue: str) -> AssignedQueue:
+        """Delete a queue, and return it; labels stay."""
+        return self._loop.run(self._client.delete_queue(queue))

@@ -39,7 +39,7 @@ from vivavoce.server.pages import label as label_pages
 from vivavoce.server.pages import trends as trend_pages
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.refusals import on_http
-from vivavoce.server.together import SHARED_API, SHARED_PAGES
+from vivavoce.server.together import LAST_PAGES, SHARED_API, SHARED_PAGES
 from vivavoce.store.store import Store
 
 EVALUATIONS = 32
@@ -57,6 +57,7 @@ PAGES = (
     *(run_list, run, cluster_pages, run_deletion, conversation, content),
     *(compare_pages, compared, trend_pages, label_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
+    *LAST_PAGES,
 )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from vivavoce.server.api import comments, decisions
+from vivavoce.server.api import comments, decisions, queues
 from vivavoce.server.pages import comments as comment_pages
 from vivavoce.server.pages import deciding
+from vivavoce.server.pages import queues as queue_pages
 
-SHARED_API = (comments, decisions)
+SHARED_API = (comments, decisions, queues)
 SHARED_PAGES = (comment_pages, deciding)
+LAST_PAGES = (queue_pages,)
+"""After the pages of labels, because `/label/{queue}` would take theirs."""

@@ -31,6 +31,7 @@ from vivavoce.store.database.upgrade import upgrade
 from vivavoce.store.database.watch import watch
 from vivavoce.store.labels.decisions import Decisions
 from vivavoce.store.labels.labels import Labels
+from vivavoce.store.labels.queues import Queues
 from vivavoce.store.maintenance.maintenance import Maintenance
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
@@ -51,7 +52,8 @@ class Store:
     """One store; any thread may read from it while a writer writes.
 
     `run` finds a run, and `outcomes`, `attempts`, `scores` and `errors` stream its records. Everything else is in its
-    parts: `browse`, `series`, `scenarios`, `labels`, `decisions`, `comments`, `tokens`, `audit` and `maintenance`.
+    parts: `browse`, `series`, `scenarios`, `labels`, `decisions`, `queues`, `comments`, `tokens`, `audit` and
+    `maintenance`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -104,6 +106,11 @@ class Store:
     def decisions(self) -> Decisions:
         """Decisions where labels of people differ."""
         return Decisions(self.database)
+
+    @property
+    def queues(self) -> Queues:
+        """Queues of conversations to label that are assigned to people."""
+        return Queues(self.database)
 
     @property
     def comments(self) -> Comments:

@@ -171,6 +171,16 @@ def decide_page(run: str, key: AttemptKey, **query: Value) -> str:
     return f"/label/decide{_query({**place, **query})}"
 
 
+def assign_page(**query: Value) -> str:
+    """Return the address of the page to assign conversations of a run to people."""
+    return f"/label/assign{_query(query)}"
+
+
+def queue_page(queue: str) -> str:
+    """Return the address of a queue that is assigned to people."""
+    return f"/label-queues/{_part(queue)}"
+
+
 def _numbers(trial: int | None, turn: int | None) -> dict[str, Value]:
     indexes = {"trial": trial, "from": turn}
     return {name: to_number(index) for name, index in indexes.items() if index is not None}
