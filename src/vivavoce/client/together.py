@@ -1,4 +1,4 @@
-"""The routes for what people do together: comments, decisions where labels differ, and queues."""
+"""The routes for what people do together: comments, decisions where labels differ, queues, and views."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from vivavoce.records.run import AttemptKey
 from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage
 from vivavoce.store.labels.queues import AssignedQueue, Selection
+from vivavoce.store.views.views import View
 
 _COMMENTS = TypeAdapter(list[Comment])
 _DIFFERING = TypeAdapter(list[DifferingLabels])
 _QUEUES = TypeAdapter(list[AssignedQueue])
+_VIEWS = TypeAdapter(list[View])
 _KEYS = TypeAdapter(list[AttemptKey])
 
 
@@ -174,6 +176,27 @@ class Together(Connection):
             NotFound: there is no such queue.
         """
         return checked(AssignedQueue, (await self._send("DELETE", f"/label-queues/{part(queue)}")).body)
+
+    async def views(self) -> list[View]:
+        """Return one's own views and those that others share."""
+        return _VIEWS.validate_json((await self._send("GET", "/views")).body)
+
+    async def save_view(self, name: str, path: str, *, shared: bool = False) -> View:
+        """Keep a page such as `/runs/r1?filter=state:fail` under a name, in place of one's earlier view of that name.
+
+        Raises:
+            UsageError: the name or the address is not one that can be kept.
+        """
+        body = {"name": name, "path": path, "shared": shared}
+        return checked(View, (await self._send("POST", "/views", body)).body)
+
+    async def remove_view(self, view: int) -> View:
+        """Remove one's own view, and return it; those of others need the role admin.
+
+        Raises:
+            NotFound: there is no such view.
+        """
+        return checked(View, (await self._send("DELETE", f"/views/{view}")).body)
 
 
 def _comments_at(run: str, sample: str, trial: int, **query: object) -> str:

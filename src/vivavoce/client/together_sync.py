@@ -13,6 +13,7 @@ from vivavoce.records.label import Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
 from vivavoce.signatures import shows_options
 from vivavoce.store.labels.queues import AssignedQueue
+from vivavoce.store.views.views import View
 
 
 class TogetherSync:
@@ -84,3 +85,15 @@ class TogetherSync:
     def delete_queue(self, queue: str) -> AssignedQueue:
         """Delete a queue, and return it; labels stay."""
         return self._loop.run(self._client.delete_queue(queue))
+
+    def views(self) -> list[View]:
+        """Return one's own views and those that others share."""
+        return self._loop.run(self._client.views())
+
+    def save_view(self, name: str, path: str, *, shared: bool = False) -> View:
+        """Keep a page such as `/runs/r1?filter=state:fail` under a name, in place of one's earlier one."""
+        return self._loop.run(self._client.save_view(name, path, shared=shared))
+
+    def remove_view(self, view: int) -> View:
+        """Remove one's own view, and return it; those of others need the role admin."""
+        return self._loop.run(self._client.remove_view(view))

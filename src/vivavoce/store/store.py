@@ -43,6 +43,7 @@ from vivavoce.store.runs.reading import Reader
 from vivavoce.store.runs.replacing import Replaced, replaced_attempts
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.search.search import Hit, Searcher
+from vivavoce.store.views.views import Views
 
 KEYS_AT_ONCE = 500
 """Samples that one query asks for."""
@@ -52,7 +53,7 @@ class Store:
     """One store; any thread may read from it while a writer writes.
 
     `run` finds a run, and `outcomes`, `attempts`, `scores` and `errors` stream its records. Everything else is in its
-    parts: `browse`, `series`, `scenarios`, `labels`, `decisions`, `queues`, `comments`, `tokens`, `audit` and
+    parts: `browse`, `series`, `scenarios`, `labels`, `decisions`, `queues`, `views`, `comments`, `tokens`, `audit` and
     `maintenance`.
     """
 
@@ -111,6 +112,11 @@ class Store:
     def queues(self) -> Queues:
         """Queues of conversations to label that are assigned to people."""
         return Queues(self.database)
+
+    @property
+    def views(self) -> Views:
+        """Pages that people keep under a name."""
+        return Views(self.database)
 
     @property
     def comments(self) -> Comments:

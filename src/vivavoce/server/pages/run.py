@@ -22,6 +22,7 @@ from vivavoce.server.pages.links import clusters_page, run_data, run_page, sampl
 from vivavoce.server.pages.live import as_it_stands, job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.pages.views import views_menu
 from vivavoce.server.statuses import answered
 from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.browse.status import RANK, SampleStatus
@@ -53,7 +54,7 @@ def run(
         store, held, store.grading(held.id, grading), grading is not None, filter_text.strip(), sort, after, first
     )
     summary = request.app.state.live_summary.summary(GradedRun(store, held, view.grading))
-    live = {"job_link": job_link(request.app.state.jobs, held)}
+    live = {"menu": views_menu(request), "job_link": job_link(request.app.state.jobs, held)}
     found = _found(view, columns(summary, view.grading))
     table = {"by_target": by_target(GradedRun(store, held, view.grading), summary, view.conversation)}
     values = {**_head(view, summary, sets), **_list(view, summary, found), **live, **table}

@@ -18,6 +18,7 @@ from vivavoce.server.pages.links import run_list, run_page
 from vivavoce.server.pages.live import as_it_stands
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.pages.views import views_menu
 from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
 
@@ -69,7 +70,7 @@ def runs(
         "next_page": run_list(**query, after=listed.next) if listed.next else None,
         "first_page": run_list(**query) if after else None,
     }
-    return page("runs.html", values)
+    return page("runs.html", {**values, "menu": views_menu(request)})
 
 
 def _rows(store: Store, entries: Sequence[RunEntry], scale: Scale) -> list[Row]:

@@ -312,6 +312,19 @@ queue_items = Table(
 )
 """Who labels what in a queue; all rows of a queue are written with it."""
 
+views = Table(
+    "views",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("author", Name, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("shared", Integer, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Index("views_by_author", "author", "name", unique=True),
+)
+"""Addresses of pages that people keep under a name; `shared` is 1 where everybody sees one."""
+
 replaced = Table(
     "replaced",
     metadata,

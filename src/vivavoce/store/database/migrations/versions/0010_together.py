@@ -1,4 +1,4 @@
-"""What people do together: comments, decisions where their labels differ, and queues that are assigned to them."""
+"""What people do together: comments, decisions where labels differ, queues that are assigned, and views."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def upgrade() -> None:
     _comments()
     _decisions()
     _queues()
+    _views()
 
 
 def _comments() -> None:
@@ -76,3 +77,16 @@ def _queues() -> None:
     )
     op.create_index("queue_items_by_attempt", "queue_items", ["attempt_id"])
     op.create_index("queue_items_by_person", "queue_items", ["person"])
+
+
+def _views() -> None:
+    op.create_table(
+        "views",
+        sa.Column("id", _id, primary_key=True),
+        sa.Column("author", _name, nullable=False),
+        sa.Column("name", _name, nullable=False),
+        sa.Column("path", sa.Text, nullable=False),
+        sa.Column("shared", sa.Integer, nullable=False),
+        sa.Column("created_at", sa.Double, nullable=False),
+    )
+    op.create_index("views_by_author", "views", ["author", "name"], unique=True)
