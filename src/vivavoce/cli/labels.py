@@ -77,8 +77,7 @@ def command(
             )
             return
         if what == "export":
-            if not _write(opened.labels.all(found.id, grader=grader, author=author), to):
-                notes().print(f"no labels for {found.id}; add some on the pages: viva view", soft_wrap=True)
+            _export(opened.labels.all(found.id, grader=grader, author=author), to, found.id)
             return
         if what == "differing":
             _print_differing(opened.decisions.differing(found.id, grader=grader), as_json=as_json)
@@ -129,6 +128,11 @@ def _agree_with_dataset(
             continue
         for line in agreement_lines(found, measures, listed):
             out().print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _export(labels: Iterable[Label], to: Literal["jsonl", "csv"], run_id: str) -> None:
+    if not _write(labels, to):
+        notes().print(f"no labels for {run_id}; add some on the pages: viva view", soft_wrap=True)
 
 
 def _write(labels: Iterable[Label], to: Literal["jsonl", "csv"]) -> bool:

@@ -36,7 +36,7 @@ class Client(TogetherSync):
     """
 
     def __init__(self, url: str = LOCAL, token: str | None = None, *, timeout: float = 300.0) -> None:
-        self._client = AsyncClient(url, token, timeout=timeout)
+        self._together = self._client = AsyncClient(url, token, timeout=timeout)
         self._loop = LoopThread("vivavoce-client")
 
     def __enter__(self) -> Self:

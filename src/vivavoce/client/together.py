@@ -1,4 +1,4 @@
-"""The routes for what people do together: comments, decisions where labels differ, queues, and views."""
+"""The routes for what people do together: comments, decisions where labels differ, queues, views, and webhooks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage
 from vivavoce.store.labels.queues import AssignedQueue, Selection
 from vivavoce.store.views.views import View
+from vivavoce.store.webhooks.outbox import EVENTS, Event
+from vivavoce.store.webhooks.webhooks import Delivery, NewWebhook, Webhook
 
 _COMMENTS = TypeAdapter(list[Comment])
 _DIFFERING = TypeAdapter(list[DifferingLabels])
 _QUEUES = TypeAdapter(list[AssignedQueue])
 _VIEWS = TypeAdapter(list[View])
+_WEBHOOKS = TypeAdapter(list[Webhook])
+_DELIVERIES = TypeAdapter(list[Delivery])
 _KEYS = TypeAdapter(list[AttemptKey])
 
 
@@ -197,6 +201,35 @@ class Together(Connection):
             NotFound: there is no such view.
         """
         return checked(View, (await self._send("DELETE", f"/views/{view}")).body)
+
+    async def webhooks(self) -> list[Webhook]:
+        """Return the webhooks without their secrets; it needs the role admin."""
+        return _WEBHOOKS.validate_json((await self._send("GET", "/webhooks")).body)
+
+    async def add_webhook(self, url: str, events: Sequence[Event] = EVENTS) -> NewWebhook:
+        """Have an address told of events; the answer has the secret that signs them, which is not shown again.
+
+        Raises:
+            UsageError: the address may not be called, or the role admin is missing.
+        """
+        body = {"url": url, "events": list(events)}
+        return checked(NewWebhook, (await self._send("POST", "/webhooks", body)).body)
+
+    async def deliveries(self, webhook: str) -> list[Delivery]:
+        """Return the newest hundred deliveries of a webhook with their attempts, newest first.
+
+        Raises:
+            NotFound: there is no such webhook.
+        """
+        return _DELIVERIES.validate_json((await self._send("GET", f"/webhooks/{part(webhook)}/deliveries")).body)
+
+    async def remove_webhook(self, webhook: str) -> Webhook:
+        """Remove a webhook with its deliveries, and return it.
+
+        Raises:
+            NotFound: there is no such webhook.
+        """
+        return checked(Webhook, (await self._send("DELETE", f"/webhooks/{part(webhook)}")).body)
 
 
 def _comments_at(run: str, sample: str, trial: int, **query: object) -> str:

@@ -40,6 +40,7 @@ from vivavoce.server.pages import trends as trend_pages
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.refusals import on_http
 from vivavoce.server.together import LAST_PAGES, SHARED_API, SHARED_PAGES
+from vivavoce.server.webhooks import sending
 from vivavoce.store.store import Store
 
 EVALUATIONS = 32
@@ -63,9 +64,9 @@ PAGES = (
 
 @asynccontextmanager
 async def _serving(app: FastAPI) -> AsyncGenerator[None]:
-    """Continue the jobs of earlier servers, and index for search in the background while the application is served."""
+    """Continue the jobs of earlier servers, and index and send webhooks while the application is served."""
     await to_thread.run_sync(app.state.jobs.go_on)
-    async with reading_ahead(app):
+    async with reading_ahead(app), sending(app):
         yield
 
 

@@ -25,6 +25,8 @@ class ServerPolicy:
     models: frozenset[str] = frozenset()
     writes_datasets: bool = False
     """Whether requests may add rows to the JSONL files of the folder."""
+    private_webhooks: bool = False
+    """Whether webhooks may lead to this machine or to a private network."""
 
     def dataset(self, name: str) -> Path:
         """Return the JSONL file of the workspace to which a request may add a row.

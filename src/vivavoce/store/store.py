@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Table, func, insert, select, update
+from sqlalchemy import Connection, Table, func, insert, select, update
 
 from vivavoce.errors import NotFound, StoreError
 from vivavoce.records.counting import split_name
@@ -44,6 +44,8 @@ from vivavoce.store.runs.replacing import Replaced, replaced_attempts
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.search.search import Hit, Searcher
 from vivavoce.store.views.views import Views
+from vivavoce.store.webhooks.outbox import tell
+from vivavoce.store.webhooks.webhooks import Webhooks
 
 KEYS_AT_ONCE = 500
 """Samples that one query asks for."""
@@ -53,8 +55,8 @@ class Store:
     """One store; any thread may read from it while a writer writes.
 
     `run` finds a run, and `outcomes`, `attempts`, `scores` and `errors` stream its records. Everything else is in its
-    parts: `browse`, `series`, `scenarios`, `labels`, `decisions`, `queues`, `views`, `comments`, `tokens`, `audit` and
-    `maintenance`.
+    parts: `browse`, `series`, `scenarios`, `labels`, `decisions`, `queues`, `views`, `webhooks`, `comments`, `tokens`,
+    `audit` and `maintenance`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -117,6 +119,11 @@ class Store:
     def views(self) -> Views:
         """Pages that people keep under a name."""
         return Views(self.database)
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """Addresses that are told of events, and what was sent to them."""
+        return Webhooks(self.database)
 
     @property
     def comments(self) -> Comments:
@@ -185,7 +192,12 @@ class Store:
         Raises:
             StoreError: there is no run of that id, or the store cannot be written.
         """
-        self._update(runs, _run_values(run))
+        r, values = runs.c, _run_values(run)
+        with self.database.writing() as connection:
+            before = connection.execute(select(r.status).where(r.id == run.id)).scalar()
+            self._update_row(connection, runs, values)
+            if run.status == "finished" and before != "finished":
+                tell(connection, "run.finished", {"run": run.id, "suite": run.suite})
 
     def run(self, name: str, *, suite: str | None = None, whole: bool = False) -> Run:
         """Return a run by its id, by a unique beginning or end of it, or as `latest`, `latest~1` and so on.
@@ -410,8 +422,10 @@ class Store:
 
     def _update(self, table: Table, values: dict[str, Any]) -> None:
         with self.database.writing() as connection:
-            changed = connection.execute(update(table).where(table.c.id == values["id"]).values(values)).rowcount
-        if not changed:
+            self._update_row(connection, table, values)
+
+    def _update_row(self, connection: Connection, table: Table, values: dict[str, Any]) -> None:
+        if not connection.execute(update(table).where(table.c.id == values["id"]).values(values)).rowcount:
             raise StoreError(f"{self.place}: there is no {values['id']} in {table.name}")
 
 

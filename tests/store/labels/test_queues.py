@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ def held(store: Store) -> Store:
 
 
 def plan(**more: Any) -> QueuePlan:
-    return QueuePlan(**{"grader": "judge", "people": ["Ida", "Olu", "Eve"], "overlap": 2, "size": 5, **more})
+    return replace(QueuePlan("judge", ["Ida", "Olu", "Eve"], overlap=2, size=5), **more)
 
 
 def test_conversations_are_dealt_in_turns_so_that_each_has_its_people(held: Store) -> None:

@@ -15,7 +15,7 @@ from vivavoce.server.pages.links import differing_page, label_item, queue_page, 
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import needs, user_of
-from vivavoce.store.labels.queues import QueuePlan, Selection
+from vivavoce.store.labels.queues import QueuePlan
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -48,7 +48,7 @@ def assign(request: Request, form: Form) -> Response:
         people=[one.strip() for one in form.get("people", "").splitlines() if one.strip()],
         overlap=_number(form.get("overlap", "1")),
         size=_number(form.get("size", "50")),
-        selection=cast("Selection", "disagreement" if form.get("selection") == "disagreement" else "random"),
+        selection="disagreement" if form.get("selection") == "disagreement" else "random",
         blind="blind" in form,
     )
     if plan.grader:

@@ -20,6 +20,7 @@ from vivavoce.store.browse.listing import CommentPage
 from vivavoce.store.database.database import AnyRow, Database, values_of
 from vivavoce.store.database.schema import attempts, comments
 from vivavoce.store.labels.rows import LabelPlace, attempt_number, labelled_attempt
+from vivavoce.store.webhooks.outbox import tell
 
 BATCH = 500
 _KEY = (attempts.c.sample_id, attempts.c.target, attempts.c.trial)
@@ -44,9 +45,10 @@ class Comments:
         with self.database.writing() as connection:
             attempt_id = labelled_attempt(connection, place)
             values = {"attempt_id": attempt_id, "turn": turn, "author": author, "text": text}
-            made = connection.execute(insert(comments).values(**values, created_at=time.time()))
-            added = _found(connection, run_id, made.inserted_primary_key[0])
+            made = insert(comments).values(**values, created_at=time.time()).returning(comments.c.id)
+            added = _found(connection, run_id, connection.execute(made).scalar_one())
             note(connection, author, "comment.add", place.subject, _change(added))
+            tell(connection, "comment.added", {"run": run_id, "comment": added.model_dump()})
         return added
 
     def resolve(self, run_id: str, comment_id: int, actor: str, *, resolved: bool = True) -> Comment:

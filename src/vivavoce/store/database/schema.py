@@ -325,6 +325,37 @@ views = Table(
 )
 """Addresses of pages that people keep under a name; `shared` is 1 where everybody sees one."""
 
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("events", Text, nullable=False),
+    Column("author", Name, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+"""Addresses that are told of `events`, a JSON list; the secret signs what is sent, so it is kept as it is."""
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("webhook_id", Name, ForeignKey("webhooks.id"), nullable=False),
+    Column("event", Name, nullable=False),
+    Column("about", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at", Double),
+    Column("delivered_at", Double),
+    Column("status", Integer),
+    Column("error", Text),
+    Column("body", Text),
+    Index("deliveries_by_webhook", "webhook_id", "created_at"),
+    Index("deliveries_by_time", "next_at"),
+)
+"""What webhooks are told; `next_at` is when the next attempt is due, NULL when it arrived or was given up."""
+
 replaced = Table(
     "replaced",
     metadata,

@@ -12,7 +12,7 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import Decision, DifferingLabels, Label
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.access.audit import note
-from vivavoce.store.database.database import AnyRow, Database
+from vivavoce.store.database.database import AnyRow, AnySelect, Database
 from vivavoce.store.database.schema import attempts, decisions, labels
 from vivavoce.store.labels.agreement import Paired
 from vivavoce.store.labels.rows import LabelPlace, change_of, label_of, label_query, labelled_attempt
@@ -149,7 +149,7 @@ def _query() -> Select[Any]:
     return select(*_SAID).select_from(decisions).join(attempts, attempts.c.id == decisions.c.attempt_id)
 
 
-def _of_run(query: Select[Any], run_id: str) -> Select[Any]:
+def _of_run(query: AnySelect, run_id: str) -> AnySelect:
     # Labels are few and attempts many: a run that is looked for by no index makes SQLite begin with the labels.
     return query.where(func.coalesce(attempts.c.run_id, "") == run_id)
 

@@ -207,10 +207,12 @@ def _entries(connection: Connection, rows: Sequence[AnyRow]) -> list[AssignedQue
         progress = PersonProgress(person=one.person, assigned=one.assigned, done=one.done)
         people.setdefault(one.queue_id, []).append(progress)
     return [
-        AssignedQueue(
-            **{**values_of(row), "blind": bool(row.blind)},
-            items=sum(one.assigned for one in people.get(row.id, [])) // row.overlap,
-            people=people.get(row.id, []),
+        AssignedQueue.model_validate(
+            {
+                **values_of(row),
+                "items": sum(one.assigned for one in people.get(row.id, [])) // row.overlap,
+                "people": people.get(row.id, []),
+            }
         )
         for row in rows
     ]

@@ -57,8 +57,8 @@ class Views:
             elif len(mine) >= MOST:
                 raise UsageError(f"one person can keep {MOST} views; remove some first")
             else:
-                made = connection.execute(insert(views).values(**values, author=author, name=name))
-                found = made.inserted_primary_key[0]
+                made = insert(views).values(**values, author=author, name=name).returning(v.id)
+                found = connection.execute(made).scalar_one()
             note(connection, author, "view.save", name, {"path": path, "shared": shared})
             return _view(connection.execute(select(views).where(v.id == found)).one())
 

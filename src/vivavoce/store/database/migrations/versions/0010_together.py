@@ -1,4 +1,4 @@
-"""What people do together: comments, decisions where labels differ, queues that are assigned, and views."""
+"""What people do together: comments, decisions where labels differ, queues that are assigned, views, webhooks."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def upgrade() -> None:
     _decisions()
     _queues()
     _views()
+    _webhooks()
 
 
 def _comments() -> None:
@@ -90,3 +91,31 @@ def _views() -> None:
         sa.Column("created_at", sa.Double, nullable=False),
     )
     op.create_index("views_by_author", "views", ["author", "name"], unique=True)
+
+
+def _webhooks() -> None:
+    op.create_table(
+        "webhooks",
+        sa.Column("id", _name, primary_key=True),
+        sa.Column("url", sa.Text, nullable=False),
+        sa.Column("secret", sa.Text, nullable=False),
+        sa.Column("events", sa.Text, nullable=False),
+        sa.Column("author", _name, nullable=False),
+        sa.Column("created_at", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "deliveries",
+        sa.Column("id", _name, primary_key=True),
+        sa.Column("webhook_id", _name, sa.ForeignKey("webhooks.id"), nullable=False),
+        sa.Column("event", _name, nullable=False),
+        sa.Column("about", sa.Text, nullable=False),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("next_at", sa.Double),
+        sa.Column("delivered_at", sa.Double),
+        sa.Column("status", sa.Integer),
+        sa.Column("error", sa.Text),
+        sa.Column("body", sa.Text),
+    )
+    op.create_index("deliveries_by_webhook", "deliveries", ["webhook_id", "created_at"])
+    op.create_index("deliveries_by_time", "deliveries", ["next_at"])
