@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, cast
 
-from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import UsageError
@@ -86,13 +86,10 @@ def change(request: Request, queue: str, form: Form) -> Response:
     return RedirectResponse("/label", 303)
 
 
-@router.get("/label/{queue}")
+@router.get("/label/{queue}", dependencies=[needs("write")])
 def begin(request: Request, queue: str) -> Response:
     """Go to the next conversation that one has to label in a queue."""
-    user = user_of(request)
-    if not user.may("write"):
-        raise HTTPException(403, "labelling needs the role write")
-    store = _store(request)
+    user, store = user_of(request), _store(request)
     queues: LabelQueues = request.app.state.label_queues
     found = queues.find(store, queue, user.name)
     return RedirectResponse(label_item(found.id, found.following(0, labels_of_task(store, found.task))), 303)
