@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from server.pages.cases import keep, outcome
-from vivavoce.records.label import Label
+from vivavoce.records.label import Decision, Label
 from vivavoce.records.score import Score
 from vivavoce.store.store import Store
 
@@ -131,3 +131,33 @@ def test_the_agreement_between_people_is_told(viva: Viva, tmp_path: Path) -> Non
     assert "people differ  two  Bo says pass, Ida says fail" in told
     people = json.loads(viva("labels", "agreement", "--grader", "goal", "--json", "--store", "x.db").stdout)["people"]
     assert (people["people"], people["n"], people["same"]) == (["Bo", "Ida"], 2, 1)
+
+
+@pytest.mark.usefixtures("labelled")
+def test_where_people_differ_is_listed_with_what_was_decided(viva: Viva, tmp_path: Path) -> None:
+    assert "no two people say pass and fail" in viva("labels", "differing", "--store", "x.db").stderr
+    said = {"sample_id": "two", "target": "bot", "trial": 0, "grader": "goal", "created_at": 2.0}
+    with Store.open(str(tmp_path / "x.db")) as store:
+        store.labels.set("run-1", Label.model_validate({**said, "author": "Olu", "verdict": "pass"}))
+    listed = viva("labels", "differing", "--store", "x.db").stdout
+    assert listed == "two  goal  Ida says fail, Olu says pass  not decided\n"
+    with Store.open(str(tmp_path / "x.db")) as store:
+        store.decisions.set("run-1", Decision.model_validate({**said, "author": "Ada", "verdict": "pass"}))
+    assert "Ada decided pass" in viva("labels", "differing", "--store", "x.db").stdout
+    told = viva("labels", "agreement", "--grader", "goal", "--store", "x.db").stdout
+    assert "2 compared: 2 both pass" in told
+    assert "1 of them decided where people differ" in told
+    found = json.loads(viva("labels", "differing", "--json", "--store", "x.db").stdout)
+    assert (found["decision"]["author"], len(found["labels"])) == ("Ada", 2)
+
+
+@pytest.mark.usefixtures("labelled")
+def test_the_agreement_of_people_is_written_as_markdown(viva: Viva, tmp_path: Path) -> None:
+    said = {"sample_id": "two", "target": "bot", "trial": 0, "grader": "goal", "created_at": 2.0}
+    with Store.open(str(tmp_path / "x.db")) as store:
+        store.labels.set("run-1", Label.model_validate({**said, "author": "Olu", "verdict": "pass"}))
+    told = viva("labels", "agreement", "--grader", "goal", "--markdown", "--store", "x.db").stdout
+    assert "**2 people**: `Ida`, `Olu`" in told
+    assert "| `two` | fail | pass |" in told
+    refused = viva("labels", "export", "--markdown", "--store", "x.db")
+    assert (refused.returncode, "--markdown is for: viva labels agreement" in refused.stderr) == (2, True)

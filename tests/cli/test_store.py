@@ -61,7 +61,7 @@ def test_info_says_what_is_there(exam: Path, viva: Viva) -> None:
     told = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines()}
     assert (told["place"], told["runs"], told["attempts"], told["turns"]) == (str(exam), "3", "6", "6")
     found = json.loads(viva("store", "--json", "--store", str(exam)).stdout)
-    rows = {"runs": 3, "gradings": 3, "attempts": 6, "turns": 6, "scores": 6, "labels": 0, "replies": 0}
+    rows = {"runs": 3, "gradings": 3, "attempts": 6, "turns": 6, "scores": 6, "labels": 0, "comments": 0, "replies": 0}
     assert found["rows"] == rows
     assert viva("store", "migrate", "--store", str(exam)).stdout == done.stdout
 
@@ -80,10 +80,14 @@ def test_gc_deletes_what_is_old_after_saying_so(exam: Path, viva: Viva) -> None:
 def test_copy_carries_everything_to_another_store_and_the_second_time_nothing(exam: Path, viva: Viva) -> None:
     done = viva("store", "copy", "exam.db", "other.db")
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "copied 3 new runs, 6 conversations, 0 labels and 0 replies to other.db; 0 runs completed\n"
+    assert done.stderr == (
+        "copied 3 new runs, 6 conversations, 0 labels, 0 comments and 0 replies to other.db; 0 runs completed\n"
+    )
     assert runs(exam.with_name("other.db")) == runs(exam)
     again = viva("store", "copy", "exam.db", "other.db")
-    assert again.stderr == "copied 0 new runs, 0 conversations, 0 labels and 0 replies to other.db; 0 runs completed\n"
+    assert again.stderr == (
+        "copied 0 new runs, 0 conversations, 0 labels, 0 comments and 0 replies to other.db; 0 runs completed\n"
+    )
 
 
 @pytest.mark.parametrize(

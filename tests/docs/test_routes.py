@@ -13,7 +13,7 @@ GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 
 
 def test_the_guides_to_the_server_and_to_labels_name_every_route_of_the_api() -> None:
-    told = "".join((GUIDES / name).read_text("utf-8") for name in ("server.md", "labels.md"))
+    told = "".join((GUIDES / name).read_text("utf-8") for name in ("server.md", "labels.md", "together.md"))
     routes = [route for module in API for route in module.router.routes if isinstance(route, APIRoute)]
     paths = {route.path.removeprefix("/api/v1").replace(":path", "") for route in routes}
     assert len(paths) > 20

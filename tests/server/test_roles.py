@@ -20,6 +20,13 @@ FOR_NOBODY = {("GET", "/sign-in"), ("POST", "/sign-in"), ("POST", "/sign-out")}
 
 TAKE: dict[tuple[str, str], Role] = {
     ("GET", "/jobs/new"): "write",
+    ("GET", "/label/decide"): "write",
+    ("GET", "/label/assign"): "write",
+    ("GET", "/label/{queue}"): "write",
+    ("GET", "/api/v1/webhooks"): "admin",
+    ("POST", "/api/v1/webhooks"): "admin",
+    ("GET", "/api/v1/webhooks/{webhook}/deliveries"): "admin",
+    ("DELETE", "/api/v1/webhooks/{webhook}"): "admin",
     ("GET", "/api/v1/audit"): "admin",
     ("DELETE", "/api/v1/runs/{run}"): "admin",
     ("GET", "/runs/{run}/delete"): "admin",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import typer
@@ -11,13 +11,13 @@ import typer
 from vivavoce.cli.output import StoreOption, files, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
 from vivavoce.records.counting import conversation_label, to_number, turn_label
-from vivavoce.records.label import Label, LabelAgreement
+from vivavoce.records.label import DifferingLabels, Label, LabelAgreement
 from vivavoce.report.csv_file import cell
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.labelling import check_question, questions
 from vivavoce.report.label_agreement import figures, items
 from vivavoce.report.markdown_agreement import agreement_lines
-from vivavoce.report.people_agreement import people_lines
+from vivavoce.report.people_agreement import differing_line, people_lines, people_markdown
 from vivavoce.report.rated import rated
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.terminal import number
@@ -26,7 +26,9 @@ from vivavoce.store.store import Store
 
 
 def command(
-    what: Annotated[Literal["export", "agreement"], typer.Argument(help="What to do with the labels.")] = "export",
+    what: Annotated[
+        Literal["export", "agreement", "differing"], typer.Argument(help="What to do with the labels.")
+    ] = "export",
     run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     *,
     grader: Annotated[str | None, typer.Option(help="Only this grader; agreement needs it without --label.")] = None,
@@ -46,16 +48,25 @@ def command(
         float | None, typer.Option(help="agreement with --label: from which number a conversation should pass.")
     ] = None,
     tag: Annotated[str | None, typer.Option(help="agreement with --label: only rows with this tag.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="agreement: print a JSON object for each grader.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="agreement, differing: print a JSON object for each grader, or place.")
+    ] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="agreement: how far people agree with each other, as Markdown.")
+    ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Write the human labels of a run, or show how well a grader agrees with them.
+    """Write the human labels of a run, show how well a grader agrees with them, or where people differ.
 
     People label conversations on the pages (`viva view`, Label) or through the API. A label changes no score. With
     --label, agreement is with `labels` that the rows of the dataset have: a Markdown table for each grader.
     """
     if label is None and (good_from is not None or tag is not None):
         raise UsageError("--good-from and --tag belong to a label of the dataset: name it with --label")
+    if markdown and (what != "agreement" or label is not None or as_json):
+        raise UsageError(
+            "--markdown is for: viva labels agreement; with --label it is Markdown already, without --json"
+        )
     if label is not None and (what != "agreement" or author is not None or turns):
         raise UsageError("--label is for: viva labels agreement; it takes no --author and no --turns")
     with Store.open(store_of(store), create=False) as opened:
@@ -66,19 +77,40 @@ def command(
             )
             return
         if what == "export":
-            if not _write(opened.labels.all(found.id, grader=grader, author=author), to):
-                notes().print(f"no labels for {found.id}; add some on the pages: viva view", soft_wrap=True)
+            _export(opened.labels.all(found.id, grader=grader, author=author), to, found.id)
+            return
+        if what == "differing":
+            _print_differing(opened.decisions.differing(found.id, grader=grader), as_json=as_json)
             return
         if grader is None:
             raise UsageError("name the grader to compare with: --grader NAME")
         scores = opened.grading(found.id)
         check_question(grader, scores)
         pairs = opened.labels.paired(scores, grader, author=author, turns=turns)
-    agreement = agreement_of_all(pairs)
+        decisions = opened.decisions.all(found.id, grader=grader) if author is None else []
+    agreement = agreement_of_all(pairs, decisions)
     if as_json:
         print_json(strict_json(agreement))
+    elif markdown:
+        _print_lines(people_markdown(agreement.people))
     else:
         _print_agreement(agreement)
+
+
+def _print_differing(found: Sequence[DifferingLabels], *, as_json: bool) -> None:
+    """Print the places where people differ, each with what they say and what was decided."""
+    if as_json:
+        for one in found:
+            print_json(strict_json(one))
+        return
+    if not found:
+        notes().print("no two people say pass and fail of one place", soft_wrap=True)
+    _print_lines(map(differing_line, found))
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        out().print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 def _agree_with_dataset(
@@ -96,6 +128,11 @@ def _agree_with_dataset(
             continue
         for line in agreement_lines(found, measures, listed):
             out().print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _export(labels: Iterable[Label], to: Literal["jsonl", "csv"], run_id: str) -> None:
+    if not _write(labels, to):
+        notes().print(f"no labels for {run_id}; add some on the pages: viva view", soft_wrap=True)
 
 
 def _write(labels: Iterable[Label], to: Literal["jsonl", "csv"]) -> bool:
@@ -136,5 +173,6 @@ def _print_agreement(found: LabelAgreement) -> None:
         lines.append(
             f"{kind}  {conversation_label(one.label.sample_id, one.label.trial)}{turn}  {one.label.note or ''}".rstrip()
         )
-    for line in [*lines, *people_lines(found.people)]:
-        out().print(line, soft_wrap=True, markup=False, highlight=False)
+    if found.decided:
+        lines.append(f"{found.decided} of them decided where people differ")
+    _print_lines([*lines, *people_lines(found.people)])

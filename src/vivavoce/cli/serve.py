@@ -12,7 +12,9 @@ import typer
 from vivavoce.cli.output import StoreOption, notes, store_of
 from vivavoce.plugins import lazy
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.settings import user_name
 from vivavoce.store.store import Store
+from vivavoce.wire.outward import check_outward
 
 
 def command(
@@ -40,6 +42,17 @@ def command(
         int,
         typer.Option(min=1, max=64, help="Processes that answer requests and work on jobs, at one address."),
     ] = 1,
+    webhook: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="An address to tell when a run ends, a label is saved or a comment is added; repeat for more. "
+            "VIVAVOCE_WEBHOOK_SECRET (whsec_…) signs what is sent; without it, a secret is made and printed.",
+        ),
+    ] = None,
+    private_webhooks: Annotated[
+        bool, typer.Option("--private-webhooks", help="Let webhooks lead to this machine or a private network.")
+    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Start a server with the API and the pages of a store; press Ctrl-C to stop it.
@@ -49,8 +62,10 @@ def command(
     everything. If only this machine can reach it, requests need a token only if VIVAVOCE_TOKEN is set. Unfinished jobs
     continue when the server is started again, or at once at another server of the same store and folder.
     """
-    policy = ServerPolicy(Path.cwd(), frozenset(judge or ()), write_datasets)
+    policy = ServerPolicy(Path.cwd(), frozenset(judge or ()), write_datasets, private_webhooks)
     with Store.open(store_of(store)) as opened:
+        for url in webhook or ():
+            _add_webhook(opened, url, private=private_webhooks)
 
         def started(address: str) -> None:
             several = f" · {workers} workers" if workers > 1 else ""
@@ -60,3 +75,16 @@ def command(
         with suppress(KeyboardInterrupt):  # the server has ended in good order by then
             serve = lazy("vivavoce.server.serving:serve")  # help, and a store that is not there, need no server
             serve(opened, host, port, token, public=public, policy=policy, workers=workers, started=started)
+
+
+def _add_webhook(store: Store, url: str, *, private: bool) -> None:
+    """Add a webhook, unless the store has one of that address, and print a secret that was made for it."""
+    check_outward(url, private=private)
+    if any(one.url == url for one in store.webhooks.all()):
+        return
+    given = os.environ.get("VIVAVOCE_WEBHOOK_SECRET") or None
+    made = store.webhooks.add(url, actor=user_name(), secret=given)
+    if given is None:
+        notes().print(
+            f"webhook {made.id} for {url}: its secret is {made.secret}; it is not shown again", soft_wrap=True
+        )

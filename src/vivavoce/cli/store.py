@@ -131,7 +131,8 @@ def _copy(source: str | None, target: str | None) -> None:
         )
     console.print(
         f"copied {count(copied.runs, 'new run')}, {count(copied.attempts, 'conversation')}, "
-        f"{count(copied.labels, 'label')} and {copied.replies:,} replies to {target_store.place}; "
+        f"{count(copied.labels, 'label')}, {count(copied.comments, 'comment')} and {copied.replies:,} replies "
+        f"to {target_store.place}; "
         f"{count(copied.completed, 'run')} completed",
         soft_wrap=True,
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
 
-from vivavoce.client.connection import Connection, checked, part
+from vivavoce.client.connection import checked, part
 from vivavoce.client.refusal import refusal_of
+from vivavoce.client.together import Place, Together
 from vivavoce.errors import Fault
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore, as_several
@@ -63,20 +64,7 @@ _OF_SAMPLE = {
 """What a metric may need of a sample, and a request therefore holds."""
 
 
-class Place(TypedDict, total=False):
-    """What a label is about besides its conversation."""
-
-    trial: int
-    """Which trial, from 0."""
-    target: str | None
-    """Whose answers; needed where the run has several targets."""
-    turn: int | None
-    """A turn, from 0; the whole conversation unless given."""
-    grader: str | None
-    """Whose question is answered."""
-
-
-class AsyncClient(Connection):
+class AsyncClient(Together):
     """A server; `token` is the access token it requires, `timeout` the seconds that an answer may take.
 
     Use it with `async with`, or close it.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, Unpack
+from typing import Any, Literal, Self, Unpack
 
-from vivavoce.client.asynchronous import AsyncClient, AsyncJob, Place
+from vivavoce.client.asynchronous import AsyncClient, AsyncJob
 from vivavoce.client.connection import LOCAL
+from vivavoce.client.each import each
+from vivavoce.client.together import Place
+from vivavoce.client.together_sync import TogetherSync
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore
 from vivavoce.metrics.metric import Conversation
@@ -27,17 +30,15 @@ from vivavoce.signatures import shows_options
 from vivavoce.store.access.audit import AuditEntry
 from vivavoce.store.browse.listing import GradedTurn, ListedScore, RunEntry, SampleEntry
 
-T = TypeVar("T")
 
-
-class Client:
+class Client(TogetherSync):
     """The sync version of `AsyncClient`, method by method; works where an event loop is running too.
 
     Use it with `with`, or close it.
     """
 
     def __init__(self, url: str = LOCAL, token: str | None = None, *, timeout: float = 300.0) -> None:
-        self._client = AsyncClient(url, token, timeout=timeout)
+        self._together = self._client = AsyncClient(url, token, timeout=timeout)
         self._loop = LoopThread("vivavoce-client")
 
     def __enter__(self) -> Self:
@@ -55,7 +56,7 @@ class Client:
 
     def runs(self, *, suite: str | None = None, text: str | None = None) -> Iterator[RunEntry]:
         """Yield the runs, the newest first."""
-        return _each(self._loop, self._client.runs(suite=suite, text=text))
+        return each(self._loop, self._client.runs(suite=suite, text=text))
 
     def run(self, name: str = "latest", *, grading: str | None = None) -> RunReport:
         """Return a run with its summary."""
@@ -70,7 +71,7 @@ class Client:
         grading: str | None = None,
     ) -> Iterator[SampleEntry]:
         """Yield the samples of a run that a filter lets through."""
-        return _each(self._loop, self._client.samples(run, filter=filter, sort=sort, grading=grading))
+        return each(self._loop, self._client.samples(run, filter=filter, sort=sort, grading=grading))
 
     def gradings(self, run: str = "latest") -> list[Grading]:
         """Return the sets of scores of a run."""
@@ -78,7 +79,7 @@ class Client:
 
     def errors(self, run: str = "latest", *, grading: str | None = None) -> Iterator[SampleEntry]:
         """Yield the samples of a run that something broke."""
-        return _each(self._loop, self._client.errors(run, grading=grading))
+        return each(self._loop, self._client.errors(run, grading=grading))
 
     def delete_run(self, run: str) -> None:
         """Delete a run, for good."""
@@ -108,7 +109,7 @@ class Client:
         self, query: str, *, run: str | None = None, kind: Literal["conversation", "reason"] | None = None
     ) -> Iterator[SearchHit]:
         """Yield the messages and reasons that fit a query."""
-        return _each(self._loop, self._client.search(query, run=run, kind=kind))
+        return each(self._loop, self._client.search(query, run=run, kind=kind))
 
     def export(self, run: str = "latest", format: ExportFormat = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
         """Return a run as a file."""
@@ -124,7 +125,7 @@ class Client:
         self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None
     ) -> Iterator[GradedTurn]:
         """Yield the turns of a conversation with the graders' scores of each."""
-        return _each(self._loop, self._client.turns(run, sample, trial, target=target, grading=grading))
+        return each(self._loop, self._client.turns(run, sample, trial, target=target, grading=grading))
 
     def judge_exchange(
         self,
@@ -145,7 +146,7 @@ class Client:
         self, run: str = "latest", *, grader: str | None = None, state: State | None = None, grading: str | None = None
     ) -> Iterator[ListedScore]:
         """Yield the scores of a run."""
-        return _each(self._loop, self._client.scores(run, grader=grader, state=state, grading=grading))
+        return each(self._loop, self._client.scores(run, grader=grader, state=state, grading=grading))
 
     def clusters(self, run: str = "latest", *, grader: str | None = None, grading: str | None = None) -> Clusters:
         """Return what failed in a run, grouped by what the failures have in common."""
@@ -169,7 +170,7 @@ class Client:
 
     def labels(self, run: str = "latest", *, grader: str | None = None, author: str | None = None) -> Iterator[Label]:
         """Yield the labels of the conversations of a run."""
-        return _each(self._loop, self._client.labels(run, grader=grader, author=author))
+        return each(self._loop, self._client.labels(run, grader=grader, author=author))
 
     @shows_options
     def label(
@@ -225,11 +226,11 @@ class Client:
 
     def jobs(self) -> Iterator[JobRecord]:
         """Yield the jobs of the server."""
-        return _each(self._loop, self._client.jobs())
+        return each(self._loop, self._client.jobs())
 
     def audit(self) -> Iterator[AuditEntry]:
         """Yield who changed what."""
-        return _each(self._loop, self._client.audit())
+        return each(self._loop, self._client.audit())
 
     def health(self) -> Health:
         """Return that the server and its store work."""
@@ -253,7 +254,7 @@ class Client:
 
     def events(self, job_id: str, after: int = 0) -> Iterator[JobEvent]:
         """Yield what happened in a job since an event, and what happens, until it is over."""
-        return _each(self._loop, self._client.events(job_id, after))
+        return each(self._loop, self._client.events(job_id, after))
 
 
 class Job:
@@ -274,7 +275,7 @@ class Job:
 
     def events(self, after: int = 0) -> Iterator[JobEvent]:
         """Yield what happened since an event, and what happens, until the job is over."""
-        return _each(self._loop, self._job.events(after))
+        return each(self._loop, self._job.events(after))
 
     def wait(self) -> JobRecord:
         """Wait until it is over, and return how it ended."""
@@ -283,21 +284,3 @@ class Job:
     def cancel(self) -> JobRecord:
         """Have it finish what is in flight and end; a second time, drop that too."""
         return self._loop.run(self._job.cancel())
-
-
-def _each(loop: LoopThread, items: AsyncGenerator[T]) -> Iterator[T]:
-    """Yield the items of an async source; stopping early closes the source."""
-
-    async def following() -> tuple[T, ...]:
-        async for item in items:
-            return (item,)
-        return ()
-
-    async def close() -> None:
-        await items.aclose()
-
-    try:
-        while items_read := loop.run(following()):
-            yield from items_read
-    finally:
-        loop.run(close())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from vivavoce.records.run import AttemptKey
 
@@ -34,6 +34,42 @@ class Label(BaseModel):
     note: str | None = Field(default=None, max_length=LONGEST_NOTE)
     blind: bool = False
     created_at: float
+
+    @property
+    def key(self) -> AttemptKey:
+        """Which conversation of its run it is about."""
+        return AttemptKey(self.sample_id, self.target, self.trial)
+
+
+class Decision(Label):
+    """What `author` decided where labels of people differ: the answer that a judge is compared with there.
+
+    `blind` says that it was hidden who had said what. Labels stay beside it.
+    """
+
+    @field_validator("verdict")
+    @classmethod
+    def _decides(cls, verdict: HumanVerdict) -> HumanVerdict:
+        if verdict == "unsure":
+            raise ValueError("a decision is pass or fail")
+        return verdict
+
+
+class DifferingLabels(BaseModel):
+    """A conversation or turn where people say both pass and fail of one grader's question.
+
+    `labels` are all of them there, oldest first; `decision` is None while nobody has decided.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    sample_id: str
+    target: str
+    trial: int
+    turn: int | None = None
+    grader: str = ""
+    labels: list[Label]
+    decision: Decision | None = None
 
     @property
     def key(self) -> AttemptKey:
@@ -87,7 +123,8 @@ class LabelAgreement(BaseModel):
     """How far a judge agrees with people: `n` pairs of verdicts, by what both said, and Cohen's kappa.
 
     `low` and `high` are the 95 % interval of kappa. Labels that cannot tell, and those where the judge gave no score,
-    are counted apart and enter nothing else. `disagreements` are the first hundred. `people` is how far people agree
+    are counted apart and enter nothing else. Where labels differ and somebody decided, the decision is compared in
+    their place; `decided` counts these. `disagreements` are the first hundred. `people` is how far people agree
     with each other, None where no place has labels of two.
     """
 
@@ -106,3 +143,4 @@ class LabelAgreement(BaseModel):
     high: float | None = None
     disagreements: list[Disagreement]
     people: PeopleAgreement | None = None
+    decided: int = 0

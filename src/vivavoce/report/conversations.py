@@ -20,7 +20,7 @@ def write_conversations(graded: GradedRun, out: TextIO) -> None:
     """Write a row for each conversation that was held, in the order of the run.
 
     `labels` has `passed`, whether everything that was decided passed; `graders` with score and verdict by name; and
-    `people` with the verdict of people on each grader's question, where they agree.
+    `people` with the verdict of people on each grader's question, where they agree or somebody decided.
     """
     people = _people(graded)
     several = len({one.attempt.key.target for one in graded.outcomes()}) > 1
@@ -53,6 +53,9 @@ def _people(graded: GradedRun) -> defaultdict[AttemptKey, dict[str, list[str]]]:
     for label in graded.store.labels.all(graded.run.id):
         if label.turn is None and label.verdict != "unsure":
             found[label.key].setdefault(_question(label), []).append(label.verdict)
+    for decision in graded.store.decisions.all(graded.run.id):
+        if decision.turn is None:
+            found[decision.key][_question(decision)] = [decision.verdict]
     return found
 
 

@@ -12,7 +12,7 @@ from vivavoce.report.strict_json import strict_json
 
 
 def write_json(graded: GradedRun, out: TextIO) -> None:
-    """Write one document: `run`, `grading`, `summary`, `finding`, `errors`, and `samples` with transcripts and scores.
+    """Write one document: the keys of `head` below, and `samples` with transcripts and scores.
 
     `errors` are grouped by what they say, the most frequent first.
     """
@@ -23,6 +23,7 @@ def write_json(graded: GradedRun, out: TextIO) -> None:
         "summary": summary.model_dump(),
         "finding": finding(summary, graded.grading),
         "errors": graded.store.browse.errors_alike(graded.grading.id).groups,
+        "comments": list(graded.store.comments.all(graded.run.id)),
     }
     out.write("{\n" + "".join(f'"{name}":{strict_json(part)},\n' for name, part in head.items()) + '"samples":[')
     for i, outcome in enumerate(graded.outcomes()):

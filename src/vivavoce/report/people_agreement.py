@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from vivavoce.records.counting import conversation_label, turn_label
-from vivavoce.records.label import Disputed, Label, LabelAgreement, PeopleAgreement
+from vivavoce.records.label import DifferingLabels, Disputed, Label, LabelAgreement, PeopleAgreement
+from vivavoce.report.markdown import code, interval, table
 from vivavoce.report.terminal import number
 from vivavoce.report.text import count
 from vivavoce.safe_text import safe
@@ -27,11 +28,42 @@ def people_lines(found: PeopleAgreement | None) -> Iterator[str]:
     yield from map(disputed_line, found.disputed)
 
 
+def people_markdown(found: PeopleAgreement | None) -> Iterator[str]:
+    """Yield how far people agree as Markdown: a table of the figures, and one of the places where they do not."""
+    if found is None:
+        yield "No place has labels of two people."
+        return
+    yield f"**{len(found.people)} people**: {', '.join(map(code, found.people))}"
+    yield ""
+    name = "Cohen's κ" if len(found.people) == 2 else "Fleiss' κ"
+    share = [f"labelled alike, of {found.n:,}", f"{found.same:,}", ""]
+    alpha = ["Krippendorff's α", number(found.alpha), interval(found.low, found.high)]
+    yield from table(["measure", "value", "95% interval"], "lrr", [share, alpha, [name, number(found.kappa), ""]])
+    if found.disputed:
+        yield ""
+        rows = [
+            [code(_place(one)), *(one.verdicts.get(person, "") for person in found.people)] for one in found.disputed
+        ]
+        yield from table(["place", *map(code, found.people)], "l" + "l" * len(found.people), rows)
+
+
+def differing_line(one: DifferingLabels) -> str:
+    """Return a place where labels differ, with what each person says and what was decided."""
+    said = ", ".join(f"{label.author} says {label.verdict}" for label in one.labels)
+    decided = "not decided" if one.decision is None else f"{one.decision.author} decided {one.decision.verdict}"
+    question = f"  {one.grader}" if one.grader else ""
+    return safe(f"{_place(one)}{question}  {said}  {decided}")
+
+
+def _place(one: Disputed | DifferingLabels) -> str:
+    turn = "" if one.turn is None else f" {turn_label(one.turn)}"
+    return f"{conversation_label(one.sample_id, one.trial)}{turn}"
+
+
 def disputed_line(one: Disputed) -> str:
     """Return a place where people disagree, with what each of them says."""
-    turn = "" if one.turn is None else f" {turn_label(one.turn)}"
     said = ", ".join(f"{author} says {verdict}" for author, verdict in sorted(one.verdicts.items()))
-    return safe(f"people differ  {conversation_label(one.sample_id, one.trial)}{turn}  {said}")
+    return safe(f"people differ  {_place(one)}  {said}")
 
 
 def labels_line(grader: str, labels: Sequence[Label], found: LabelAgreement) -> str:

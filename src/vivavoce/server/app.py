@@ -66,6 +66,8 @@ from vivavoce.server.pages import watch as watch_page
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.refusals import on_http
 from vivavoce.server.sharing_limits import sharing_limits
+from vivavoce.server.together import LAST_PAGES, SHARED_API, SHARED_PAGES
+from vivavoce.server.webhooks import sending
 from vivavoce.store.store import Store
 
 EVALUATIONS = 32
@@ -75,21 +77,24 @@ EXPORTS = 4
 """Export files that are created at a time; others wait."""
 
 API = (
+    *SHARED_API,
     *(about, exports, labels, runs, captures, remarks, deletion),
     *(audit, search, evaluations, jobs, trend_data, cluster_data, watch_data),
 )
 PAGES = (
+    *SHARED_PAGES,
     *(run_list, run, cluster_pages, remark_form, run_deletion, conversation, exchange, content),
     *(compare_pages, compared, trend_pages, watch_page, label_pages, search_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
+    *LAST_PAGES,
 )
 
 
 @asynccontextmanager
 async def _serving(app: FastAPI) -> AsyncGenerator[None]:
-    """Continue the jobs of earlier servers, and index for search in the background while the application is served."""
+    """Continue the jobs of earlier servers, and index and send webhooks while the application is served."""
     await to_thread.run_sync(app.state.jobs.go_on)
-    async with reading_ahead(app), sharing_limits(app):
+    async with reading_ahead(app), sharing_limits(app), sending(app):
         yield
 
 

@@ -184,7 +184,7 @@ class Authenticator:
         if for_program(scope) or scope["method"] != "GET" or "authorization" in headers:
             challenge = {"www-authenticate": "Bearer"}
             return refusal(scope, 401, "a token is required: send it as Authorization: Bearer …, or sign in", challenge)
-        here = quote(_requested_path(scope), safe="/")
+        here = quote(requested_path(scope), safe="/")
         gone = {"set-cookie": FORGOTTEN} if has_token else {}
         return Response(status_code=303, headers={"location": f"{SIGN_IN}?next={here}", **gone})
 
@@ -206,7 +206,8 @@ def too_many(scope: Scope, seconds: float) -> Response:
     return refusal(scope, 429, f"too many requests; try again in {wait} s", {"retry-after": str(wait)})
 
 
-def _requested_path(scope: Scope) -> str:
+def requested_path(scope: Scope) -> str:
+    """Return the path and the query of a request as they were sent."""
     path: bytes = scope.get("raw_path") or scope["path"].encode()
     query: bytes = scope["query_string"]
     return (path + b"?" + query if query else path).decode("latin-1")

@@ -1,6 +1,7 @@
 """Queues of conversations to label, in the memory of the server: an address has a queue and a place in it, not a run.
 
-A queue is lost when the server stops; its labels are in the store, and a new queue continues from there.
+A queue is lost when the server stops; its labels are in the store, and a new queue continues from there. A queue that
+was assigned to people is in the store.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from vivavoce.errors import NotFound
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.store.labels.order import MOST
+from vivavoce.store.labels.queues import Selection
 from vivavoce.store.store import Store
 
 HELD = 200
 """Queues that are kept; beyond that, the least recently used one is dropped."""
 
-Order = Literal["disagreement", "random"]
+Order = Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +70,29 @@ class LabelQueues:
                 self._queues.popitem(last=False)
         return queue
 
-    def find(self, queue_id: str, author: str) -> LabelQueue:
-        """Return a queue of somebody.
+    def find(self, store: Store, queue_id: str, author: str) -> LabelQueue:
+        """Return a queue of somebody: one that they began on this server, or one that was assigned to them.
 
         Raises:
             UsageError: there is none.
         """
         with self._lock:
             found = self._queues.get(queue_id)
-            if found is None or found.task.author != author:
-                raise NotFound(
-                    "queue",
-                    queue_id,
-                    message="this queue no longer exists (the server was restarted, or it is another user's); "
-                    "choose the run again to continue",
-                )
-            self._queues.move_to_end(queue_id)
-        return found
+            if found is not None and found.task.author == author:
+                self._queues.move_to_end(queue_id)
+                return found
+        assigned = store.queues.items(queue_id, author)
+        if not assigned:
+            raise NotFound(
+                "queue",
+                queue_id,
+                message="this queue no longer exists (the server was restarted, or it is another user's); "
+                "choose the run again to continue",
+            )
+        kept = store.queues.get(queue_id)
+        grading = store.grading(kept.run_id, kept.grading_id)
+        task = LabelTask(grading, kept.grader, author, kept.selection, kept.seed, kept.blind)
+        return LabelQueue(queue_id, task, assigned)
 
 
 def labels_of_task(store: Store, task: LabelTask) -> dict[AttemptKey, Label]:

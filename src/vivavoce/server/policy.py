@@ -27,6 +27,8 @@ class ServerPolicy:
     """Whether requests may add rows to the JSONL files of the folder."""
     lease: float = 30.0
     """Seconds after which another server takes over the jobs of this one if it stands still."""
+    private_webhooks: bool = False
+    """Whether webhooks may lead to this machine or to a private network."""
 
     def dataset(self, name: str) -> Path:
         """Return the JSONL file of the workspace to which a request may add a row.

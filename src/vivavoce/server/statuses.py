@@ -8,6 +8,7 @@ from typing import NamedTuple
 from vivavoce.errors import NotFound, StoreError, VivavoceError
 from vivavoce.server.jobs import OtherBody, TooManyJobs
 from vivavoce.server.pages.forms import ForeignForm
+from vivavoce.store.access.ownership import NotYours
 from vivavoce.store.runs.claim import Claimed
 
 
@@ -25,6 +26,7 @@ INVALID = Answered(422, "invalid")
 _ANSWERS: dict[type[VivavoceError], Answered] = {
     NotFound: Answered(404, "not_found"),
     ForeignForm: Answered(403, "foreign_form"),
+    NotYours: Answered(403, "forbidden"),
     OtherBody: Answered(409, "key_reused"),
     Claimed: Answered(409, "being_worked_on"),
     TooManyJobs: Answered(429, "too_many_jobs", 30),

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Table, func, insert, select, update
+from sqlalchemy import Connection, Table, func, insert, select, update
 
 from vivavoce.errors import NotFound, StoreError
 from vivavoce.records.counting import split_name
@@ -28,6 +28,7 @@ from vivavoce.store.browse.scenarios import Scenarios
 from vivavoce.store.browse.series import AllSeries
 from vivavoce.store.browse.status import tagged
 from vivavoce.store.browse.watches import Watches
+from vivavoce.store.comments.comments import Comments
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach, values_of
 from vivavoce.store.database.fence import Fence, guard
@@ -36,7 +37,9 @@ from vivavoce.store.database.text import json_text
 from vivavoce.store.database.upgrade import upgrade
 from vivavoce.store.database.watch import watch
 from vivavoce.store.jobs.queue import JobQueue
+from vivavoce.store.labels.decisions import Decisions
 from vivavoce.store.labels.labels import Labels
+from vivavoce.store.labels.queues import Queues
 from vivavoce.store.maintenance.maintenance import Maintenance
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
@@ -49,6 +52,9 @@ from vivavoce.store.runs.remarking import remark
 from vivavoce.store.runs.replacing import Replaced, replaced_attempts
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.search.search import Hit, Searcher
+from vivavoce.store.views.views import Views
+from vivavoce.store.webhooks.outbox import tell
+from vivavoce.store.webhooks.webhooks import Webhooks
 
 KEYS_AT_ONCE = 500
 """Samples that one query asks for."""
@@ -58,7 +64,8 @@ class Store:
     """One store; any thread may read from it while a writer writes.
 
     `run` finds a run, and `outcomes`, `attempts`, `scores` and `errors` stream its records. Everything else is in its
-    parts: `browse`, `series`, `scenarios`, `labels`, `tokens`, `audit` and `maintenance`.
+    parts: `browse`, `series`, `scenarios`, `labels`, `decisions`, `queues`, `views`, `webhooks`, `comments`, `tokens`,
+    `audit` and `maintenance`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -117,6 +124,31 @@ class Store:
     def labels(self) -> Labels:
         """Human labels of conversations and turns."""
         return Labels(self.database)
+
+    @property
+    def decisions(self) -> Decisions:
+        """Decisions where labels of people differ."""
+        return Decisions(self.database)
+
+    @property
+    def queues(self) -> Queues:
+        """Queues of conversations to label that are assigned to people."""
+        return Queues(self.database)
+
+    @property
+    def views(self) -> Views:
+        """Pages that people keep under a name."""
+        return Views(self.database)
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """Addresses that are told of events, and what was sent to them."""
+        return Webhooks(self.database)
+
+    @property
+    def comments(self) -> Comments:
+        """Comments of people on conversations and turns."""
+        return Comments(self.database)
 
     @property
     def details(self) -> Details:
@@ -199,8 +231,12 @@ class Store:
         Raises:
             StoreError: there is no run of that id, or the store cannot be written.
         """
-        values = _run_values(run)
-        self._update(runs, {name: value for name, value in values.items() if name not in Remarks.model_fields})
+        values = {name: value for name, value in _run_values(run).items() if name not in Remarks.model_fields}
+        with self.database.writing() as connection:
+            before = connection.execute(select(runs.c.status).where(runs.c.id == run.id)).scalar()
+            self._update_row(connection, runs, values)
+            if run.status == "finished" and before != "finished":
+                tell(connection, "run.finished", {"run": run.id, "suite": run.suite})
 
     def remark(self, run_id: str, change: Remarks, actor: str) -> Run:
         """Change the title, the notes or the tags of a run, log the `actor`, and return it.
@@ -447,8 +483,10 @@ class Store:
 
     def _update(self, table: Table, values: dict[str, Any]) -> None:
         with self.database.writing() as connection:
-            changed = connection.execute(update(table).where(table.c.id == values["id"]).values(values)).rowcount
-        if not changed:
+            self._update_row(connection, table, values)
+
+    def _update_row(self, connection: Connection, table: Table, values: dict[str, Any]) -> None:
+        if not connection.execute(update(table).where(table.c.id == values["id"]).values(values)).rowcount:
             raise StoreError(f"{self.place}: there is no {values['id']} in {table.name}")
 
 

@@ -29,8 +29,8 @@ def quiet(_run: str, _done: int, _count: int) -> None:
     """Hear how a copy goes on, and say nothing."""
 
 
-async def fill(store: Store, run: str = RUN, grading: str = GRADING) -> None:
-    async with store.writer(run, grading, FINGERPRINTS) as writer:
+async def fill(store: Store, run: str = RUN, grading: str = GRADING, *, replaces: bool = False) -> None:
+    async with store.writer(run, grading, FINGERPRINTS, replaces=replaces) as writer:
         for number in range(4):
             await writer.put(cases.outcome(number, number))
 
@@ -102,6 +102,14 @@ def test_labels_of_a_run_are_listed_a_page_at_a_time(held: Store) -> None:
     assert [one.sample_id for one in first.labels + rest.labels] == [f"sample-{n}" for n in range(4)]
     assert rest.next is None
     assert held.labels.page("another").labels == []
+
+
+def test_labels_stay_when_their_conversation_is_tried_again(held: Store) -> None:
+    held.labels.set(RUN, label(turn=1))
+    asyncio.run(fill(held, replaces=True))
+    assert held.labels.of(RUN, KEY) == [label(turn=1)]
+    assert [one.key for one in held.replaced(RUN)] == [AttemptKey(f"sample-{n}", "bot", 0) for n in range(4)]
+    assert len(list(held.outcomes(GRADING))) == 4
 
 
 def test_names_and_notes_that_no_database_takes_are_kept_in_escapes(held: Store) -> None:

@@ -64,17 +64,23 @@ def agreement(
     turns: Annotated[bool, Query(description="Compare labels of turns, not of whole conversations.")] = False,
     grading: GradingName = None,
 ) -> Response:
-    """Compare the labels of a run with the scores of a grader; several labels of one conversation are as many pairs."""
+    """Compare the labels of a run with the scores of a grader; several labels of one conversation are as many pairs.
+
+    Where people differ and somebody decided, the decision is compared in place of their labels, unless an author is
+    named.
+    """
     store: Store = request.app.state.store
     scores = store.grading(store.run(run).id, grading)
     check_question(grader, scores)
-    return answer(agreement_of_all(store.labels.paired(scores, grader, author=author, turns=turns)))
+    pairs = store.labels.paired(scores, grader, author=author, turns=turns)
+    decisions = store.decisions.all(scores.run_id, grader=grader) if author is None else []
+    return answer(agreement_of_all(pairs, decisions))
 
 
 @router.get("/runs/{run}/samples/{sample:path}/{trial}/labels", response_model=list[Label])
 def of_conversation(request: Request, run: RunName, sample: str, trial: Trial, target: Target = None) -> Response:
     """Return the labels of a conversation and of its turns, oldest first."""
-    place = _place(request, run, AttemptKey(sample, target or "", trial))
+    place = place_of(request, run, AttemptKey(sample, target or "", trial))
     return answer(request.app.state.store.labels.of(place.run_id, place.key))
 
 
@@ -90,7 +96,7 @@ def put(
     grader: Grader = "",
 ) -> Response:
     """Label a conversation or a turn; this replaces the same person's earlier label there. No score changes."""
-    place = _place(request, run, AttemptKey(sample, target or "", trial), turn, grader)
+    place = place_of(request, run, AttemptKey(sample, target or "", trial), turn, grader)
     label = now_label(place, body.verdict, body.note, blind=body.blind)
     request.app.state.store.labels.set(place.run_id, label)
     return answer(label)
@@ -107,12 +113,12 @@ def delete(
     grader: Grader = "",
 ) -> Response:
     """Remove one's own label, and return it."""
-    place = _place(request, run, AttemptKey(sample, target or "", trial), turn, grader)
+    place = place_of(request, run, AttemptKey(sample, target or "", trial), turn, grader)
     return answer(request.app.state.store.labels.remove(place))
 
 
-def _place(request: Request, run: str, key: AttemptKey, turn: int | None = None, grader: str = "") -> LabelPlace:
-    """Return the place of a label of the user; without a target in the request, the run must have only one."""
+def place_of(request: Request, run: str, key: AttemptKey, turn: int | None = None, grader: str = "") -> LabelPlace:
+    """Return the place of what the user adds; without a target in the request, the run must have only one."""
     store: Store = request.app.state.store
     found = store.run(run)
     if not key.target:

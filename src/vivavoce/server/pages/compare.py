@@ -33,6 +33,7 @@ from vivavoce.server.pages.links import (
 )
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.pages.views import views_menu
 from vivavoce.server.statuses import answered
 from vivavoce.store.store import Store
 
@@ -84,7 +85,8 @@ def compare_runs(request: Request, named: Annotated[Named, Query()]) -> Response
         problem = safe("; ".join(map(str, error.problems)))
         return page("choose_runs.html", choice(store, a, b, problem, targets), answered(error).status)
     kind = next((kind for kind in get_args(Kind) if kind == named.only), None)
-    return page("compare.html", _values(_View(store, sides, found, named.grader, kind, named.first)))
+    values = _values(_View(store, sides, found, named.grader, kind, named.first))
+    return page("compare.html", {**values, "menu": views_menu(request)})
 
 
 @router.get("/compare/suites")

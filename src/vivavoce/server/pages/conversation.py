@@ -10,8 +10,10 @@ from fastapi import APIRouter, Query, Request, Response
 
 from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
+from vivavoce.report.html.commenting import Place
 from vivavoce.report.html.conversation import conversation as shown
 from vivavoce.server.grader_names import check_graders
+from vivavoce.server.pages.comments import remarks
 from vivavoce.server.pages.content import showing
 from vivavoce.server.pages.label import human_labelling
 from vivavoce.server.pages.links import FirstTurn, TrialNumber, run_page, sample_data, sample_page
@@ -62,7 +64,11 @@ def conversation(
         store, found, scores, grading is not None, listed, raw, request.query_params.get("find", "").strip()[:_LONGEST]
     )
     values = _values(view, chosen[0], outcomes, to_index(first))
-    return page("conversation.html", {**values, "human": human_labelling(request, found, chosen[0])})
+    people = {
+        "human": human_labelling(request, found, chosen[0]),
+        "remarks": remarks(request, found, chosen[0], cast("Place", values["place_of"])),
+    }
+    return page("conversation.html", {**values, **people})
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,12 +34,21 @@ from vivavoce.report.html.score_notes import ScoreNote, whole_notes
 from vivavoce.report.people_agreement import people_lines
 from vivavoce.server.label_queue import LabelQueue, LabelQueues, LabelTask, Order, labels_of_task
 from vivavoce.server.pages.forms import Form, form_key, index_of
-from vivavoce.server.pages.links import FirstTurn, label_item, label_page, sample_page
+from vivavoce.server.pages.links import (
+    FirstTurn,
+    assign_page,
+    differing_page,
+    label_item,
+    label_page,
+    queue_page,
+    sample_page,
+)
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import user_of
 from vivavoce.store.labels.agreement import agreement_with
 from vivavoce.store.labels.people import people_agreement
+from vivavoce.store.labels.queues import AssignedQueue, PersonProgress
 from vivavoce.store.labels.rows import LabelPlace, now_label
 from vivavoce.store.store import Store
 
@@ -60,6 +69,8 @@ class Choice:
     suite: str
     at: float
     questions: list[tuple[Question, int, str, str]]
+    differing: str
+    assign: str
 
 
 @router.get("/label")
@@ -92,7 +103,7 @@ def choose(
 @router.get("/label/{queue}/end")
 def end(request: Request, queue: str) -> Response:
     """Show that everything in a queue is labelled, and the result."""
-    found = _queues(request).find(queue, user_of(request).name)
+    found = _queues(request).find(_store(request), queue, user_of(request).name)
     return page("label.html", _around(request, found, 0, labels_of_task(_store(request), found.task)))
 
 
@@ -174,10 +185,16 @@ def _choices(request: Request, run: str | None, after: str | None) -> dict[str, 
         "section": "label",
         "choices": sorted(choices, key=lambda one: not any(found.judged for found, *_ in one.questions)),
         "author": user,
+        "queues": [_mine(one, user) for one in store.queues.all(person=user)],
         "chosen": run is not None,
         "next_page": label_page(after=listed.next) if listed and listed.next else None,
         "every": label_page() if run is not None or after else None,
     }
+
+
+def _mine(queue: AssignedQueue, user: str) -> tuple[AssignedQueue, PersonProgress, str]:
+    """Return a queue with one's own progress, and the address of everybody's."""
+    return queue, next(one for one in queue.people if one.person == user), queue_page(queue.id)
 
 
 def _choice(run: Run, grading: Grading, label_counts: Mapping[tuple[str, str], int]) -> Choice:
@@ -191,7 +208,7 @@ def _choice(run: Run, grading: Grading, label_counts: Mapping[tuple[str, str], i
         )
         for one in every
     ]
-    return Choice(run.id, run.suite, run.started_at, found)
+    return Choice(run.id, run.suite, run.started_at, found, differing_page(run=run.id), assign_page(run=run.id))
 
 
 def _around(request: Request, queue: LabelQueue, place: int, labels: dict[AttemptKey, Label]) -> dict[str, object]:
@@ -239,7 +256,7 @@ def _judge(outcome: Outcome, grader: str) -> ScoreNote | None:
 
 
 def _at(request: Request, queue: str, place: int) -> tuple[LabelQueue, AttemptKey]:
-    found = _queues(request).find(queue, user_of(request).name)
+    found = _queues(request).find(_store(request), queue, user_of(request).name)
     if not 1 <= place <= len(found.items):
         raise NotFound("place", str(place), within="this queue", hint=f"; it has {len(found.items)} conversations")
     return found, found.items[place - 1]

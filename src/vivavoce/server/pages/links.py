@@ -69,6 +69,17 @@ def message_content(run: str, key: AttemptKey, turn: int | None, **within: Value
     return f"/content{_query({**named, **at, **within})}"
 
 
+def comments_page(run: str, key: AttemptKey, turn: int | None) -> str:
+    """Return the address that takes a new comment on a conversation or a turn."""
+    place = {"run": run, "sample": key.sample_id, "target": key.target, "trial": to_number(key.trial)}
+    return f"/comments{_query({**place, 'turn': None if turn is None else to_number(turn)})}"
+
+
+def comment_page(run: str, number: int) -> str:
+    """Return the address that takes a change of a comment."""
+    return f"/comments/{_part(run)}/{number}"
+
+
 def compare_page(**query: Value) -> str:
     """Return the address of the comparison of two runs, or of the page to choose them."""
     return f"/compare{_query(query)}"
@@ -183,6 +194,27 @@ def label_page(**query: Value) -> str:
 def label_item(queue: str, place: int | None, turn: int | None = None) -> str:
     """Return the address of a place in a queue of conversations to label, counted from 1; without one, of its end."""
     return f"/label/{_part(queue)}/{'end' if place is None else place}{_query(_numbers(None, turn))}"
+
+
+def differing_page(**query: Value) -> str:
+    """Return the address of the places of a run where labels of people differ."""
+    return f"/label/differing{_query(query)}"
+
+
+def decide_page(run: str, key: AttemptKey, **query: Value) -> str:
+    """Return the address of the page to decide about a place where labels of people differ."""
+    place = {"run": run, "sample": key.sample_id, "target": key.target, "trial": to_number(key.trial)}
+    return f"/label/decide{_query({**place, **query})}"
+
+
+def assign_page(**query: Value) -> str:
+    """Return the address of the page to assign conversations of a run to people."""
+    return f"/label/assign{_query(query)}"
+
+
+def queue_page(queue: str) -> str:
+    """Return the address of a queue that is assigned to people."""
+    return f"/label-queues/{_part(queue)}"
 
 
 def _numbers(trial: int | None, turn: int | None) -> dict[str, Value]:

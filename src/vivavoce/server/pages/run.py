@@ -28,6 +28,7 @@ from vivavoce.server.pages.live import as_it_stands, job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.run_labels import label_lines
+from vivavoce.server.pages.views import views_menu
 from vivavoce.server.statuses import answered
 from vivavoce.server.users import user_of
 from vivavoce.store.browse.filter import parse_filter, quoted
@@ -83,7 +84,7 @@ def run(request: Request, run: str, asked: Annotated[Asked, Query()]) -> Respons
     form = {"form_key": form_key(request) if user.may("write") else None}
     drawings = _histograms(view, summary, known, asked=asked.histograms)
     live = {"histograms_link": f"{run_page(held.id, grading=view.chosen, histograms='1')}#histograms", **drawings}
-    live |= {"job_link": job_link(request.app.state.jobs, held)}
+    live |= {"menu": views_menu(request), "job_link": job_link(request.app.state.jobs, held)}
     found = _found(view)
     table = {"by_target": by_target(GradedRun(store, held, view.grading), summary, view.conversation)}
     values = {**_head(view, summary, sets), **_list(view, summary, found, known), **live, **table, **form}

@@ -21,6 +21,7 @@ from vivavoce.server.pages.links import run_list, run_page
 from vivavoce.server.pages.live import as_it_stands
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.pages.views import views_menu
 from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.browse.run_filter import ListedVerdict, RunFilter
 from vivavoce.store.store import Store
@@ -96,7 +97,7 @@ def runs(request: Request, wanted: Annotated[Wanted, Query()]) -> Response:
         "previous_page": run_list(**query, before=listed.previous) if listed.previous else None,
         "first_page": run_list(**query) if wanted.after or wanted.before else None,
     }
-    return page("runs.html", values)
+    return page("runs.html", {**values, "menu": views_menu(request)})
 
 
 def _which(query: dict[str, str | None]) -> RunFilter:

@@ -38,6 +38,7 @@ from vivavoce.store.browse.listing import (
 )
 from vivavoce.store.browse.run_filter import RunFilter, run_conditions
 from vivavoce.store.browse.status import RANK, SampleStatus
+from vivavoce.store.comments.comments import comment_counts
 from vivavoce.store.database.database import AnyRow, Database, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, turns
 from vivavoce.store.runs.decode import score_of, turn_of
@@ -409,4 +410,10 @@ def _sample_entries(connection: Connection, page: Sequence[AnyRow], within: With
         .order_by(s.attempt_id, s.id)
     )
     by_attempt = {number: list(rows) for number, rows in groupby(score_rows.all(), attrgetter("attempt_id"))}
-    return [sample_entry(row, attempt_of[row.attempt_id], by_attempt.get(row.attempt_id, ())) for row in page]
+    remarks = comment_counts(connection, ids)
+    return [
+        sample_entry(
+            row, attempt_of[row.attempt_id], by_attempt.get(row.attempt_id, ()), remarks.get(row.attempt_id, 0)
+        )
+        for row in page
+    ]

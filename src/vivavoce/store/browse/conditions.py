@@ -27,7 +27,7 @@ from sqlalchemy.dialects.postgresql import TSQUERY
 from vivavoce.errors import UsageError
 from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Operator, Term
 from vivavoce.store.browse.status import LAST, tagged
-from vivavoce.store.database.schema import attempts, passages, sample_index, scores
+from vivavoce.store.database.schema import attempts, comments, labels, passages, sample_index, scores
 from vivavoce.store.database.text import Text
 from vivavoce.store.search.candidates import mark_of
 from vivavoce.store.search.words import folded
@@ -123,6 +123,8 @@ def _has(term: Has, within: Within) -> Condition:
         case "tag":
             places = (func.strpos if within.postgresql else func.instr)(d.tags, literal(tagged(value), Text))
             return func.coalesce(places, 0) > 0
+        case "has":
+            return d.attempt_id.in_(_with(value))
         case "sample" if value.endswith("*"):
             # between two texts, for an index; SQLite's LIKE knows no case
             return _attempts(within, a.sample_id >= value[:-1], a.sample_id < f"{value[:-1]}\U0010ffff")
@@ -134,6 +136,14 @@ def _has(term: Has, within: Within) -> Condition:
             return and_(d.cause.is_not(None), d.cause == value)
         case _:
             return d.attempt_id.in_(_mentions(term.value, within))
+
+
+def _with(what: str) -> Select[tuple[int]]:
+    """Return the attempts, of any run, on which people left something."""
+    if what == "label":
+        return select(labels.c.attempt_id)
+    query = select(comments.c.attempt_id)
+    return query if what == "comment" else query.where(comments.c.resolved_at.is_(None))
 
 
 def _attempts(within: Within, *which: Condition) -> Condition:

@@ -56,8 +56,8 @@ def _headline(graders: Sequence[dict[str, Any]], gate: str | None) -> Headline |
     return None if found is None else Headline(**{**found, "n": found["scored"]})
 
 
-def sample_entry(index: AnyRow, attempt: AnyRow, score_rows: Sequence[AnyRow]) -> SampleEntry:
-    """Return an attempt by its rows of `standings`, `attempts` and `scores`."""
+def sample_entry(index: AnyRow, attempt: AnyRow, score_rows: Sequence[AnyRow], comments: int = 0) -> SampleEntry:
+    """Return an attempt by its rows of `standings`, `attempts` and `scores`, with how many `comments` it has."""
     sample: dict[str, Any] = json.loads(attempt.sample)
     return SampleEntry(
         sample_id=attempt.sample_id,
@@ -75,6 +75,7 @@ def sample_entry(index: AnyRow, attempt: AnyRow, score_rows: Sequence[AnyRow]) -
         failure=failure_of_text(attempt.failure),
         cause=index.cause,
         scores=_score_entries(score_rows),
+        comments=comments,
     )
 
 

@@ -14,13 +14,15 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from vivavoce.errors import UsageError, did_you_mean
 
-Field = Literal["state", "target", "sample", "trial", "tag", "cause", "text"]
+Field = Literal["state", "target", "sample", "trial", "tag", "cause", "has", "text"]
 Number = Literal["turns", "trial", "seconds", "tokens", "cost", "worst"]
 Operator = Literal["<", "<=", ">", ">=", "=", "!="]
 
 FIELDS: tuple[str, ...] = get_args(Field)
 NUMBERS: tuple[str, ...] = get_args(Number)
 STATES = ("pass", "fail", "error", "skip", "scored", "skipped")
+HAVING = ("comment", "open-comment", "label")
+"""What a conversation may have of people."""
 LONGEST = 2000
 """Maximum characters of a filter."""
 MOST = 20
@@ -100,6 +102,8 @@ def _term(found: re.Match[str], at: int) -> Term:
         raise _wrong(at, f"no field '{field}'{did_you_mean(field, FIELDS)}; put quotation marks around a text")
     if field == "state" and value not in STATES:
         raise _wrong(found.start("value"), f"no state '{value}'{did_you_mean(value, STATES)}")
+    if field == "has" and value not in HAVING:
+        raise _wrong(found.start("value"), f"no has:{value}{did_you_mean(value, HAVING)}")
     if field == "trial":
         return Compares("trial", "=", _number(value, found.start("value")), grader=False, negated=negated)
     return Has(cast("Field", field), value, negated)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.records.comment import Comment
 from vivavoce.records.failure import Failure
 from vivavoce.records.label import Label
 from vivavoce.records.run import Status, Verdict
@@ -102,7 +103,8 @@ class SampleEntry(Listed):
     """An attempt in a list, without messages; `title` is its goal, or the beginning of its input.
 
     `status` summarises its scores. `tokens` and `cost`, in US dollars, are what the conversation and its scores
-    used, as far as that is known; `cause` is what a filter calls its error.
+    used, as far as that is known; `cause` is what a filter calls its error; `comments` is how many people left on it
+    and its turns.
     """
 
     sample_id: str
@@ -120,6 +122,7 @@ class SampleEntry(Listed):
     failure: Failure | None = None
     cause: str | None = None
     scores: list[ScoreEntry]
+    comments: int = 0
 
 
 class AlikeErrors(Listed):
@@ -224,4 +227,11 @@ class LabelPage(Listed):
     """Some labels of a run; `next` is the cursor of the next page, None if there is none."""
 
     labels: list[Label]
+    next: str | None = None
+
+
+class CommentPage(Listed):
+    """Some comments on conversations of a run; `next` is the cursor of the next page, None if there is none."""
+
+    comments: list[Comment]
     next: str | None = None

@@ -258,6 +258,121 @@ Index(
     unique=True,
 )
 
+comments = Table(
+    "comments",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("attempt_id", BigId, ForeignKey("attempts.id"), nullable=False),
+    Column("turn", Integer),
+    Column("author", Name, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("resolved_by", Name),
+    Column("resolved_at", Double),
+    Index("comments_by_attempt", "attempt_id"),
+)
+"""What people remark on a conversation, or on a `turn` of it."""
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("attempt_id", BigId, ForeignKey("attempts.id"), nullable=False),
+    Column("turn", Integer),
+    Column("grader", Name, nullable=False),
+    Column("author", Name, nullable=False),
+    Column("verdict", Name, nullable=False),
+    Column("note", Text),
+    Column("blind", Integer, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+"""What was decided where labels of people differ; one for each place, beside the labels.
+
+`blind` is 1 where it was hidden who had said what.
+"""
+
+Index(
+    "decisions_by_attempt",
+    decisions.c.attempt_id,
+    decisions.c.grader,
+    func.coalesce(decisions.c.turn, text("-1")),
+    unique=True,
+)
+
+queues = Table(
+    "queues",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("run_id", Name, ForeignKey("runs.id"), nullable=False),
+    Column("grading_id", Name, ForeignKey("gradings.id"), nullable=False),
+    Column("grader", Name, nullable=False),
+    Column("selection", Name, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("blind", Integer, nullable=False),
+    Column("overlap", Integer, nullable=False),
+    Column("author", Name, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Index("queues_by_run", "run_id"),
+)
+"""Conversations that were assigned to people to label; `selection` is their order, `overlap` how many label each."""
+
+queue_items = Table(
+    "queue_items",
+    metadata,
+    Column("queue_id", Name, ForeignKey("queues.id"), nullable=False),
+    Column("person", Name, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("attempt_id", BigId, ForeignKey("attempts.id"), nullable=False),
+    PrimaryKeyConstraint("queue_id", "person", "position"),
+    Index("queue_items_by_attempt", "attempt_id"),
+    Index("queue_items_by_person", "person"),
+)
+"""Who labels what in a queue; all rows of a queue are written with it."""
+
+views = Table(
+    "views",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("author", Name, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("shared", Integer, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Index("views_by_author", "author", "name", unique=True),
+)
+"""Addresses of pages that people keep under a name; `shared` is 1 where everybody sees one."""
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("events", Text, nullable=False),
+    Column("author", Name, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+"""Addresses that are told of `events`, a JSON list; the secret signs what is sent, so it is kept as it is."""
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("webhook_id", Name, ForeignKey("webhooks.id"), nullable=False),
+    Column("event", Name, nullable=False),
+    Column("about", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at", Double),
+    Column("delivered_at", Double),
+    Column("status", Integer),
+    Column("error", Text),
+    Column("body", Text),
+    Index("deliveries_by_webhook", "webhook_id", "created_at"),
+    Index("deliveries_by_time", "next_at"),
+)
+"""What webhooks are told; `next_at` is when the next attempt is due, NULL when it arrived or was given up."""
+
 replaced = Table(
     "replaced",
     metadata,

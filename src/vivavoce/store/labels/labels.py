@@ -33,6 +33,7 @@ from vivavoce.store.labels.rows import (
     of_run,
     put_label,
 )
+from vivavoce.store.webhooks.outbox import tell
 
 BATCH = 500
 
@@ -57,6 +58,7 @@ class Labels:
                 raise NotFound("grader", label.grader, within=f"the scores of sample '{label.sample_id}'")
             before = put_label(connection, attempt_id, place, label)
             note(connection, label.author, "label.set", place.subject, change_of(label, before))
+            tell(connection, "label.saved", {"run": run_id, "label": label.model_dump()})
         return before
 
     def remove(self, place: LabelPlace) -> Label:

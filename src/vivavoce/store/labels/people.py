@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vivavoce.records.label import Disputed, HumanVerdict, Label, LabelAgreement, PeopleAgreement
+from vivavoce.records.label import Decision, Disputed, HumanVerdict, Label, LabelAgreement, PeopleAgreement
 from vivavoce.records.run import AttemptKey
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.raters import Counts, counts_of, fleiss, krippendorff, krippendorff_interval
 from vivavoce.store.labels.agreement import LISTED, Paired, agreement_with
+from vivavoce.store.labels.decisions import decided
 
 
-def agreement_of_all(pairs: Sequence[Paired]) -> LabelAgreement:
-    """Return the agreement of a judge with labels, and of their authors with each other."""
-    people = people_agreement([one.label for one in pairs])
-    return agreement_with(pairs).model_copy(update={"people": people})
+def agreement_of_all(pairs: Sequence[Paired], decisions: Sequence[Decision] = ()) -> LabelAgreement:
+    """Return the agreement of a judge with labels, and of their authors with each other.
+
+    Where there is a decision, the judge is compared with it in place of the labels.
+    """
+    people, compared = people_agreement([one.label for one in pairs]), decided(pairs, decisions)
+    number = sum(isinstance(one.label, Decision) for one in compared)
+    return agreement_with(compared).model_copy(update={"people": people, "decided": number})
 
 
 def people_agreement(labels: Sequence[Label]) -> PeopleAgreement | None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, func, insert, select, update
 
 from vivavoce.errors import NotFound
 from vivavoce.records.counting import conversation_name, to_number
-from vivavoce.records.label import Label
+from vivavoce.records.label import Decision, Label
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.database.database import AnyRow
 from vivavoce.store.database.schema import attempts, labels, scores, turns
@@ -59,6 +59,16 @@ def now_label(place: LabelPlace, verdict: str, remark: str | None = None, *, bli
             "created_at": time.time(),
         }
     )
+
+
+def now_decision(place: LabelPlace, verdict: str, remark: str | None = None, *, blind: bool = False) -> Decision:
+    """Return a new decision of the author of a place.
+
+    Raises:
+        ValueError: the verdict is neither pass nor fail, or the note is too long.
+    """
+    made = Decision.model_validate(now_label(place, verdict, remark, blind=blind).model_dump())
+    return made
 
 
 def label_query() -> Select[Any]:

@@ -28,13 +28,14 @@ Listener = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What was copied: new runs, existing runs that were completed, attempts, replies, labels."""
+    """What was copied: new runs, existing runs that were completed, attempts, replies, labels, comments."""
 
     runs: int
     completed: int
     attempts: int
     replies: int
     labels: int = 0
+    comments: int = 0
 
 
 def copy_run(source: Database, target: Database, run_id: str, progress: Listener) -> tuple[bool, int]:

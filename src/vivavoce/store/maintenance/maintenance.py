@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from vivavoce.errors import NotFound
 from vivavoce.store.browse.watches import copy_watches
+from vivavoce.store.comments.comments import copy_comments
 from vivavoce.store.database.database import Database, for_writing, on_postgresql
 from vivavoce.store.database.schema import runs
 from vivavoce.store.labels.labels import copy_labels
@@ -72,7 +73,7 @@ class Maintenance:
         return gone
 
     def copy_to(self, target: Store, progress: Listener) -> Copied:
-        """Copy every run, label, reply and watch that another store does not have; `progress` is called on the way.
+        """Copy every run, label, comment, reply and watch that another store lacks; `progress` is called on the way.
 
         A further copy completes an interrupted or older one. Only the numbers of attempts change.
 
@@ -87,10 +88,12 @@ class Maintenance:
         with self.database.connected() as source, there.writing() as destination:
             labelled = copy_labels(source, destination)
             copy_watches(source, destination)
+            remarked = copy_comments(source, destination)
         return Copied(
             runs=sum(new for new, _ in copies),
             completed=sum(bool(number) and not new for new, number in copies),
             attempts=sum(number for _, number in copies),
             replies=ReplyStore(there).add(ReplyStore(self.database).all()),
             labels=labelled,
+            comments=remarked,
         )

@@ -13,12 +13,16 @@ from vivavoce.store.database.database import Database, on_postgresql
 from vivavoce.store.database.schema import (
     HEAD,
     attempts,
+    comments,
+    decisions,
     gradings,
     job_events,
     job_inputs,
     jobs,
     labels,
     metadata,
+    queue_items,
+    queues,
     replaced,
     replies,
     runs,
@@ -51,7 +55,7 @@ class Collected:
 
 def contents(database: Database) -> Contents:
     """Return what is in a store."""
-    kept = (runs, gradings, attempts, turns, scores, labels, replies)
+    kept = (runs, gradings, attempts, turns, scores, labels, comments, replies)
     with database.connected() as connection:
         rows = {table.name: _count(connection, table) for table in kept}
         if on_postgresql(connection):
@@ -83,14 +87,14 @@ def delete_run(connection: Connection, run_id: str, actor: str) -> None:
     count = connection.execute(select(func.count()).select_from(mine.subquery())).scalar_one()
     note(connection, actor, "run.delete", run_id, {"suite": suite, "conversations": count})
     forget(connection, run_id)
-    for table in (labels, scores, turns):
+    for table in (labels, comments, decisions, queue_items, scores, turns):
         connection.execute(delete(table).where(table.c.attempt_id.in_(mine)))
     sets = select(gradings.c.id).where(gradings.c.run_id == run_id)
     connection.execute(delete(sample_index).where(sample_index.c.grading_id.in_(sets)))
     its_jobs = select(jobs.c.id).where(jobs.c.run == run_id)
     for table in (job_events, job_inputs):  # they hold what was said
         connection.execute(delete(table).where(table.c.job_id.in_(its_jobs)))
-    for table in (attempts, gradings, replaced):
+    for table in (queues, attempts, gradings, replaced):
         connection.execute(delete(table).where(table.c.run_id == run_id))
     connection.execute(delete(runs).where(runs.c.id == run_id))
 

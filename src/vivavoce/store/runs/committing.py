@@ -14,7 +14,7 @@ from vivavoce.store.database import schema
 from vivavoce.store.database.database import for_writing, is_duplicate, meaning
 from vivavoce.store.database.insert import Row, insert_rows
 from vivavoce.store.database.text import text_for
-from vivavoce.store.runs.replacing import replace_attempt
+from vivavoce.store.runs.replacing import set_aside, take_over
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
 
 _ATTEMPTS = ("id", *AttemptCells._fields)
@@ -72,6 +72,7 @@ class Committer:
         scores: list[Row] = []
         unread: list[Row] = []
         standings: list[StatusRow] = []
+        replaced: list[tuple[int, int]] = []
         with connection.begin():
             for entry in batch:
                 number, facts = (
@@ -80,7 +81,8 @@ class Committer:
                     else self._known(connection, entry.key)
                 )
                 if entry.attempt and self._replaces:
-                    replace_attempt(connection, self._run_id, entry.key, number)
+                    before = set_aside(connection, self._run_id, entry.key)
+                    replaced += [] if before is None else [(before, number)]
                 if entry.attempt:
                     attempts.append((number, *entry.attempt))
                     unread.append((number, ""))
@@ -89,6 +91,8 @@ class Committer:
                 standings += status_rows(number, facts, entry.scores)
                 unread += [(number, grading) for grading in {row.grading_id for row in entry.scores if row.reason}]
             insert_rows(connection, schema.attempts, _ATTEMPTS, attempts)
+            for before, number in replaced:
+                take_over(connection, before, number)
             insert_rows(connection, schema.turns, _TURNS, turns)
             insert_rows(connection, schema.scores, _SCORES, scores)
             insert_rows(connection, schema.sample_index, StatusRow._fields, standings)

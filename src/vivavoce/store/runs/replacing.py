@@ -10,7 +10,22 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Table, delete, insert, select, update
 
 from vivavoce.records.run import AttemptKey
-from vivavoce.store.database.schema import attempts, labels, passages, replaced, sample_index, scores, turns, unread
+from vivavoce.store.database.schema import (
+    attempts,
+    comments,
+    decisions,
+    labels,
+    passages,
+    queue_items,
+    replaced,
+    sample_index,
+    scores,
+    turns,
+    unread,
+)
+
+_ASIDE = -1
+"""The trial of an attempt on its way out, which no attempt has."""
 
 
 class Replaced(NamedTuple):
@@ -21,10 +36,11 @@ class Replaced(NamedTuple):
     rows: dict[str, list[dict[str, Any]]]
 
 
-def replace_attempt(connection: Connection, run_id: str, key: AttemptKey, number: int) -> None:
-    """Make room for an attempt with this `number`: move an existing attempt with its key aside.
+def set_aside(connection: Connection, run_id: str, key: AttemptKey) -> int | None:
+    """Make room for an attempt: keep an existing one with its key as `replaced`, and return its number.
 
-    Labels stay with the place of the conversation in the run. The caller has the transaction.
+    Only its row stays, under another key, because what people added refers to it until `take_over`. The caller has the
+    transaction.
     """
     a = attempts.c
     found = select(a.id).where(
@@ -32,14 +48,21 @@ def replace_attempt(connection: Connection, run_id: str, key: AttemptKey, number
     )
     old = connection.execute(found).scalar()
     if old is None:
-        return
+        return None
     rows = {table.name: _rows(connection, table, old) for table in (attempts, turns, scores)}
     values = {"run_id": run_id, **key._asdict(), "replaced_at": time.time(), "rows": json.dumps(rows)}
     connection.execute(insert(replaced).values(values))
-    connection.execute(update(labels).where(labels.c.attempt_id == old).values(attempt_id=number))
     for table in (passages, unread, scores, turns, sample_index):
         connection.execute(delete(table).where(table.c.attempt_id == old))
-    connection.execute(delete(attempts).where(a.id == old))
+    connection.execute(update(attempts).where(a.id == old).values(trial=_ASIDE))
+    return old
+
+
+def take_over(connection: Connection, old: int, number: int) -> None:
+    """Give a new attempt, by its `number`, what people added to the one that was set aside, and delete that one."""
+    for table in (labels, comments, decisions, queue_items):
+        connection.execute(update(table).where(table.c.attempt_id == old).values(attempt_id=number))
+    connection.execute(delete(attempts).where(attempts.c.id == old))
 
 
 def replaced_attempts(connection: Connection, run_id: str) -> Iterator[Replaced]:

@@ -1,0 +1,245 @@
+"""The routes for what people do together: comments, decisions where labels differ, queues, views, and webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Literal, TypedDict, Unpack
+from urllib.parse import urlencode
+
+from pydantic import TypeAdapter
+
+from vivavoce.client.connection import Connection, checked, part
+from vivavoce.records.comment import Comment
+from vivavoce.records.label import Decision, DifferingLabels
+from vivavoce.records.run import AttemptKey
+from vivavoce.signatures import shows_options
+from vivavoce.store.browse.listing import CommentPage
+from vivavoce.store.labels.queues import AssignedQueue, Selection
+from vivavoce.store.views.views import View
+from vivavoce.store.webhooks.outbox import EVENTS, Event
+from vivavoce.store.webhooks.webhooks import Delivery, NewWebhook, Webhook
+
+_COMMENTS = TypeAdapter(list[Comment])
+_DIFFERING = TypeAdapter(list[DifferingLabels])
+_QUEUES = TypeAdapter(list[AssignedQueue])
+_VIEWS = TypeAdapter(list[View])
+_WEBHOOKS = TypeAdapter(list[Webhook])
+_DELIVERIES = TypeAdapter(list[Delivery])
+_KEYS = TypeAdapter(list[AttemptKey])
+
+
+class Place(TypedDict, total=False):
+    """What a label is about besides its conversation."""
+
+    trial: int
+    """Which trial, from 0."""
+    target: str | None
+    """Whose answers; needed where the run has several targets."""
+    turn: int | None
+    """A turn, from 0; the whole conversation unless given."""
+    grader: str | None
+    """Whose question is answered."""
+
+
+class QueueOptions(TypedDict, total=False):
+    """How a queue is dealt."""
+
+    grader: str
+    """Whose question is answered; empty for none."""
+    overlap: int
+    """How many people label each conversation; 1 unless given."""
+    size: int
+    """How many conversations; 50 unless given."""
+    selection: Selection
+    """At `random`, or with `disagreement` the uncertain ones first."""
+    seed: int
+    """What decides a random order; 1 unless given."""
+    blind: bool
+    """Whether the run and the score of the judge are hidden; they are unless it is false."""
+
+
+class Together(Connection):
+    """What people do together, as methods of `AsyncClient`."""
+
+    def comments(self, run: str = "latest") -> AsyncGenerator[Comment]:
+        """Yield the comments on conversations of a run, the oldest first, a page at a time.
+
+        Raises:
+            UsageError: there is no such run.
+        """
+        return self._pages(f"/runs/{part(run)}/comments", {}, CommentPage, lambda page: page.comments)
+
+    async def comments_of(self, run: str, sample: str, trial: int = 0, *, target: str | None = None) -> list[Comment]:
+        """Return the comments on a conversation and its turns, the oldest first.
+
+        Raises:
+            NotFound: there is no such conversation.
+        """
+        path = _comments_at(run, sample, trial, target=target)
+        return _COMMENTS.validate_json((await self._send("GET", path)).body)
+
+    async def comment(
+        self, run: str, sample: str, text: str, *, trial: int = 0, target: str | None = None, turn: int | None = None
+    ) -> Comment:
+        """Comment on a conversation, or on a turn of it, counted from 0; `#t3` in the text refers to turn 3.
+
+        Raises:
+            UsageError: there is no such conversation, or there are several targets and none is named.
+        """
+        path = _comments_at(run, sample, trial, target=target, turn=turn)
+        return checked(Comment, (await self._send("POST", path, {"text": text})).body)
+
+    async def resolve_comment(self, run: str, comment: int, *, resolved: bool = True) -> Comment:
+        """Mark a comment as resolved, or as open again, and return it.
+
+        Raises:
+            NotFound: the run has no such comment.
+        """
+        path = f"/runs/{part(run)}/comments/{comment}"
+        return checked(Comment, (await self._send("PUT", path, {"resolved": resolved})).body)
+
+    async def remove_comment(self, run: str, comment: int) -> Comment:
+        """Remove one's own comment, and return it; those of others need the role admin.
+
+        Raises:
+            NotFound: the run has no such comment.
+            UsageError: it is somebody else's.
+        """
+        return checked(Comment, (await self._send("DELETE", f"/runs/{part(run)}/comments/{comment}")).body)
+
+    async def differing_labels(self, run: str = "latest", *, grader: str | None = None) -> list[DifferingLabels]:
+        """Return the places where people say both pass and fail, with their labels, and what was decided.
+
+        Raises:
+            UsageError: there is no such run.
+        """
+        path = f"/runs/{part(run)}/labels/differing?{_named(grader=grader)}"
+        return _DIFFERING.validate_json((await self._send("GET", path)).body)
+
+    @shows_options
+    async def decide(
+        self,
+        run: str,
+        sample: str,
+        verdict: Literal["pass", "fail"],
+        note: str | None = None,
+        **where: Unpack[Place],
+    ) -> Decision:
+        """Decide where labels of people differ; the judge is compared with that, and the labels stay.
+
+        Raises:
+            UsageError: there is no such conversation, or no two people say pass and fail there.
+        """
+        body = {"verdict": verdict, "note": note}
+        return checked(Decision, (await self._send("PUT", _decision_at(run, sample, **where), body)).body)
+
+    @shows_options
+    async def undecide(self, run: str, sample: str, **where: Unpack[Place]) -> Decision:
+        """Take a decision back, and return it.
+
+        Raises:
+            UsageError: nothing is decided there.
+        """
+        return checked(Decision, (await self._send("DELETE", _decision_at(run, sample, **where))).body)
+
+    @shows_options
+    async def assign(self, run: str, people: Sequence[str], **options: Unpack[QueueOptions]) -> AssignedQueue:
+        """Assign conversations of a run to people to label, by the names of their tokens.
+
+        Raises:
+            UsageError: there is no such run or grader, or it cannot be dealt so.
+        """
+        body = {"run": run, "people": list(people), **options}
+        return checked(AssignedQueue, (await self._send("POST", "/label-queues", body)).body)
+
+    async def queues(self, *, run: str | None = None, person: str | None = None) -> list[AssignedQueue]:
+        """Return the newest hundred queues that are assigned to people, with the progress of each, newest first."""
+        return _QUEUES.validate_json((await self._send("GET", f"/label-queues?{_named(run=run, person=person)}")).body)
+
+    async def queue(self, queue: str) -> AssignedQueue:
+        """Return a queue with the progress of each person.
+
+        Raises:
+            NotFound: there is no such queue.
+        """
+        return await self._get(f"/label-queues/{part(queue)}", {}, AssignedQueue)
+
+    async def queue_items(self, queue: str, person: str) -> list[AttemptKey]:
+        """Return the conversations that somebody labels in a queue, in order.
+
+        Raises:
+            NotFound: there is no such queue.
+        """
+        path = f"/label-queues/{part(queue)}/items?{_named(person=person)}"
+        return _KEYS.validate_json((await self._send("GET", path)).body)
+
+    async def delete_queue(self, queue: str) -> AssignedQueue:
+        """Delete a queue, and return it; labels stay.
+
+        Raises:
+            NotFound: there is no such queue.
+        """
+        return checked(AssignedQueue, (await self._send("DELETE", f"/label-queues/{part(queue)}")).body)
+
+    async def views(self) -> list[View]:
+        """Return one's own views and those that others share."""
+        return _VIEWS.validate_json((await self._send("GET", "/views")).body)
+
+    async def save_view(self, name: str, path: str, *, shared: bool = False) -> View:
+        """Keep a page such as `/runs/r1?filter=state:fail` under a name, in place of one's earlier view of that name.
+
+        Raises:
+            UsageError: the name or the address is not one that can be kept.
+        """
+        body = {"name": name, "path": path, "shared": shared}
+        return checked(View, (await self._send("POST", "/views", body)).body)
+
+    async def remove_view(self, view: int) -> View:
+        """Remove one's own view, and return it; those of others need the role admin.
+
+        Raises:
+            NotFound: there is no such view.
+        """
+        return checked(View, (await self._send("DELETE", f"/views/{view}")).body)
+
+    async def webhooks(self) -> list[Webhook]:
+        """Return the webhooks without their secrets; it needs the role admin."""
+        return _WEBHOOKS.validate_json((await self._send("GET", "/webhooks")).body)
+
+    async def add_webhook(self, url: str, events: Sequence[Event] = EVENTS) -> NewWebhook:
+        """Have an address told of events; the answer has the secret that signs them, which is not shown again.
+
+        Raises:
+            UsageError: the address may not be called, or the role admin is missing.
+        """
+        body = {"url": url, "events": list(events)}
+        return checked(NewWebhook, (await self._send("POST", "/webhooks", body)).body)
+
+    async def deliveries(self, webhook: str) -> list[Delivery]:
+        """Return the newest hundred deliveries of a webhook with their attempts, newest first.
+
+        Raises:
+            NotFound: there is no such webhook.
+        """
+        return _DELIVERIES.validate_json((await self._send("GET", f"/webhooks/{part(webhook)}/deliveries")).body)
+
+    async def remove_webhook(self, webhook: str) -> Webhook:
+        """Remove a webhook with its deliveries, and return it.
+
+        Raises:
+            NotFound: there is no such webhook.
+        """
+        return checked(Webhook, (await self._send("DELETE", f"/webhooks/{part(webhook)}")).body)
+
+
+def _comments_at(run: str, sample: str, trial: int, **query: object) -> str:
+    return f"/runs/{part(run)}/samples/{part(sample)}/{trial}/comments?{_named(**query)}"
+
+
+def _decision_at(run: str, sample: str, **where: Unpack[Place]) -> str:
+    trial = where.pop("trial", 0)
+    return f"/runs/{part(run)}/samples/{part(sample)}/{trial}/decision?{_named(**where)}"
+
+
+def _named(**query: object) -> str:
+    return urlencode({name: value for name, value in query.items() if value is not None}, errors="replace")

@@ -1,0 +1,1 @@
+"""Comments of people on conversations and turns."""

@@ -1,0 +1,218 @@
+"""Queues that are assigned to people: who labels which conversations, and how far each of them is.
+
+All of a queue is dealt when it is made, in one transaction: nobody has to claim anything later, on whichever server.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Connection, and_, delete, func, insert, select
+
+from vivavoce.errors import NotFound, UsageError
+from vivavoce.records.run import AttemptKey, Grading
+from vivavoce.store.access.audit import note
+from vivavoce.store.browse.listing import Listed
+from vivavoce.store.database.database import AnyRow, Database, values_of
+from vivavoce.store.database.schema import attempts, labels, queue_items, queues
+from vivavoce.store.labels.order import MOST, GraderScores
+
+Selection = Literal["disagreement", "random"]
+"""Uncertain conversations first, or a random order."""
+
+MOST_PEOPLE = 50
+_LISTED = 100
+_CHUNK = 500
+
+
+class PersonProgress(Listed):
+    """How many of the conversations assigned to somebody they have labelled."""
+
+    person: str
+    assigned: int
+    done: int
+
+
+class AssignedQueue(Listed):
+    """Conversations of a run that people were asked to label for one grader; `overlap` people label each of `items`."""
+
+    id: str
+    run_id: str
+    grading_id: str
+    grader: str
+    selection: Selection
+    seed: int
+    blind: bool
+    overlap: int
+    author: str
+    created_at: float
+    items: int
+    people: list[PersonProgress]
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlan:
+    """What a queue is made of: `size` conversations, dealt to `people`, `overlap` of them for each."""
+
+    grader: str
+    people: Sequence[str]
+    overlap: int = 1
+    size: int = 50
+    selection: Selection = "random"
+    seed: int = 1
+    blind: bool = True
+
+    def check(self) -> None:
+        """Check that it can be dealt.
+
+        Raises:
+            UsageError: it cannot.
+        """
+        if not 1 <= len(self.people) <= MOST_PEOPLE or len(set(self.people)) < len(self.people):
+            raise UsageError(f"name 1 to {MOST_PEOPLE} people, each once")
+        for person in self.people:
+            if not 0 < len(person) <= 100 or not person.isprintable() or person != person.strip():
+                raise UsageError("the name of a person is that of their token, on one line of at most 100 characters")
+        if not 1 <= self.overlap <= len(self.people):
+            raise UsageError(f"overlap is how many people label each conversation: 1 to {len(self.people)} here")
+        if not 1 <= self.size <= MOST:
+            raise UsageError(f"a queue has 1 to {MOST} conversations")
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """The assigned queues of a store."""
+
+    database: Database
+
+    def create(self, grading: Grading, plan: QueuePlan, author: str) -> AssignedQueue:
+        """Deal conversations that a grader has scored to people; without a grader, any conversations.
+
+        Raises:
+            UsageError: the plan cannot be dealt, or no conversation has a score.
+            StoreError: the store cannot be written.
+        """
+        plan.check()
+        queue_id = f"q-{secrets.token_urlsafe(9)}"
+        with self.database.writing() as connection:
+            chosen = _chosen(connection, grading, plan)
+            if not chosen:
+                raise UsageError("no conversation of this run has a score")
+            values = {
+                "id": queue_id,
+                "run_id": grading.run_id,
+                "grading_id": grading.id,
+                "grader": plan.grader,
+                "selection": plan.selection,
+                "seed": plan.seed,
+                "blind": int(plan.blind),
+                "overlap": plan.overlap,
+                "author": author,
+                "created_at": time.time(),
+            }
+            connection.execute(insert(queues).values(values))
+            connection.execute(insert(queue_items), _dealt(queue_id, chosen, plan))
+            told = {"grader": plan.grader, "people": list(plan.people), "overlap": plan.overlap, "items": len(chosen)}
+            note(connection, author, "queue.create", f"{grading.run_id}/{queue_id}", told)
+        return self.get(queue_id)
+
+    def get(self, queue_id: str) -> AssignedQueue:
+        """Return a queue.
+
+        Raises:
+            UsageError: there is none of that id.
+        """
+        with self.database.connected() as connection:
+            row = connection.execute(select(queues).where(queues.c.id == queue_id)).first()
+            if row is None:
+                raise NotFound("queue", queue_id)
+            return _entries(connection, [row])[0]
+
+    def all(self, *, run_id: str | None = None, person: str | None = None) -> list[AssignedQueue]:
+        """Return the newest hundred queues, newest first: those of a run, those of a person."""
+        query = select(queues).order_by(queues.c.created_at.desc(), queues.c.id).limit(_LISTED)
+        if run_id is not None:
+            query = query.where(queues.c.run_id == run_id)
+        if person is not None:
+            query = query.where(queues.c.id.in_(select(queue_items.c.queue_id).where(queue_items.c.person == person)))
+        with self.database.connected() as connection:
+            return _entries(connection, connection.execute(query).all())
+
+    def items(self, queue_id: str, person: str) -> list[AttemptKey]:
+        """Return what was assigned to somebody, in order; nothing if nothing was."""
+        a, i = attempts.c, queue_items.c
+        query = select(a.sample_id, a.target, a.trial).join(queue_items, i.attempt_id == a.id)
+        query = query.where(i.queue_id == queue_id, i.person == person).order_by(i.position)
+        with self.database.connected() as connection:
+            return [AttemptKey(*row) for row in connection.execute(query)]
+
+    def delete(self, queue_id: str, actor: str) -> AssignedQueue:
+        """Delete a queue, and return it; labels stay.
+
+        Raises:
+            UsageError: there is none of that id.
+            StoreError: the store cannot be written.
+        """
+        found = self.get(queue_id)
+        with self.database.writing() as connection:
+            connection.execute(delete(queue_items).where(queue_items.c.queue_id == queue_id))
+            connection.execute(delete(queues).where(queues.c.id == queue_id))
+            note(connection, actor, "queue.delete", f"{found.run_id}/{queue_id}", {"grader": found.grader})
+        return found
+
+
+def _chosen(connection: Connection, grading: Grading, plan: QueuePlan) -> list[int]:
+    """Return the attempts of a queue in its order."""
+    ranked = GraderScores(connection, grading, plan.grader)
+    if plan.selection == "random" or not plan.grader:
+        keys = ranked.at_random(plan.seed, plan.size)
+    else:
+        keys = ranked.in_doubt(plan.size)
+    a, number_of = attempts.c, dict[AttemptKey, int]()
+    for start in range(0, len(keys), _CHUNK):
+        names = {key.sample_id for key in keys[start : start + _CHUNK]}
+        query = select(a.id, a.sample_id, a.target, a.trial)
+        rows = connection.execute(query.where(a.run_id == grading.run_id, a.sample_id.in_(names)))
+        number_of |= {AttemptKey(row.sample_id, row.target, row.trial): row.id for row in rows}
+    return [number_of[key] for key in keys]
+
+
+def _dealt(queue_id: str, chosen: Sequence[int], plan: QueuePlan) -> list[dict[str, object]]:
+    """Return the rows of a queue: people take turns, so that their shares differ by one at most."""
+    rows: list[dict[str, object]] = []
+    for place, attempt_id in enumerate(chosen):
+        for more in range(plan.overlap):
+            person = plan.people[(place * plan.overlap + more) % len(plan.people)]
+            rows.append({"queue_id": queue_id, "person": person, "position": place, "attempt_id": attempt_id})
+    return rows
+
+
+def _entries(connection: Connection, rows: Sequence[AnyRow]) -> list[AssignedQueue]:
+    i, q, mine = queue_items.c, queues.c, labels.c
+    same = and_(
+        mine.attempt_id == i.attempt_id,
+        mine.author == i.person,
+        mine.grader == q.grader,
+        mine.turn.is_(None),
+    )
+    counted = (func.count().label("assigned"), func.count(mine.id).label("done"))
+    query = select(i.queue_id, i.person, *counted).join(queues, q.id == i.queue_id).outerjoin(labels, same)
+    query = query.where(i.queue_id.in_([row.id for row in rows])).group_by(i.queue_id, i.person).order_by(i.person)
+    people: dict[str, list[PersonProgress]] = {}
+    for one in connection.execute(query):
+        progress = PersonProgress(person=one.person, assigned=one.assigned, done=one.done)
+        people.setdefault(one.queue_id, []).append(progress)
+    return [
+        AssignedQueue.model_validate(
+            {
+                **values_of(row),
+                "items": sum(one.assigned for one in people.get(row.id, [])) // row.overlap,
+                "people": people.get(row.id, []),
+            }
+        )
+        for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""Views: addresses of pages that people keep under a name."""

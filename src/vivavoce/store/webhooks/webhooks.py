@@ -1,0 +1,196 @@
+"""Webhooks of a store, and their deliveries, which any server of the store makes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import delete, insert, select, update
+
+from vivavoce.errors import NotFound, UsageError
+from vivavoce.store.access.audit import note
+from vivavoce.store.browse.listing import Listed
+from vivavoce.store.database.database import AnyRow, Database, values_of
+from vivavoce.store.database.schema import deliveries, webhooks
+from vivavoce.store.webhooks.outbox import EVENTS, Event
+
+SECRET = "whsec_"
+LEASE = 120.0
+"""Seconds after which a delivery that a server began, and never ended, is made again."""
+MOST_ATTEMPTS = 10
+FIRST_WAIT = 5.0
+"""Seconds until the second attempt; each further wait is twice as long."""
+_LISTED = 100
+
+
+class Webhook(Listed):
+    """An address that is told of events; its secret is shown once."""
+
+    id: str
+    url: str
+    events: list[Event]
+    author: str
+    created_at: float
+
+
+class NewWebhook(Webhook):
+    """A webhook with the secret that signs what is sent to it."""
+
+    secret: str
+
+
+class Delivery(Listed):
+    """One event for one webhook; `next_at` is the time of the next attempt, None when it arrived or was given up.
+
+    `status` is the HTTP status of the last attempt, `error` why it failed.
+    """
+
+    id: str
+    webhook_id: str
+    event: Event
+    created_at: float
+    attempts: int
+    next_at: float | None = None
+    delivered_at: float | None = None
+    status: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A delivery to be made now; `body` is that of earlier attempts, None at the first."""
+
+    id: str
+    url: str
+    secret: str
+    event: Event
+    about: dict[str, object]
+    created_at: float
+    attempts: int
+    body: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """The webhooks of a store."""
+
+    database: Database
+
+    def add(self, url: str, events: Sequence[Event] = EVENTS, *, actor: str, secret: str | None = None) -> NewWebhook:
+        """Store a webhook; the caller has checked its address. Without a secret, one is made.
+
+        Raises:
+            UsageError: there are no events, or the secret is not `whsec_` and 24 to 64 bytes in base64.
+            StoreError: the store cannot be written.
+        """
+        if not events:
+            raise UsageError(f"name events: {', '.join(EVENTS)}")
+        secret = secret or SECRET + base64.b64encode(secrets.token_bytes(32)).decode()
+        key_of(secret)
+        made = NewWebhook(
+            id=f"wh_{secrets.token_hex(6)}",
+            url=url,
+            events=list(dict.fromkeys(events)),
+            author=actor,
+            created_at=time.time(),
+            secret=secret,
+        )
+        values = {**made.model_dump(), "events": json.dumps(made.events)}
+        with self.database.writing() as connection:
+            connection.execute(insert(webhooks).values(values))
+            note(connection, actor, "webhook.add", made.id, {"url": url, "events": made.events})
+        return made
+
+    def all(self) -> list[Webhook]:
+        """Return the webhooks, oldest first."""
+        with self.database.connected() as connection:
+            rows = connection.execute(select(webhooks).order_by(webhooks.c.created_at, webhooks.c.id)).all()
+        return [_webhook(row) for row in rows]
+
+    def remove(self, webhook_id: str, actor: str) -> Webhook:
+        """Remove a webhook with its deliveries, and return it.
+
+        Raises:
+            UsageError: there is none of that id.
+            StoreError: the store cannot be written.
+        """
+        with self.database.writing() as connection:
+            row = connection.execute(select(webhooks).where(webhooks.c.id == webhook_id)).first()
+            if row is None:
+                raise NotFound("webhook", webhook_id)
+            connection.execute(delete(deliveries).where(deliveries.c.webhook_id == webhook_id))
+            connection.execute(delete(webhooks).where(webhooks.c.id == webhook_id))
+            note(connection, actor, "webhook.remove", webhook_id, {"url": row.url})
+        return _webhook(row)
+
+    def deliveries(self, webhook_id: str) -> list[Delivery]:
+        """Return the newest hundred deliveries of a webhook, newest first.
+
+        Raises:
+            UsageError: there is none of that id.
+        """
+        d = deliveries.c
+        query = select(*(d[name] for name in Delivery.model_fields)).where(d.webhook_id == webhook_id)
+        with self.database.connected() as connection:
+            if connection.execute(select(webhooks.c.id).where(webhooks.c.id == webhook_id)).first() is None:
+                raise NotFound("webhook", webhook_id)
+            rows = connection.execute(query.order_by(d.created_at.desc(), d.id).limit(_LISTED)).all()
+        return [Delivery.model_validate(values_of(row)) for row in rows]
+
+    def take(self, now: float, limit: int = 10) -> list[Due]:
+        """Return deliveries to be made now; no other server gets them before the lease ends."""
+        d = deliveries.c
+        query = select(d.id).where(d.next_at <= now).order_by(d.next_at).limit(limit)
+        with self.database.connected() as connection:
+            if connection.execute(query).first() is None:
+                return []
+        with self.database.writing() as connection:
+            taken = connection.execute(query.with_for_update(skip_locked=True)).scalars().all()
+            connection.execute(update(deliveries).where(d.id.in_(taken)).values(next_at=now + LEASE))
+            full = select(d.id, webhooks.c.url, webhooks.c.secret, d.event, d.about, d.created_at, d.attempts, d.body)
+            full = full.join(webhooks, webhooks.c.id == d.webhook_id).where(d.id.in_(taken)).order_by(d.created_at)
+            rows = connection.execute(full).all()
+        return [Due(**{**values_of(row), "about": json.loads(row.about)}) for row in rows]
+
+    def begin(self, delivery_id: str, body: str) -> None:
+        """Keep the body of a delivery, so that every attempt sends the same."""
+        with self.database.writing() as connection:
+            connection.execute(update(deliveries).where(deliveries.c.id == delivery_id).values(body=body))
+
+    def end(self, due: Due, now: float, *, status: int | None, error: str | None, first_wait: float) -> None:
+        """Record an attempt: without an `error` it arrived, else it is made again later, or given up."""
+        attempts = due.attempts + 1
+        again = error is not None and attempts < MOST_ATTEMPTS
+        values = {
+            "attempts": attempts,
+            "status": status,
+            "error": error,
+            "delivered_at": None if error is not None else now,
+            "next_at": now + first_wait * 2.0**due.attempts if again else None,
+        }
+        with self.database.writing() as connection:
+            connection.execute(update(deliveries).where(deliveries.c.id == due.id).values(values))
+
+
+def key_of(secret: str) -> bytes:
+    """Return the key that a secret stands for.
+
+    Raises:
+        UsageError: it is not `whsec_` and 24 to 64 bytes in base64.
+    """
+    try:
+        key = base64.b64decode(secret.removeprefix(SECRET), validate=True)
+    except ValueError:
+        key = b""
+    if not secret.startswith(SECRET) or not 24 <= len(key) <= 64:
+        raise UsageError(f"the secret of a webhook is {SECRET} and 24 to 64 bytes in base64")
+    return key
+
+
+def _webhook(row: AnyRow) -> Webhook:
+    values = {**values_of(row), "events": json.loads(row.events)}
+    return Webhook.model_validate({name: values[name] for name in Webhook.model_fields})

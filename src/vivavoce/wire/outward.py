@@ -1,0 +1,76 @@
+"""A request to an address that a user named for this server to call: never one of a private network, unless allowed.
+
+The name is looked up once and the connection goes to what was found and checked, so that a name which changes its
+address in between leads nowhere else. Redirects are not followed, and no proxy is used.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import socket
+import ssl
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from vivavoce.errors import UsageError
+from vivavoce.wire.http import checked_url
+
+TIMEOUT = 15.0
+
+
+def check_outward(url: str, *, private: bool) -> None:
+    """Check that an address may be called.
+
+    Raises:
+        UsageError: it is no web address, its host is not known, or it is private and `private` is False.
+    """
+    checked_url(url, "the address of a webhook")
+    _address(url, private=private)
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bool) -> int:
+    """Send a request, and return the status of the answer.
+
+    Raises:
+        UsageError: the address may not be called.
+        OSError: it cannot be reached, or breaks off. HTTPException: the answer is not HTTP.
+    """
+    parts, (host, port) = urlsplit(url), _address(url, private=private)
+    name = parts.hostname or ""
+    opened = socket.create_connection((host, port), TIMEOUT)
+    try:
+        if parts.scheme == "https":
+            opened = ssl.create_default_context().wrap_socket(opened, server_hostname=name)
+        connection = http.client.HTTPConnection(name, port, timeout=TIMEOUT)
+        connection.sock = opened
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request("POST", path, body, {**headers, "host": parts.netloc, "connection": "close"})
+        return connection.getresponse().status
+    finally:
+        opened.close()
+
+
+def _address(url: str, *, private: bool) -> tuple[str, int]:
+    """Return a number and a port to connect to."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"the host of '{url}' is not known: {error}") from error
+    numbers = [str(one[4][0]) for one in found]
+    if not private and not all(map(_is_public, numbers)):
+        raise UsageError(
+            f"'{parts.hostname}' leads to a private network; start the server with --private-webhooks to allow that"
+        )
+    return numbers[0], port
+
+
+def _is_public(number: str) -> bool:
+    address = ipaddress.ip_address(number.partition("%")[0])
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+        if inner is not None:
+            address = inner
+    return address.is_global and not address.is_multicast

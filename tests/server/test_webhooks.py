@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import threading
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from vivavoce.client import Client
+from vivavoce.errors import UsageError
+from vivavoce.records.run import AttemptKey
+from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.webhooks import Sender
+from vivavoce.store.labels.rows import LabelPlace, now_label
+from vivavoce.store.store import Store
+from vivavoce.store.webhooks.webhooks import LEASE, Delivery
+from vivavoce.wire.outward import check_outward
+
+from .live import send, serving
+from .pages.cases import keep, outcome
+
+KEY = AttemptKey("one", "bot", 0)
+SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
+
+
+class Receiver(HTTPServer):
+    """Fails some requests with 503, and keeps all of them with their headers."""
+
+    def __init__(self, failures: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.failures = failures
+        self.got: list[tuple[dict[str, str], bytes]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/hook?x=1"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        """Keep the request."""
+        receiver = cast("Receiver", self.server)
+        body = self.rfile.read(int(self.headers["content-length"]))
+        receiver.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
+        self.send_response(503 if len(receiver.got) <= receiver.failures else 204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - it is called so there
+        """Say nothing."""
+
+
+@contextmanager
+def receiving(failures: int = 0) -> Generator[Receiver]:
+    with Receiver(failures) as receiver:
+        thread = threading.Thread(target=receiver.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield receiver
+        receiver.shutdown()
+        thread.join()
+
+
+@contextmanager
+def sending(store: Store, *, private: bool = True) -> Generator[None]:
+    sender = Sender(store, private=private, first_wait=0.01, pause=0.01)
+    yield
+    sender.stop()
+
+
+def until(store: Store, webhook: str, attempts: int) -> list[Delivery]:
+    """Wait until every delivery has had so many attempts; the test fails where that never is."""
+    deadline = time.monotonic() + 30
+    found = store.webhooks.deliveries(webhook)
+    while any(one.attempts < attempts for one in found):
+        assert time.monotonic() < deadline, found
+        time.sleep(0.01)
+        found = store.webhooks.deliveries(webhook)
+    return found
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(str(tmp_path / "kept.db")) as store:
+        yield store
+
+
+def test_an_event_arrives_signed_after_two_failures(store: Store) -> None:
+    with receiving(failures=2) as receiver:
+        hook = store.webhooks.add(receiver.url, ["run.finished"], actor="Ida", secret=SECRET)
+        keep(store, [outcome("one")])
+        with sending(store):
+            (found,) = until(store, hook.id, 3)
+    assert (found.event, found.attempts, found.status, found.next_at) == ("run.finished", 3, 204, None)
+    assert found.delivered_at is not None
+    assert len({body for _, body in receiver.got}) == 1
+    assert {headers["webhook-id"] for headers, _ in receiver.got} == {found.id}
+    headers, body = receiver.got[-1]
+    signed = f"{found.id}.{headers['webhook-timestamp']}.".encode() + body
+    expected = base64.b64encode(hmac.new(b"k" * 32, signed, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert abs(int(headers["webhook-timestamp"]) - time.time()) < 300
+    told = json.loads(body)
+    assert (told["type"], told["data"]["run"], told["data"]["suite"]) == ("run.finished", "run-1", "support")
+    assert "goal" in told["data"]["finding"]
+
+
+def test_labels_and_comments_are_told_and_what_nobody_asked_for_is_not(store: Store) -> None:
+    keep(store, [outcome("one")])
+    with receiving() as receiver:
+        both = store.webhooks.add(receiver.url, ["label.saved", "comment.added"], actor="Ida")
+        runs = store.webhooks.add(receiver.url, ["run.finished"], actor="Ida")
+        store.labels.set("run-1", now_label(LabelPlace("run-1", KEY, None, "goal", "Ida"), "fail"))
+        store.comments.add("run-1", KEY, None, "Ida", "hm")
+        with sending(store):
+            until(store, both.id, 1)
+    assert store.webhooks.deliveries(runs.id) == []
+    told = {one["type"]: one["data"] for one in (json.loads(body) for _, body in receiver.got)}
+    assert told["label.saved"]["label"]["verdict"] == "fail"
+    assert told["comment.added"]["comment"]["text"] == "hm"
+
+
+def test_what_was_due_is_sent_after_a_restart(store: Store) -> None:
+    keep(store, [outcome("one")])
+    with receiving() as receiver:
+        hook = store.webhooks.add(receiver.url, ["comment.added"], actor="Ida")
+        store.comments.add("run-1", KEY, None, "Ida", "hm")
+        now = time.time()
+        (taken,) = store.webhooks.take(now + 1)  # a server that is killed now
+        assert store.webhooks.take(now + LEASE / 2) == []
+        assert [one.id for one in store.webhooks.take(now + LEASE + 2)] == [taken.id]
+        store.webhooks.end(taken, now - 10, status=None, error="killed", first_wait=1)
+        with sending(store):
+            (found,) = until(store, hook.id, 1)
+            while found.delivered_at is None:
+                (found,) = store.webhooks.deliveries(hook.id)
+    assert len(receiver.got) == 1
+
+
+def test_private_addresses_are_refused(store: Store) -> None:
+    for url in (
+        "http://127.0.0.1:1/",
+        "http://localhost/",
+        "http://10.0.0.1/",
+        "http://[::1]/",
+        "http://169.254.169.254/",
+    ):
+        with pytest.raises(UsageError, match="leads to a private network"):
+            check_outward(url, private=False)
+    for url in ("http://[::ffff:127.0.0.1]/", "http://[2002:7f00:1::]/", "http://0/", "http://224.0.0.1/"):
+        with pytest.raises(UsageError, match="leads to a private network"):
+            check_outward(url, private=False)
+    check_outward("http://93.184.215.14/", private=False)
+    for url in ("file:///etc/passwd", "http://user:pass@x.example/", "ftp://x", ""):
+        with pytest.raises(UsageError):
+            check_outward(url, private=True)
+    keep(store, [outcome("one")])
+    with receiving() as receiver:
+        hook = store.webhooks.add(receiver.url, ["comment.added"], actor="Ida")
+        store.comments.add("run-1", KEY, None, "Ida", "hm")
+        with sending(store, private=False):
+            (found,) = until(store, hook.id, 1)
+    assert receiver.got == []
+    assert found.error is not None
+    assert "leads to a private network" in found.error
+
+
+def test_an_admin_adds_and_removes_webhooks_and_sees_attempts(store: Store) -> None:
+    keep(store, [outcome("one")])
+    admin, writer = (store.tokens.create(name, name)[1] for name in ("admin", "write"))
+    with (
+        receiving() as receiver,
+        serving(store, ServerPolicy(private_webhooks=True), demanded=True) as url,
+        Client(url, admin) as client,
+    ):
+        made = client.add_webhook(receiver.url, ["comment.added"])
+        assert made.secret.startswith("whsec_")
+        (listed,) = client.webhooks()
+        assert (listed.url, "secret" in listed.model_dump()) == (receiver.url, False)
+        client.comment("latest", "one", "hm")
+        until(store, made.id, 1)
+        assert [(one.event, one.status) for one in client.deliveries(made.id)] == [("comment.added", 204)]
+        told = {"authorization": f"Bearer {writer}"}
+        assert send("POST", f"{url}/api/v1/webhooks", {"url": receiver.url}, told).status == 403
+        with pytest.raises(UsageError, match="is not a web address"):
+            client.add_webhook("nowhere")
+        assert client.remove_webhook(made.id).id == made.id
+        assert client.webhooks() == []
+
+
+@pytest.mark.parametrize("secret", ["x", "whsec_", "whsec_!!", "whsec_" + base64.b64encode(b"short").decode()])
+def test_a_weak_secret_is_refused(store: Store, secret: str) -> None:
+    with pytest.raises(UsageError, match="24 to 64 bytes in base64"):
+        store.webhooks.add("http://x.example", actor="Ida", secret=secret)
