@@ -26,14 +26,12 @@ from vivavoce.store.browse.browse import Browse
 from vivavoce.store.browse.details import Details
 from vivavoce.store.browse.scenarios import Scenarios
 from vivavoce.store.browse.series import AllSeries
-from vivavoce.store.browse.status import tagged
 from vivavoce.store.browse.watches import Watches
 from vivavoce.store.comments.comments import Comments
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach, values_of
 from vivavoce.store.database.fence import Fence, guard
 from vivavoce.store.database.schema import attempts, gradings, replies, runs
-from vivavoce.store.database.text import json_text
 from vivavoce.store.database.upgrade import upgrade
 from vivavoce.store.database.watch import watch
 from vivavoce.store.jobs.queue import JobQueue
@@ -44,7 +42,7 @@ from vivavoce.store.maintenance.maintenance import Maintenance
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
 from vivavoce.store.runs.decode import grading_of, run_of
-from vivavoce.store.runs.encode import Encoder
+from vivavoce.store.runs.encode import Encoder, grading_values, run_values
 from vivavoce.store.runs.failing import failing
 from vivavoce.store.runs.naming import find, is_latest
 from vivavoce.store.runs.reading import Reader
@@ -221,9 +219,9 @@ class Store:
             StoreError: there is a run or a grading of that id, or the store cannot be written.
         """
         with self.database.writing() as connection:
-            connection.execute(insert(runs).values(_run_values(run)))
+            connection.execute(insert(runs).values(run_values(run)))
             if grading is not None:
-                connection.execute(insert(gradings).values(_grading_values(grading)))
+                connection.execute(insert(gradings).values(grading_values(grading)))
 
     def update_run(self, run: Run) -> None:
         """Replace the record of a run, except its title, notes and tags, which people may change meanwhile.
@@ -231,7 +229,7 @@ class Store:
         Raises:
             StoreError: there is no run of that id, or the store cannot be written.
         """
-        values = {name: value for name, value in _run_values(run).items() if name not in Remarks.model_fields}
+        values = {name: value for name, value in run_values(run).items() if name not in Remarks.model_fields}
         with self.database.writing() as connection:
             before = connection.execute(select(runs.c.status).where(runs.c.id == run.id)).scalar()
             self._update_row(connection, runs, values)
@@ -278,7 +276,7 @@ class Store:
             StoreError: there is a grading of that id, or its run is not in the store.
         """
         with self.database.writing() as connection:
-            connection.execute(insert(gradings).values(_grading_values(grading)))
+            connection.execute(insert(gradings).values(grading_values(grading)))
 
     def update_grading(self, grading: Grading) -> None:
         """Replace the record of a grading.
@@ -286,7 +284,7 @@ class Store:
         Raises:
             StoreError: there is no grading of that id, or the store cannot be written.
         """
-        self._update(gradings, _grading_values(grading))
+        self._update(gradings, grading_values(grading))
 
     def gradings(self, run_id: str) -> list[Grading]:
         """Return the gradings of a run, oldest first."""
@@ -488,19 +486,3 @@ class Store:
     def _update_row(self, connection: Connection, table: Table, values: dict[str, Any]) -> None:
         if not connection.execute(update(table).where(table.c.id == values["id"]).values(values)).rowcount:
             raise StoreError(f"{self.place}: there is no {values['id']} in {table.name}")
-
-
-def _run_values(run: Run) -> dict[str, Any]:
-    tags = "".join(map(tagged, run.tags)) or None
-    return {**dict(run), "tags": tags, **_without_keys(run, ("spec", "options"))}
-
-
-def _grading_values(grading: Grading) -> dict[str, Any]:
-    texts = _without_keys(grading, ("spec", "fingerprints", "summary"))
-    return {**dict(grading), "passed_added": int(grading.passed_added), **texts}
-
-
-def _without_keys(record: Run | Grading, names: Sequence[str]) -> dict[str, str | None]:
-    texts = {name: json_text(getattr(record, name)) for name in names}
-    keys = keys_of_environment(texts["spec"] or "")
-    return {name: text and keys.cut(text) for name, text in texts.items()}

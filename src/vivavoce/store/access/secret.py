@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from vivavoce.store.database.database import Database
 from vivavoce.store.database.insert import insert_rows
-from vivavoce.store.database.schema import server_secrets
+from vivavoce.store.database.server_tables import server_secrets
 
 
 @dataclass(frozen=True, slots=True)

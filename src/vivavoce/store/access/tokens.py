@@ -16,7 +16,7 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import AnyRow, Database, values_of
-from vivavoce.store.database.schema import tokens
+from vivavoce.store.database.server_tables import tokens
 
 Role = Literal["read", "write", "admin"]
 """read: look; write: also label and start jobs; admin: also delete, and manage tokens."""

@@ -29,10 +29,14 @@ def taken_histograms(connection: Connection, grading_id: str) -> list[Histogram]
     """
     d, names = sample_index.c, get_args(Taken)
     mine = d.grading_id == grading_id
-    ends = [end(d[name] * 1.0) for name in names for end in (func.min, func.max)]
-    found = list(connection.execute(select(*ends).where(mine)).one())
+    ends: list[ColumnElement[Any]] = []
+    for name in names:
+        ends += func.min(d[name] * 1.0), func.max(d[name] * 1.0)
+    found: list[float | None] = list(connection.execute(select(*ends).where(mine)).one())
     spans = {name: (found[2 * at], found[2 * at + 1]) for at, name in enumerate(names)}
-    known = {name: (low, high) for name, (low, high) in spans.items() if low is not None and low < high}
+    known = {
+        name: (low, high) for name, (low, high) in spans.items() if low is not None and high is not None and low < high
+    }
     if not known:
         return []
     columns = [one for name, (low, high) in known.items() for one in _above(d[name] * 1.0, low, high)]

@@ -18,7 +18,7 @@ from vivavoce.store.database.clock import now_in
 from vivavoce.store.database.database import AnySelect, Database
 from vivavoce.store.database.fence import Fenced
 from vivavoce.store.database.insert import insert_rows
-from vivavoce.store.database.schema import job_events, job_inputs, jobs
+from vivavoce.store.database.server_tables import job_events, job_inputs, jobs
 from vivavoce.store.database.text import text_for
 from vivavoce.store.jobs.row import OPEN, JobRow, job_row_of
 from vivavoce.store.runs.claim import claimed_by_process, held_by_process

@@ -16,9 +16,6 @@ from vivavoce.store.database.schema import (
     comments,
     decisions,
     gradings,
-    job_events,
-    job_inputs,
-    jobs,
     labels,
     metadata,
     queue_items,
@@ -30,6 +27,7 @@ from vivavoce.store.database.schema import (
     scores,
     turns,
 )
+from vivavoce.store.database.server_tables import job_events, job_inputs, jobs
 from vivavoce.store.search.search import forget, read_again
 
 _SIZE = text("SELECT pg_total_relation_size(to_regclass(:name))")

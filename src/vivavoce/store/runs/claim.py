@@ -19,7 +19,7 @@ from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.database.clock import now_in
 from vivavoce.store.database.database import Database, plain_errors
 from vivavoce.store.database.fence import Fence
-from vivavoce.store.database.schema import jobs
+from vivavoce.store.database.server_tables import jobs
 
 try:
     import fcntl

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic_core import PydanticSerializationError
 
 from vivavoce.errors import StoreError
 from vivavoce.messages import AnyMessage, dump_messages
 from vivavoce.records.failure import Failure
-from vivavoce.records.redaction import NO_KEYS, SHORTEST, Keys
-from vivavoce.records.run import Attempt, AttemptKey, Outcome
+from vivavoce.records.redaction import NO_KEYS, SHORTEST, Keys, keys_of_environment
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Evidence, Finding, Score
 from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.store.browse.status import tagged
 from vivavoce.store.database.text import json_text
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
 
@@ -153,3 +155,21 @@ def _usage(talk: Trajectory) -> str | None:
 
 def _unwritable(key: AttemptKey, error: Exception) -> StoreError:
     return StoreError(f"{Entry(key).title} cannot be stored: {error}")
+
+
+def run_values(run: Run) -> dict[str, Any]:
+    """Return a run as the values of its row, without keys of the environment."""
+    tags = "".join(map(tagged, run.tags)) or None
+    return {**dict(run), "tags": tags, **_without_keys(run, ("spec", "options"))}
+
+
+def grading_values(grading: Grading) -> dict[str, Any]:
+    """Return a grading as the values of its row, without keys of the environment."""
+    texts = _without_keys(grading, ("spec", "fingerprints", "summary"))
+    return {**dict(grading), "passed_added": int(grading.passed_added), **texts}
+
+
+def _without_keys(record: Run | Grading, names: Sequence[str]) -> dict[str, str | None]:
+    texts = {name: json_text(getattr(record, name)) for name in names}
+    keys = keys_of_environment(texts["spec"] or "")
+    return {name: text and keys.cut(text) for name, text in texts.items()}

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from sqlalchemy import Connection, insert, select
 
-from vivavoce.store.database.schema import deliveries, webhooks
+from vivavoce.store.database.server_tables import deliveries, webhooks
 from vivavoce.store.database.text import json_text
 
 Event = Literal["run.finished", "label.saved", "comment.added"]

@@ -15,7 +15,7 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import AnyRow, Database, values_of
-from vivavoce.store.database.schema import deliveries, webhooks
+from vivavoce.store.database.server_tables import deliveries, webhooks
 from vivavoce.store.webhooks.outbox import EVENTS, Event
 
 SECRET = "whsec_"
