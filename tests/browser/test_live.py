@@ -162,7 +162,7 @@ def test_a_run_of_a_shell_is_seen_to_go_on(stage: Stage, page: Page) -> None:
         expect(page.get_by_role("heading", name="Running")).to_be_visible()
         expect(page.locator(".samples .row")).to_have_count(1)
         stage.bot.let.release(2)
-        expect(page.locator(".lede").first).to_contain_text("2 conversations", timeout=15_000)
+        expect(page.locator(".lede").first).to_contain_text("2 of 3 conversations", timeout=15_000)
         expect(page.locator(".samples .row")).to_have_count(1)
         page.get_by_role("button", name="Show new results").click()
         expect(page.locator(".samples .row")).to_have_count(2)

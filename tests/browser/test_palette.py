@@ -82,7 +82,7 @@ def test_the_palette_goes_to_pages_and_runs_and_searches(page: Page, url: str) -
     page.goto(url)
     page.keyboard.press("/")
     dialog = page.get_by_role("dialog", name="Go to")
-    expect(dialog.get_by_role("option")).to_have_count(9)
+    expect(dialog.get_by_role("option")).to_have_count(10)
     expect(dialog.get_by_role("combobox")).to_be_focused()
     readable(page)
     page.keyboard.type("trends?/j")

@@ -146,7 +146,11 @@ def test_nothing_in_it_does_anything(kept: Path, url: str, model: str, judge: Ju
     judge.reasoning = "\n".join(TEXTS)
     run(kept, model, "\n".join(TEXTS))
     page = Elements(get(linked(url)).text)
-    assert [found.get("src") for tag, found in page.tags if tag == "script"] == ["/static/vv.js", "/static/print.js"]
+    assert [found.get("src") for tag, found in page.tags if tag == "script"] == [
+        "/static/vv.js",
+        "/static/print.js",
+        "/static/palette.js",
+    ]
     assert not [name for _, found in page.tags for name in found if name.startswith("on")]
     assert not {"img", "iframe", "object", "embed", "base", "style"} & {tag for tag, _ in page.tags}
 

@@ -27,24 +27,33 @@ def taken_histograms(connection: Connection, grading_id: str) -> list[Histogram]
 
     What is unknown of all, or is the same for all, has none.
     """
-    d, names = sample_index.c, get_args(Taken)
-    mine = d.grading_id == grading_id
+    names: tuple[Taken, ...] = get_args(Taken)
+    mine = sample_index.c.grading_id == grading_id
     ends: list[ColumnElement[Any]] = []
     for name in names:
-        ends += func.min(d[name] * 1.0), func.max(d[name] * 1.0)
+        ends += func.min(_taken(name)), func.max(_taken(name))
     found: list[float | None] = list(connection.execute(select(*ends).where(mine)).one())
-    spans = {name: (found[2 * at], found[2 * at + 1]) for at, name in enumerate(names)}
-    known = {
+    spans: dict[Taken, tuple[float | None, float | None]] = {
+        name: (found[2 * at], found[2 * at + 1]) for at, name in enumerate(names)
+    }
+    known: dict[Taken, tuple[float, float]] = {
         name: (low, high) for name, (low, high) in spans.items() if low is not None and high is not None and low < high
     }
     if not known:
         return []
-    columns = [one for name, (low, high) in known.items() for one in _above(d[name] * 1.0, low, high)]
+    columns: list[ColumnElement[Any]] = []
+    for name, (low, high) in known.items():
+        columns += _above(_taken(name), low, high)
     row = list(connection.execute(select(*columns).where(mine)).one())
     return [
         Histogram(name=name, low=low, high=high, counts=_counts(row[BINS * at : BINS * (at + 1)]))
         for at, (name, (low, high)) in enumerate(known.items())
     ]
+
+
+def _taken(name: Taken) -> ColumnElement[Any]:
+    column: Any = sample_index.c[name]
+    return column * 1.0
 
 
 def _above(value: ColumnElement[Any], low: float, high: float) -> list[ColumnElement[Any]]:

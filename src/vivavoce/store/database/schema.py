@@ -22,11 +22,15 @@ from sqlalchemy import (
     text,
 )
 
-from vivavoce.store.database.server_tables import BigId, metadata
+from vivavoce.store.database import server_tables
+from vivavoce.store.database.server_tables import BigId
 from vivavoce.store.database.text import Name, Text
 
 HEAD = "0012"
 """The newest migration; versions are ordered as text."""
+
+metadata = server_tables.metadata
+"""All tables, also those of servers."""
 
 runs = Table(
     "runs",

@@ -14,7 +14,10 @@ function themeSwitch(button) {
 }
 
 const all = (selector) => [...document.querySelectorAll(selector)];
-const rows = () => all(".book .row, .examples .row").filter((link) => !link.closest("tr, li").hidden);
+const rows = () => {
+  const samples = all(".samples .row");
+  return (samples.length ? samples : all(".book .row, .examples .row")).filter((link) => !link.closest("tr, li").hidden);
+};
 
 function step(by) {
   const links = rows();
