@@ -32,15 +32,20 @@ TOLD = {**WRONG, "trial": "8"}
 RIGHT: dict[str, str] = {
     "run": "latest", "sample": "kind", "trial": "0", "queue": "q", "place": "1", "a": "latest", "b": "latest",
     "suite": "refunds", "q": "refund", "grader": "said", "sample_a": "kind", "sample_b": "kind", "baseline": "latest",
-    "target": "reply",
+    "target": "reply", "person": "someone",
 }  # fmt: skip
-NEEDED = {"/compare": "ab", "/trends": ("suite",), "/label": ("run",)}
+NEEDED = {"/compare": "ab", "/trends": ("suite",), "/label": ("run",), "/search": ("q",)}
 """What a page is asked for besides, so that it shows something."""
 FREE = {
     ("/runs/{run}/samples/{sample:path}", "from"),  # a number of a turn
     ("/compare", "from"),
     ("/compare/samples", "from"),
     ("/label/{queue}/{place}", "from"),
+    ("/label/decide", "from"),
+    ("/", "target"),  # narrows the list
+    ("/api/v1/runs", "target"),
+    ("/", "from"),  # days
+    ("/", "to"),
     ("/sign-in", "next"),
 }
 
@@ -73,8 +78,10 @@ def address(path: str, wrong: str) -> str:
         if isinstance(one, APIRoute) and one.path == path and "GET" in (one.methods or ())
     )  # fmt: skip
     taken = parameters(route)
-    more = () if wrong == "after" else NEEDED.get(path, ())
+    more = () if wrong == "after" and path != "/search" else NEEDED.get(path, ())
     values = {name: RIGHT[name] for name, must in taken.items() if name in RIGHT and (must or name in more)}
+    if path == "/label/decide":  # an address of people, who count trials from 1
+        values["trial"] = "1"
     values[wrong] = WRONG[wrong]
     for name in list(values):
         for spelled in (f"{{{name}}}", f"{{{name}:path}}"):

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.records.label import LONGEST_NOTE, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
+from vivavoce.report.html.labelling import check_question
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.labels import Grader, Target, Turn, place_of
 from vivavoce.server.api.runs import RunName, Trial
@@ -37,7 +38,10 @@ def differing(
 ) -> Response:
     """Return the places where people say both pass and fail, with all labels there, and what was decided."""
     store = _store(request)
-    return answer(store.decisions.differing(store.run(run).id, grader=grader))
+    found = store.run(run)
+    if grader:
+        check_question(grader, store.grading(found.id))
+    return answer(store.decisions.differing(found.id, grader=grader))
 
 
 @router.put("/runs/{run}/samples/{sample:path}/{trial}/decision", response_model=Decision)

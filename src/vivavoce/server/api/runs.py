@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict
 
+from vivavoce.errors import NotFound
 from vivavoce.records.judge_exchange import JudgeExchange
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run, Status
 from vivavoce.records.score import State
@@ -173,6 +174,8 @@ def exchange(
     """Return what a judge was asked for a score and what it answered, or why that cannot be proven."""
     found, scores = _graded(request, run, grading)
     outcome = _outcome(request, found, scores, sample, trial, target)
+    if turn is not None and turn >= len(outcome.attempt.trajectory.turns):
+        raise NotFound("turn", str(turn), within="this conversation")
     made = judge_exchange(_store(request), found, scores, outcome, grader)
     shown = made.model_copy(update={"missing": request.app.state.policy.shown(made.missing)})
     return answer(shown if turn is None else shown.about(turn))

@@ -16,7 +16,7 @@ from vivavoce.records.label import DifferingLabels
 from vivavoce.records.run import AttemptKey, Grading, Outcome
 from vivavoce.report.html.conversation import SHOWN as TURNS
 from vivavoce.report.html.conversation import conversation
-from vivavoce.report.html.labelling import VERDICTS, human_label, question
+from vivavoce.report.html.labelling import VERDICTS, check_question, human_label, question
 from vivavoce.report.html.parts import Showing
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.forms import Form, form_key, index_of
@@ -49,6 +49,8 @@ def differing(request: Request, run: str, grader: str | None = None) -> Response
     """List the places of a run where people differ, those without a decision first."""
     store = _store(request)
     found = store.run(run)
+    if grader:
+        check_question(grader, store.grading(found.id))
     places = _places(store, found.id, grader)
     values: dict[str, object] = {
         "section": "label",

@@ -26,6 +26,8 @@ def ask(request: Request, run: str, grader: Annotated[str, Query()] = "") -> Res
     """Ask who labels what of a run."""
     store = _store(request)
     grading = store.grading(store.run(run).id)
+    if grader:
+        check_question(grader, grading)
     values: dict[str, object] = {
         "section": "label",
         "run": store.run(run),

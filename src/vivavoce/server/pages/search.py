@@ -10,7 +10,7 @@ from typing import cast
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.counting import conversation_label, to_number
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.links import run_page, sample_page, search_data, search_page
@@ -80,6 +80,8 @@ def search(request: Request, q: str = "", kind: str | None = None, after: str | 
         return page("search.html", values)
     try:
         found = _found(cast("Store", request.app.state.store), parse_query(text), text, chosen, after)
+    except NotFound:
+        raise
     except UsageError as error:
         return page("search.html", {**values, "problem": safe(str(error))}, 422)
     return page("search.html", {**values, **found})
