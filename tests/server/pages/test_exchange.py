@@ -169,7 +169,7 @@ def test_the_client_reads_it(kept: Path, url: str, model: str) -> None:
     with Client(url) as client:
         (call,) = client.judge_exchange("latest", "a b", "kind & fair").calls
         assert SAID in call.messages[-1].text
-        assert client.judge_exchange("latest", "a b", "kind & fair", turn=0).calls == []
+        assert client.judge_exchange("latest", "a b", "kind & fair", turn=0).calls == [call]
         with pytest.raises(NotFound, match="no turn '3'"):
             client.judge_exchange("latest", "a b", "kind & fair", turn=3)
         with pytest.raises(NotFound, match="no grader 'other'"):
