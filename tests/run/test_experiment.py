@@ -33,7 +33,14 @@ async def test_what_is_asked_and_what_was_recorded_are_graded_alike(made: Experi
         assert (result.summary.attempts, result.summary.grader("polite").pass_rate) == (4 * made.trials, passed)
         run = store.run("latest")
     assert (run.suite, run.spec, run.base, run.status) == ("By hand", {"name": "By hand"}, str(Path.cwd()), "finished")
-    options = {"cache": True, "replay": False, "suite": "a test", "dataset": "4 samples", "code": None}
+    options: dict[str, object] = {
+        "cache": True,
+        "replay": False,
+        "suite": "a test",
+        "dataset": "4 samples",
+        "code": None,
+    }
+    options["planned"] = 4 * made.trials
     assert run.options == options
 
 
