@@ -62,7 +62,9 @@ def command(
     everything. If only this machine can reach it, requests need a token only if VIVAVOCE_TOKEN is set. Unfinished jobs
     continue when the server is started again, or at once at another server of the same store and folder.
     """
-    policy = ServerPolicy(Path.cwd(), frozenset(judge or ()), write_datasets, private_webhooks)
+    policy = ServerPolicy(
+        Path.cwd(), frozenset(judge or ()), writes_datasets=write_datasets, private_webhooks=private_webhooks
+    )
     with Store.open(store_of(store)) as opened:
         for url in webhook or ():
             _add_webhook(opened, url, private=private_webhooks)
