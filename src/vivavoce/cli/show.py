@@ -10,6 +10,7 @@ import typer
 from vivavoce.cli.options import TableOption
 from vivavoce.cli.output import StoreOption, out, print_json, store_of
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.plugins import lazy
 from vivavoce.records.judge_exchange import JudgeExchange
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.report.again import continuing, errors_again
@@ -26,7 +27,6 @@ from vivavoce.report.transcript import conversation
 from vivavoce.report.worst import worst
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
-from vivavoce.suites.judge_exchange import judge_exchange
 
 
 def command(
@@ -99,6 +99,7 @@ def _show_sample(graded: GradedRun, name: str, grader: str | None, as_json: bool
         raise no_conversation(run.id, sample, None, trial, (one.attempt.key for one in held))
     for outcome in outcomes:
         if grader is not None:
+            judge_exchange = lazy("vivavoce.suites.judge_exchange:judge_exchange")  # what only reads builds no grader
             _show_exchange(outcome, judge_exchange(store, run, grading, outcome, grader), as_json)
             continue
         if as_json:
