@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
+
 from forked import program
 from vivavoce.store.database.address import is_postgresql
 
@@ -85,20 +87,36 @@ def server_process(folder: Path, code: str, *arguments: str, **environment: str)
 
 
 def stand_still(pid: int, address: str) -> None:
-    """Have a process stand still, but not while it writes into a file: then nobody else could."""
+    """Have a process stand still, but not while it changes the store: others would wait for it."""
     while True:
         os.kill(pid, signal.SIGSTOP)
-        if is_postgresql(address):
+        soon(lambda: all(_state(task) == "T" for task in Path(f"/proc/{pid}/task").iterdir()))
+        if not (_in_transaction(address) if is_postgresql(address) else _locked(address)):
             return
-        connection = sqlite3.connect(address, timeout=0, isolation_level=None)
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            os.kill(pid, signal.SIGCONT)
-        else:
-            return
-        finally:
-            connection.close()
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.01)
+
+
+def _state(task: Path) -> str:
+    return (task / "stat").read_text().rpartition(")")[2].split()[0]
+
+
+def _locked(path: str) -> bool:
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError:
+        return True
+    finally:
+        connection.close()
+    return False
+
+
+def _in_transaction(address: str) -> bool:
+    """Return whether anybody else is in the middle of something in a database."""
+    others = "datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL"
+    with psycopg.connect(address) as connection:
+        return connection.execute(f"SELECT 1 FROM pg_stat_activity WHERE {others}").fetchone() is not None
 
 
 def soon(holds: Callable[[], object]) -> None:

@@ -143,7 +143,7 @@ def test_wrong_tokens_are_counted_by_two_workers_together(tmp_path: Path, addres
         workers.swap()
         while asker.guess():
             pass
-        assert GUESSES - 1 <= asker.granted  # the last one is tried, too, and the answer says that there were too many
+        assert asker.granted >= GUESSES - 1  # the last one is tried, too, and the answer says that there were too many
         assert asker.granted <= asker.allowed(GUESSES, GUESSES_A_SECOND) + 1
 
 
