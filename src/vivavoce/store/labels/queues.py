@@ -19,7 +19,7 @@ from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import AnyRow, Database, values_of
-from vivavoce.store.database.schema import attempts, labels, queue_items, queues
+from vivavoce.store.database.schema import attempts, gradings, labels, queue_items, queues
 from vivavoce.store.labels.order import MOST, GraderScores
 
 Selection = Literal["disagreement", "random"]
@@ -210,6 +210,32 @@ class Queues:
             _delete(connection, [queue_id])
             note(connection, actor, "queue.delete", f"{found.run_id}/{queue_id}", {"grader": found.grader})
         return found
+
+
+def copy_queues(source: Connection, target: Connection) -> int:
+    """Copy the assigned queues that the other store lacks, and return how many; queues are never changed."""
+    there = set(target.execute(select(queues.c.id)).scalars())
+    known = set(target.execute(select(gradings.c.id)).scalars())
+    a, i, copied = attempts.c, queue_items.c, 0
+    for row in source.execute(_assigned().order_by(queues.c.created_at, queues.c.id)).all():
+        if row.id in there or row.grading_id not in known:
+            continue
+        named = select(i.person, i.position, a.sample_id, a.target, a.trial).join(attempts, a.id == i.attempt_id)
+        items = source.execute(named.where(i.queue_id == row.id).order_by(i.person, i.position)).all()
+        keys = [AttemptKey(one.sample_id, one.target, one.trial) for one in items]
+        numbers = _numbers(target, row.run_id, keys)
+        if len(numbers) < len(keys):  # a conversation was added meanwhile; the queue comes with the next copy
+            continue
+        target.execute(insert(queues).values(values_of(row)))
+        dealt = [
+            {"queue_id": row.id, "person": one.person, "position": one.position, "attempt_id": number}
+            for one, number in zip(items, numbers, strict=True)
+        ]
+        if dealt:
+            target.execute(insert(queue_items), dealt)
+        note(target, row.author, "queue.copy", f"{row.run_id}/{row.id}", {"grader": row.grader})
+        copied += 1
+    return copied
 
 
 def _assigned() -> Select[Any]:
