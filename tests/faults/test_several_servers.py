@@ -6,11 +6,7 @@ import json
 import os
 import re
 import signal
-import sqlite3
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
@@ -22,26 +18,13 @@ from stage import verdict
 from store.postgresql import Server, server
 from vivavoce.client import Client
 from vivavoce.server.job_record import JobRecord
-from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
+from .servers import LEASING, ServerProcess, server_process, soon, stand_still
+
 ROWS = 6
 LEASE = 2.0
-SERVER = """
-import sys
-from pathlib import Path
-from vivavoce.server.policy import ServerPolicy
-from vivavoce.server.serving import serve
-from vivavoce.store.store import Store
-
-address, lease, workers = sys.argv[1:]
-with Store.open(address) as store:
-    serve(
-        store, "127.0.0.1", 0, policy=ServerPolicy(Path.cwd(), lease=float(lease)), workers=int(workers),
-        started=lambda url: print(url, flush=True),
-    )
-"""
 SUITE = """\
 name: shared
 dataset: {{rows: [{rows}]}}
@@ -85,25 +68,9 @@ class Stage:
 
 
 @contextmanager
-def serving(folder: Path, address: str, lease: float = 30, workers: int = 1) -> Generator[tuple[Any, Client]]:
-    command = [sys.executable, "-c", SERVER, address, str(lease), str(workers)]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        with Client(process.stdout.readline().strip()) as client:
-            yield process, client
-    finally:
-        process.send_signal(signal.SIGCONT)
-        process.terminate()
-        process.wait()
-        process.stdout.close()
-
-
-def soon(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 120
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def serving(folder: Path, address: str, lease: float = 30, workers: int = 1) -> Generator[tuple[ServerProcess, Client]]:
+    with server_process(folder, LEASING, address, str(lease), str(workers)) as process, Client(process.url) as client:
+        yield process, client
 
 
 def write(folder: Path, url: str) -> None:
@@ -135,13 +102,13 @@ def test_a_job_of_a_server_that_is_killed_is_finished_by_another(tmp_path: Path,
             soon(lambda: graded(store, record) >= 2)
             with serving(tmp_path, address) as (_, other):
                 one.kill()
-                one.wait()
                 judged = len(stage.judged)
-                again = {key.sample_id.upper() + "x" for key in store.done(store.runs()[0].id)}
+                stored = {key.sample_id.upper() + "x" for key in store.done(store.runs()[0].id)}
                 complete(store, other.job(record.id).wait())
-        assert len(again) >= 2
-        assert not again & set(stage.judged[judged:])
-        assert len(stage.judged) <= ROWS + 1
+        rest = {f"W{n}x" for n in range(ROWS)} - stored
+        assert len(stored) >= 2
+        assert set(stage.judged[judged:]) == rest
+        assert len(stage.judged[judged:]) <= len(rest) + 1  # what was on its way when the server was killed
 
 
 def test_a_server_that_stood_still_writes_nothing_once_another_has_its_job(tmp_path: Path, address: str) -> None:
@@ -153,35 +120,18 @@ def test_a_server_that_stood_still_writes_nothing_once_another_has_its_job(tmp_p
             record = client.submit("suite", suite="shared.yaml").record
             soon(lambda: models.requests)
             with serving(tmp_path, address, LEASE) as (_, other):
-                stop(one, address)
+                stand_still(one.pid, address)
                 soon(lambda: getattr(store.jobs.get(record.id), "fence", 0) == 2)
                 stage.open.set()
                 complete(store, other.job(record.id).wait())
             stored = rows(store)
-            one.send_signal(signal.SIGCONT)
+            os.kill(one.pid, signal.SIGCONT)
             last = client.submit("evaluation", conversations=[{"id": "x", "messages": TALK}], metrics=["refusal"])
             assert last.wait().status == "finished"
             assert client.job(record.id).record.done == ROWS
             store.maintenance.delete_run(str(last.record.run), "test")
             assert rows(store) == stored
             complete(store, client.job(record.id).record)
-
-
-def stop(process: subprocess.Popen[str], address: str) -> None:
-    """Have a process stand still, but not while it writes into a file: then nobody else could."""
-    while True:
-        process.send_signal(signal.SIGSTOP)
-        if is_postgresql(address):
-            return
-        connection = sqlite3.connect(address, timeout=0, isolation_level=None)
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            process.send_signal(signal.SIGCONT)
-        else:
-            return
-        finally:
-            connection.close()
 
 
 def rows(store: Store) -> dict[str, int]:
@@ -194,19 +144,14 @@ def test_fifty_jobs_of_four_workers_are_each_run_once_and_a_dead_worker_is_repla
     with serving(tmp_path, address, workers=4) as (parent, client):
         rows = [{"id": "x", "messages": TALK}]
         made = [client.submit("evaluation", conversations=rows, metrics=["refusal"]) for _ in range(50)]
-        before = children(parent.pid)
+        before = parent.workers()
         os.kill(before[0], signal.SIGKILL)
-        soon(lambda: len(set(children(parent.pid)) - {before[0]}) == 4)
-        soon(lambda: all(client.job(one.id).record.over for one in made))
-        ended = [client.job(one.id).record for one in made]
-        parent.terminate()
-        assert parent.wait(60) == -signal.SIGTERM
+        soon(lambda: len(set(parent.workers()) - {before[0]}) == 4)
+        ended = [client.job(one.id).wait() for one in made]
+        os.kill(parent.pid, signal.SIGTERM)
+        assert parent.call.wait(60) == -signal.SIGTERM
     assert {(one.status, one.done) for one in ended} == {("finished", 1)}
     with Store.open(address) as store:
         assert {run.id for run in store.runs(1000)} == {one.run for one in ended}
         assert len({one.run for one in ended}) == 50
         assert [store.counts(run.id) for run in store.runs(1000)] == [(1, 0)] * 50
-
-
-def children(pid: int) -> list[int]:
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -40,7 +40,6 @@ from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.heads import HeadMiddleware
 from vivavoce.server.indexing import reading_ahead
 from vivavoce.server.jobs import Jobs
-from vivavoce.server.label_queue import LabelQueues
 from vivavoce.server.live_summary import LiveSummary
 from vivavoce.server.pages import capture as capture_page
 from vivavoce.server.pages import clusters as cluster_pages
@@ -127,7 +126,6 @@ def create_app(store: Store, access: Access, policy: ServerPolicy | None = None)
     app.state.live_summary = LiveSummary()
     app.state.comparisons = Comparisons()
     app.state.clusters = ClusterCache()
-    app.state.label_queues = LabelQueues()
     app.state.secret = _secret(store)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.state.exports = CapacityLimiter(EXPORTS)

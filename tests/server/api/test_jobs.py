@@ -402,6 +402,7 @@ def test_a_judge_that_is_needed_and_not_named_is_refused_before_a_job_is_made(
     store: Store, workspace: Path, monkeypatch: pytest.MonkeyPatch, body: dict[str, Any]
 ) -> None:
     (workspace / "suites" / "judged.yaml").write_text(JUDGED)
+    monkeypatch.setattr(module, "GRACE", 0)  # the job that is accepted waits for a tester that never answers
     name = "http://127.0.0.1:9/v1#m"
     with serving(store, ServerPolicy(workspace, frozenset({name}))) as url:
         reply = send("POST", f"{url}/api/v1/jobs", body)

@@ -8,7 +8,8 @@ import pytest
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import Label
-from vivavoce.store.labels.queues import QueuePlan
+from vivavoce.records.run import AttemptKey
+from vivavoce.store.labels.queues import KEPT, QueuePlan
 from vivavoce.store.store import Store
 
 from .. import cases
@@ -103,3 +104,36 @@ def test_a_queue_survives_another_try_and_goes_when_it_or_its_run_is_deleted(hel
     held.queues.create(held.grading(RUN), plan(), "Ada")
     held.maintenance.delete_run(RUN, "Ada")
     assert held.queues.all() == []
+
+
+def test_a_queue_that_somebody_begins_is_theirs_alone_and_in_no_list(held: Store) -> None:
+    keys = sorted(held.done(RUN), reverse=True)
+    made = held.queues.begin(held.grading(RUN), plan(people=["Ida"], selection="disagreement", seed=7), keys)
+    assert (made.items, made.grader, made.selection, made.seed, made.blind) == (keys, "judge", "disagreement", 7, 1)
+    with Store.open(held.place) as other:
+        assert other.queues.of(made.id, "Ida") == made
+        with pytest.raises(NotFound, match="or it is another user's"):
+            other.queues.of(made.id, "Olu")
+    assert held.queues.all() == []
+    with pytest.raises(NotFound):
+        held.queues.get(made.id)
+    with pytest.raises(NotFound):
+        held.queues.delete(made.id, "Ida")
+
+
+def test_of_the_queues_that_somebody_begins_the_newest_are_kept(held: Store) -> None:
+    grading, keys = held.grading(RUN), sorted(held.done(RUN))
+    assigned = held.queues.create(grading, plan(), "Ida")
+    theirs = held.queues.begin(grading, plan(people=["Olu"]), keys)
+    made = [held.queues.begin(grading, plan(people=["Ida"]), keys) for _ in range(KEPT + 1)]
+    with pytest.raises(NotFound, match="newer ones took its place"):
+        held.queues.of(made[0].id, "Ida")
+    assert [held.queues.of(one.id, "Ida") for one in made[1:]] == made[1:]
+    assert held.queues.of(theirs.id, "Olu") == theirs
+    assert held.queues.all() == [assigned]
+
+
+def test_a_queue_without_conversations_is_refused(held: Store) -> None:
+    for keys in ([], [AttemptKey("deleted", "", 0)]):
+        with pytest.raises(UsageError, match="no conversation of this run has a score"):
+            held.queues.begin(held.grading(RUN), plan(people=["Ida"]), keys)

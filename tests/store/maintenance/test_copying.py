@@ -1,19 +1,23 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import AIMessage, HumanMessage
+from vivavoce.records.label import Decision, Label
+from vivavoce.records.remarks import Remarks
 from vivavoce.records.reply import StoredReply
-from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.database.address import is_postgresql
+from vivavoce.store.labels.queues import QueuePlan
 from vivavoce.store.maintenance import copying
 from vivavoce.store.maintenance.copying import Copied
 from vivavoce.store.store import Store
@@ -153,3 +157,65 @@ def test_a_nul_in_plain_text_is_escaped_in_postgresql_for_good(file_store: Store
         (found,) = target.outcomes(GRADING)
         assert found.scores["exact"].submission == "a\\u0000b"
         assert file_store.maintenance.copy_to(target, quiet).attempts == 0
+
+
+def differ(store: Store, key: AttemptKey) -> None:
+    said = Label(**key._asdict(), grader="exact", author="Ida", verdict="pass", created_at=1.0)
+    store.labels.set(RUN, said)
+    store.labels.set(RUN, said.model_copy(update={"author": "Olu", "verdict": "fail"}))
+
+
+def test_what_people_made_of_runs_is_copied_once(store: Store, target: Store) -> None:
+    asyncio.run(fill(store, 0, 4))
+    key = min(store.done(RUN))
+    differ(store, key)
+    said = Decision(**key._asdict(), grader="exact", author="Eve", verdict="fail", created_at=2.0)
+    store.decisions.set(RUN, said)
+    queue = store.queues.create(store.grading(RUN), QueuePlan("", ["Ida", "Olu"], overlap=2, size=3), "Ada")
+    mine = store.queues.begin(store.grading(RUN), QueuePlan("", ["Ida"]), [key])
+    store.views.save("Ida", "failing", "/runs/r?filter=state:fail", shared=True)
+    hook = store.webhooks.add("https://hooks.example.org/x", ["comment.added"], actor="Ada")
+    store.comments.add(RUN, key, None, "Ida", "Look")
+    copied = store.maintenance.copy_to(target, quiet)
+    assert (copied.decisions, copied.queues, copied.views, copied.webhooks) == (1, 1, 1, 1)
+    assert target.decisions.all(RUN) == [said]
+    assert target.queues.all() == [queue]
+    assert target.queues.items(queue.id, "Olu") == store.queues.items(queue.id, "Olu")
+    with pytest.raises(NotFound):
+        target.queues.of(mine.id, "Ida")
+    assert [(one.name, one.path, one.shared) for one in target.views.all("Olu")] == [
+        ("failing", "/runs/r?filter=state:fail", True)
+    ]
+    assert target.webhooks.all() == store.webhooks.all()
+    assert target.webhooks.deliveries(hook.id) == []
+    target.comments.add(RUN, key, None, "Ida", "There")
+    assert [due.secret for due in target.webhooks.take(time.time() + 1)] == [hook.secret]
+    again = store.maintenance.copy_to(target, quiet)
+    assert again == Copied(runs=0, completed=0, attempts=0, replies=0)
+
+
+def test_the_newer_decision_and_the_newer_view_stay(store: Store, target: Store) -> None:
+    asyncio.run(fill(store, 0, 1))
+    key = min(store.done(RUN))
+    differ(store, key)
+    said = Decision(**key._asdict(), grader="exact", author="Eve", verdict="fail", created_at=2.0)
+    store.decisions.set(RUN, said)
+    store.views.save("Ida", "mine", "/")
+    store.maintenance.copy_to(target, quiet)
+    later = said.model_copy(update={"verdict": "pass", "created_at": 3.0})
+    target.decisions.set(RUN, later)
+    store.views.save("Ida", "mine", "/trends")
+    assert store.maintenance.copy_to(target, quiet) == Copied(runs=0, completed=0, attempts=0, replies=0, views=1)
+    assert target.decisions.all(RUN) == [later]
+    assert [one.path for one in target.views.all("Ida")] == ["/trends"]
+
+
+def test_what_is_said_of_a_run_is_copied_where_nothing_is_said(store: Store, target: Store) -> None:
+    store.update_run(cases.run().model_copy(update={"status": "finished", "finished_at": 2.0}))
+    store.maintenance.copy_to(target, quiet)
+    target.remark(RUN, Remarks(title="theirs"), "Olu")
+    store.remark(RUN, Remarks(title="ours", notes="Looked at", tags=["kept"]), "Ida")
+    store.maintenance.copy_to(target, quiet)
+    found = target.run(RUN)
+    assert (found.title, found.notes, found.tags) == ("theirs", "Looked at", store.run(RUN).tags)
+    assert found.status == "finished"

@@ -32,7 +32,7 @@ from vivavoce.report.html.labelling import (
 from vivavoce.report.html.parts import Showing
 from vivavoce.report.html.score_notes import ScoreNote, whole_notes
 from vivavoce.report.people_agreement import people_lines
-from vivavoce.server.label_queue import LabelQueue, LabelQueues, LabelTask, Order, labels_of_task
+from vivavoce.server.label_queue import LabelQueue, LabelTask, Order, begin_queue, find_queue, labels_of_task
 from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.links import (
     FirstTurn,
@@ -94,16 +94,14 @@ def choose(
     if not user.may("write"):
         raise HTTPException(403, "labelling needs the role write")
     task = LabelTask(scores, grader, user.name, order or ("random" if blind else "disagreement"), seed, blind)
-    queue = _queues(request).begin(store, task)
-    if not queue.items:
-        raise UsageError("no conversation of this run has a score")
+    queue = begin_queue(store, task)
     return RedirectResponse(label_item(queue.id, queue.following(0, labels_of_task(store, task))), 303)
 
 
 @router.get("/label/{queue}/end")
 def end(request: Request, queue: str) -> Response:
     """Show that everything in a queue is labelled, and the result."""
-    found = _queues(request).find(_store(request), queue, user_of(request).name)
+    found = find_queue(_store(request), queue, user_of(request).name)
     return page("label.html", _around(request, found, 0, labels_of_task(_store(request), found.task)))
 
 
@@ -256,7 +254,7 @@ def _judge(outcome: Outcome, grader: str) -> ScoreNote | None:
 
 
 def _at(request: Request, queue: str, place: int) -> tuple[LabelQueue, AttemptKey]:
-    found = _queues(request).find(_store(request), queue, user_of(request).name)
+    found = find_queue(_store(request), queue, user_of(request).name)
     if not 1 <= place <= len(found.items):
         raise NotFound("place", str(place), within="this queue", hint=f"; it has {len(found.items)} conversations")
     return found, found.items[place - 1]
@@ -278,10 +276,6 @@ def _label(place: LabelPlace, form: Mapping[str, str], *, blind: bool) -> Label:
 
 def _page_of(run_id: str, key: AttemptKey, first: int | None = None) -> str:
     return sample_page(run_id, key.sample_id, trial=key.trial, turn=first, target=key.target)
-
-
-def _queues(request: Request) -> LabelQueues:
-    return cast("LabelQueues", request.app.state.label_queues)
 
 
 def _store(request: Request) -> Store:

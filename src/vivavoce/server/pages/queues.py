@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import UsageError
 from vivavoce.report.html.labelling import check_question, question, questions
-from vivavoce.server.label_queue import LabelQueues, labels_of_task
+from vivavoce.server.label_queue import find_queue, labels_of_task
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import differing_page, label_item, queue_page, run_page
 from vivavoce.server.pages.page import page
@@ -92,8 +92,7 @@ def change(request: Request, queue: str, form: Form) -> Response:
 def begin(request: Request, queue: str) -> Response:
     """Go to the next conversation that one has to label in a queue."""
     user, store = user_of(request), _store(request)
-    queues: LabelQueues = request.app.state.label_queues
-    found = queues.find(store, queue, user.name)
+    found = find_queue(store, queue, user.name)
     return RedirectResponse(label_item(found.id, found.following(0, labels_of_task(store, found.task))), 303)
 
 

@@ -313,7 +313,10 @@ queues = Table(
     Column("created_at", Double, nullable=False),
     Index("queues_by_run", "run_id"),
 )
-"""Conversations that were assigned to people to label; `selection` is their order, `overlap` how many label each."""
+"""Conversations that were assigned to people to label; `selection` is their order, `overlap` how many label each.
+
+`overlap` is 0 where its author began it for themselves.
+"""
 
 queue_items = Table(
     "queue_items",

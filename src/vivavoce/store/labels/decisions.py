@@ -15,7 +15,7 @@ from vivavoce.store.access.audit import note
 from vivavoce.store.database.database import AnyRow, AnySelect, Database
 from vivavoce.store.database.schema import attempts, decisions, labels
 from vivavoce.store.labels.agreement import Paired
-from vivavoce.store.labels.rows import LabelPlace, change_of, label_of, label_query, labelled_attempt
+from vivavoce.store.labels.rows import LabelPlace, attempt_number, change_of, label_of, label_query, labelled_attempt
 
 _KEY = (attempts.c.sample_id, attempts.c.target, attempts.c.trial)
 _SAID = (*_KEY, *(decisions.c[name] for name in ("turn", "grader", "author", "verdict", "note", "blind", "created_at")))
@@ -38,19 +38,12 @@ class Decisions:
             StoreError: the store cannot be written.
         """
         place = LabelPlace.of(run_id, decision)
-        values = decision.model_dump(include={"author", "verdict", "note", "created_at"})
-        values["blind"] = int(decision.blind)
         with self.database.writing() as connection:
             attempt_id = labelled_attempt(connection, place)
             if not _differ(connection, attempt_id, place):
                 raise UsageError("nothing to decide: no two people say pass and fail here")
             found = _found(connection, attempt_id, place)
-            if found is None:
-                connection.execute(
-                    insert(decisions).values(**values, attempt_id=attempt_id, turn=place.turn, grader=place.grader)
-                )
-            else:
-                connection.execute(update(decisions).where(decisions.c.id == found.id).values(values))
+            _put(connection, attempt_id, decision, found)
             before = None if found is None else _decision_of(found)
             note(connection, decision.author, "decision.set", place.subject, change_of(decision, before))
         return before
@@ -107,6 +100,24 @@ class Decisions:
         ]
 
 
+def copy_decisions(source: Connection, target: Connection) -> int:
+    """Copy the decisions on conversations that the other store has, too, and return how many; the newer one stays."""
+    copied = 0
+    for row in source.execute(_query().add_columns(attempts.c.run_id).order_by(decisions.c.id)).all():
+        decision = _decision_of(row)
+        place = LabelPlace.of(row.run_id, decision)
+        attempt_id = attempt_number(target, place, hold=True)
+        if attempt_id is None:  # the conversation was added meanwhile, and comes with the next copy
+            continue
+        there = _found(target, attempt_id, place)
+        if there is None or there.created_at < decision.created_at:
+            _put(target, attempt_id, decision, there)
+            before = None if there is None else _decision_of(there)
+            note(target, decision.author, "decision.copy", place.subject, change_of(decision, before))
+            copied += 1
+    return copied
+
+
 def decided(pairs: Sequence[Paired], found: Iterable[Decision]) -> list[Paired]:
     """Return pairs of labels and scores, where each decision stands in place of the labels that differ there."""
     by_place = {where_of(one): one for one in found}
@@ -136,6 +147,17 @@ def _differ(connection: Connection, attempt_id: int, place: LabelPlace) -> bool:
         labels.c.verdict != "unsure",
     )
     return connection.execute(query).scalar_one() > 1
+
+
+def _put(connection: Connection, attempt_id: int, decision: Decision, there: AnyRow | None) -> None:
+    """Store a decision, in place of the one that is there."""
+    values = decision.model_dump(include={"author", "verdict", "note", "created_at"})
+    values["blind"] = int(decision.blind)
+    if there is None:
+        place = {"attempt_id": attempt_id, "turn": decision.turn, "grader": decision.grader}
+        connection.execute(insert(decisions).values(**values, **place))
+    else:
+        connection.execute(update(decisions).where(decisions.c.id == there.id).values(values))
 
 
 def _found(connection: Connection, attempt_id: int, place: LabelPlace) -> AnyRow | None:

@@ -1,6 +1,7 @@
-"""Queues that are assigned to people: who labels which conversations, and how far each of them is.
+"""Queues of conversations to label: who labels which, and how far each person of an assigned one is.
 
 All of a queue is dealt when it is made, in one transaction: nobody has to claim anything later, on whichever server.
+One that somebody begins for themselves is assigned to nobody; only they find it, and it is in no list.
 """
 
 from __future__ import annotations
@@ -8,25 +9,29 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from sqlalchemy import Connection, and_, delete, func, insert, select
+from sqlalchemy import Connection, Select, and_, delete, func, insert, select
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import AnyRow, Database, values_of
-from vivavoce.store.database.schema import attempts, labels, queue_items, queues
+from vivavoce.store.database.schema import attempts, gradings, labels, queue_items, queues
 from vivavoce.store.labels.order import MOST, GraderScores
 
 Selection = Literal["disagreement", "random"]
 """Uncertain conversations first, or a random order."""
 
 MOST_PEOPLE = 50
+KEPT = 20
+"""Queues that somebody began for themselves and that are kept; beyond that, the oldest is dropped."""
 _LISTED = 100
 _CHUNK = 500
+_OWN = 0
+"""The overlap of a queue that somebody began for themselves."""
 
 
 class PersonProgress(Listed):
@@ -84,8 +89,25 @@ class QueuePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PersonalQueue:
+    """What one person has in a queue: what is asked of them, and the conversations in their order.
+
+    `blind` is 1 where the judge's answer is hidden from them.
+    """
+
+    id: str
+    run_id: str
+    grading_id: str
+    grader: str
+    selection: Selection
+    seed: int
+    blind: int
+    items: Sequence[AttemptKey]
+
+
+@dataclass(frozen=True, slots=True)
 class Queues:
-    """The assigned queues of a store."""
+    """The queues of a store; lists have those that are assigned."""
 
     database: Database
 
@@ -97,44 +119,70 @@ class Queues:
             StoreError: the store cannot be written.
         """
         plan.check()
-        queue_id = f"q-{secrets.token_urlsafe(9)}"
         with self.database.writing() as connection:
             chosen = _chosen(connection, grading, plan)
             if not chosen:
                 raise UsageError("no conversation of this run has a score")
-            values = {
-                "id": queue_id,
-                "run_id": grading.run_id,
-                "grading_id": grading.id,
-                "grader": plan.grader,
-                "selection": plan.selection,
-                "seed": plan.seed,
-                "blind": int(plan.blind),
-                "overlap": plan.overlap,
-                "author": author,
-                "created_at": time.time(),
-            }
-            connection.execute(insert(queues).values(values))
+            queue_id = _insert(connection, grading, plan, author)
             connection.execute(insert(queue_items), _dealt(queue_id, chosen, plan))
             told = {"grader": plan.grader, "people": list(plan.people), "overlap": plan.overlap, "items": len(chosen)}
             note(connection, author, "queue.create", f"{grading.run_id}/{queue_id}", told)
         return self.get(queue_id)
 
+    def begin(self, grading: Grading, plan: QueuePlan, keys: Sequence[AttemptKey]) -> PersonalQueue:
+        """Keep a queue that the only person of a plan begins for themselves, with the conversations in this order.
+
+        Raises:
+            UsageError: there are no conversations.
+            StoreError: the store cannot be written.
+        """
+        (person,) = plan.people
+        alone = replace(plan, overlap=1)
+        with self.database.writing() as connection:
+            chosen = _numbers(connection, grading.run_id, keys)
+            if not chosen:
+                raise UsageError("no conversation of this run has a score")
+            queue_id = _insert(connection, grading, replace(plan, overlap=_OWN), person)
+            connection.execute(insert(queue_items), _dealt(queue_id, chosen, alone))
+            mine = select(queues.c.id).where(queues.c.author == person, queues.c.overlap == _OWN)
+            old = connection.execute(mine.order_by(queues.c.created_at.desc(), queues.c.id).offset(KEPT).limit(_LISTED))
+            _delete(connection, old.scalars().all())
+        return self.of(queue_id, person)
+
+    def of(self, queue_id: str, person: str) -> PersonalQueue:
+        """Return what somebody has in a queue that was assigned to them, or that they began.
+
+        Raises:
+            UsageError: there is none of that id, or nothing in it is theirs.
+        """
+        names = ("id", "run_id", "grading_id", "grader", "selection", "seed", "blind")
+        with self.database.connected() as connection:
+            row = connection.execute(select(*(queues.c[name] for name in names)).where(queues.c.id == queue_id)).first()
+        items = self.items(queue_id, person)
+        if row is None or not items:
+            raise NotFound(
+                "queue",
+                queue_id,
+                message="this queue no longer exists (newer ones took its place, it or its run was deleted, or it is "
+                "another user's); choose the run again to continue",
+            )
+        return PersonalQueue(**values_of(row), items=items)
+
     def get(self, queue_id: str) -> AssignedQueue:
-        """Return a queue.
+        """Return a queue that is assigned.
 
         Raises:
             UsageError: there is none of that id.
         """
         with self.database.connected() as connection:
-            row = connection.execute(select(queues).where(queues.c.id == queue_id)).first()
+            row = connection.execute(_assigned().where(queues.c.id == queue_id)).first()
             if row is None:
                 raise NotFound("queue", queue_id)
             return _entries(connection, [row])[0]
 
     def all(self, *, run_id: str | None = None, person: str | None = None) -> list[AssignedQueue]:
         """Return the newest hundred queues, newest first: those of a run, those of a person."""
-        query = select(queues).order_by(queues.c.created_at.desc(), queues.c.id).limit(_LISTED)
+        query = _assigned().order_by(queues.c.created_at.desc(), queues.c.id).limit(_LISTED)
         if run_id is not None:
             query = query.where(queues.c.run_id == run_id)
         if person is not None:
@@ -159,10 +207,64 @@ class Queues:
         """
         found = self.get(queue_id)
         with self.database.writing() as connection:
-            connection.execute(delete(queue_items).where(queue_items.c.queue_id == queue_id))
-            connection.execute(delete(queues).where(queues.c.id == queue_id))
+            _delete(connection, [queue_id])
             note(connection, actor, "queue.delete", f"{found.run_id}/{queue_id}", {"grader": found.grader})
         return found
+
+
+def copy_queues(source: Connection, target: Connection) -> int:
+    """Copy the assigned queues that the other store lacks, and return how many; queues are never changed."""
+    there = set(target.execute(select(queues.c.id)).scalars())
+    known = set(target.execute(select(gradings.c.id)).scalars())
+    a, i, copied = attempts.c, queue_items.c, 0
+    for row in source.execute(_assigned().order_by(queues.c.created_at, queues.c.id)).all():
+        if row.id in there or row.grading_id not in known:
+            continue
+        named = select(i.person, i.position, a.sample_id, a.target, a.trial).join(attempts, a.id == i.attempt_id)
+        items = source.execute(named.where(i.queue_id == row.id).order_by(i.person, i.position)).all()
+        keys = [AttemptKey(one.sample_id, one.target, one.trial) for one in items]
+        numbers = _numbers(target, row.run_id, keys)
+        if len(numbers) < len(keys):  # a conversation was added meanwhile; the queue comes with the next copy
+            continue
+        target.execute(insert(queues).values(values_of(row)))
+        dealt = [
+            {"queue_id": row.id, "person": one.person, "position": one.position, "attempt_id": number}
+            for one, number in zip(items, numbers, strict=True)
+        ]
+        if dealt:
+            target.execute(insert(queue_items), dealt)
+        note(target, row.author, "queue.copy", f"{row.run_id}/{row.id}", {"grader": row.grader})
+        copied += 1
+    return copied
+
+
+def _assigned() -> Select[Any]:
+    return select(queues).where(queues.c.overlap > _OWN)
+
+
+def _insert(connection: Connection, grading: Grading, plan: QueuePlan, author: str) -> str:
+    """Insert a queue without its conversations, and return its id."""
+    queue_id = f"q-{secrets.token_urlsafe(9)}"
+    values = {
+        "id": queue_id,
+        "run_id": grading.run_id,
+        "grading_id": grading.id,
+        "grader": plan.grader,
+        "selection": plan.selection,
+        "seed": plan.seed,
+        "blind": int(plan.blind),
+        "overlap": plan.overlap,
+        "author": author,
+        "created_at": time.time(),
+    }
+    connection.execute(insert(queues).values(values))
+    return queue_id
+
+
+def _delete(connection: Connection, ids: Sequence[str]) -> None:
+    if ids:
+        connection.execute(delete(queue_items).where(queue_items.c.queue_id.in_(ids)))
+        connection.execute(delete(queues).where(queues.c.id.in_(ids)))
 
 
 def _chosen(connection: Connection, grading: Grading, plan: QueuePlan) -> list[int]:
@@ -172,13 +274,18 @@ def _chosen(connection: Connection, grading: Grading, plan: QueuePlan) -> list[i
         keys = ranked.at_random(plan.seed, plan.size)
     else:
         keys = ranked.in_doubt(plan.size)
+    return _numbers(connection, grading.run_id, keys)
+
+
+def _numbers(connection: Connection, run_id: str, keys: Sequence[AttemptKey]) -> list[int]:
+    """Return the attempts of a run with these keys, in the same order; what was deleted meanwhile is left out."""
     a, number_of = attempts.c, dict[AttemptKey, int]()
     for start in range(0, len(keys), _CHUNK):
         names = {key.sample_id for key in keys[start : start + _CHUNK]}
         query = select(a.id, a.sample_id, a.target, a.trial)
-        rows = connection.execute(query.where(a.run_id == grading.run_id, a.sample_id.in_(names)))
+        rows = connection.execute(query.where(a.run_id == run_id, a.sample_id.in_(names)))
         number_of |= {AttemptKey(row.sample_id, row.target, row.trial): row.id for row in rows}
-    return [number_of[key] for key in keys]
+    return [number_of[key] for key in keys if key in number_of]
 
 
 def _dealt(queue_id: str, chosen: Sequence[int], plan: QueuePlan) -> list[dict[str, object]]:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, Table, func, insert, select, update
 
 from vivavoce.errors import UsageError
+from vivavoce.records.remarks import Remarks
 from vivavoce.store.database.database import AnyRow, Database, for_writing, values_of
 from vivavoce.store.database.schema import attempts, gradings, runs, scores
 from vivavoce.store.database.text import text_for
@@ -28,7 +29,7 @@ Listener = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What was copied: new runs, existing runs that were completed, attempts, replies, labels, comments."""
+    """What was copied: new runs, existing runs that were completed, attempts, and the rest by its names."""
 
     runs: int
     completed: int
@@ -36,6 +37,10 @@ class Copied:
     replies: int
     labels: int = 0
     comments: int = 0
+    decisions: int = 0
+    queues: int = 0
+    views: int = 0
+    webhooks: int = 0
 
 
 def copy_run(source: Database, target: Database, run_id: str, progress: Listener) -> tuple[bool, int]:
@@ -69,15 +74,21 @@ def copy_run(source: Database, target: Database, run_id: str, progress: Listener
 
 
 def _put(connection: Connection, place: str, table: Table, row: AnyRow, born: str) -> bool:
-    """Insert a new row; replace an existing one that is not finished."""
+    """Insert a new row; replace an existing one that is not finished.
+
+    Title, notes and tags of a run are copied where there are none.
+    """
     found = connection.execute(select(table).where(table.c.id == row.id)).first()
     if found is None:
         connection.execute(insert(table).values(values_of(row)))
         return True
     if getattr(found, born) != getattr(row, born):
         raise UsageError(f"a different {table.name.removesuffix('s')} in {place} has the id {row.id}")
-    if found.finished_at is None:
-        connection.execute(update(table).where(table.c.id == row.id).values(values_of(row)))
+    values = values_of(row) if found.finished_at is None else {}
+    said = Remarks.model_fields if table is runs else ()
+    values |= {name: getattr(found, name) or getattr(row, name) for name in said}
+    if any(getattr(found, name) != value for name, value in values.items()):
+        connection.execute(update(table).where(table.c.id == row.id).values(values))
     return False
 
 

@@ -12,13 +12,17 @@ from vivavoce.store.browse.watches import copy_watches
 from vivavoce.store.comments.comments import copy_comments
 from vivavoce.store.database.database import Database, for_writing, on_postgresql
 from vivavoce.store.database.schema import runs
+from vivavoce.store.labels.decisions import copy_decisions
 from vivavoce.store.labels.labels import copy_labels
+from vivavoce.store.labels.queues import copy_queues
 from vivavoce.store.maintenance.copying import Copied, Listener, copy_run
 from vivavoce.store.maintenance.retention import Collected, Contents, collect, contents, delete_run
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
 from vivavoce.store.runs.naming import find
 from vivavoce.store.search.search import read_again
+from vivavoce.store.views.views import copy_views
+from vivavoce.store.webhooks.webhooks import copy_webhooks
 
 if TYPE_CHECKING:
     from vivavoce.store.store import Store
@@ -73,9 +77,11 @@ class Maintenance:
         return gone
 
     def copy_to(self, target: Store, progress: Listener) -> Copied:
-        """Copy every run, label, comment, reply and watch that another store lacks; `progress` is called on the way.
+        """Copy runs, what people made of them, replies and watches that another store lacks, and call `progress`.
 
-        A further copy completes an interrupted or older one. Only the numbers of attempts change.
+        A further copy completes an interrupted or older one. Only the numbers of attempts change. What belongs to the
+        servers of a store stays: jobs, tokens, the audit log, what webhooks are still to be told, queues that people
+        began for themselves, and attempts that were tried again.
 
         Raises:
             UsageError: a different run has the id of one of ours. StoreError: one store cannot be read, or the other
@@ -89,6 +95,8 @@ class Maintenance:
             labelled = copy_labels(source, destination)
             copy_watches(source, destination)
             remarked = copy_comments(source, destination)
+            decided, assigned = copy_decisions(source, destination), copy_queues(source, destination)
+            viewed, told = copy_views(source, destination), copy_webhooks(source, destination)
         return Copied(
             runs=sum(new for new, _ in copies),
             completed=sum(bool(number) and not new for new, number in copies),
@@ -96,4 +104,8 @@ class Maintenance:
             replies=ReplyStore(there).add(ReplyStore(self.database).all()),
             labels=labelled,
             comments=remarked,
+            decisions=decided,
+            queues=assigned,
+            views=viewed,
+            webhooks=told,
         )

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.access.audit import note
@@ -86,6 +86,23 @@ class Views:
             connection.execute(delete(views).where(views.c.id == view_id))
             note(connection, actor, "view.remove", found.name, {"path": found.path, "author": found.author})
         return found
+
+
+def copy_views(source: Connection, target: Connection) -> int:
+    """Copy the views of all people, and return how many; of two of one name by one person the newer stays."""
+    v, copied = views.c, 0
+    for row in source.execute(select(views).order_by(v.id)).all():
+        values = {name: value for name, value in values_of(row).items() if name != "id"}
+        there = target.execute(select(views).where(v.author == row.author, v.name == row.name)).first()
+        if there is None:
+            target.execute(insert(views).values(values))
+        elif there.created_at < row.created_at:
+            target.execute(update(views).where(v.id == there.id).values(values))
+        else:
+            continue
+        note(target, row.author, "view.copy", row.name, {"path": row.path, "shared": bool(row.shared)})
+        copied += 1
+    return copied
 
 
 def checked_path(path: str) -> str:
