@@ -234,6 +234,17 @@ class AsyncClient(Together):
         """
         return await self._get(f"/runs/{part(run)}/clusters", {"grader": grader, "grading": grading}, Clusters)
 
+    async def name_clusters(
+        self, run: str = "latest", *, judge: str | None = None, grader: str | None = None, grading: str | None = None
+    ) -> Clusters:
+        """Have a judge of the server name the clusters of a run, and return them.
+
+        Raises:
+            UsageError: there is no such run, grader or grading, or no judge that a request may use.
+        """
+        body = {"judge": judge, "grader": grader, "grading": grading}
+        return checked(Clusters, (await self._send("POST", f"/runs/{part(run)}/clusters/names", body)).body)
+
     async def watches(self) -> list[WatchEntry]:
         """Return what watches production, the one that was heard of last first."""
         return _WATCHES.validate_json((await self._send("GET", "/watches")).body)

@@ -152,6 +152,12 @@ class Client(TogetherSync):
         """Return what failed in a run, grouped by what the failures have in common."""
         return self._loop.run(self._client.clusters(run, grader=grader, grading=grading))
 
+    def name_clusters(
+        self, run: str = "latest", *, judge: str | None = None, grader: str | None = None, grading: str | None = None
+    ) -> Clusters:
+        """Have a judge of the server name the clusters of a run, and return them."""
+        return self._loop.run(self._client.name_clusters(run, judge=judge, grader=grader, grading=grading))
+
     def watches(self) -> list[WatchEntry]:
         """Return what watches production."""
         return self._loop.run(self._client.watches())

@@ -7,15 +7,21 @@ from io import BytesIO
 from typing import Annotated, cast
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import NotFound
-from vivavoce.report.clusters.cluster import Cluster, Example, Kind
+from vivavoce.records.spending import in_words
+from vivavoce.report.clusters.cluster import Cluster, Clusters, Example, Kind
 from vivavoce.report.clusters.suite import cluster_suite
-from vivavoce.server.clustering import ClusterCache
+from vivavoce.server.clustering import ClusterCache, ask_for_names, naming_judge, with_kept_names
+from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import Value, clusters_data, clusters_page, run_page, sample_page, suite_download
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.users import user_of
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -38,6 +44,7 @@ def clusters(
     kind: str | None = None,
     part: Annotated[int, Query(ge=1, lt=2**31)] = 1,
     grading: str | None = None,
+    judge: str | None = None,
 ) -> Response:
     """Show the clusters of a run, a page at a time; the filters are in the address."""
     store = cast("Store", request.app.state.store)
@@ -46,10 +53,17 @@ def clusters(
     graded = store.grading(held.id, grading)
     if kind and kind not in KINDS:
         raise NotFound("kind", kind, within="clusters", known=set(KINDS))
-    found = cache.find(store, graded, grader or None).report
+    policy: ServerPolicy = request.app.state.policy
+    named_by = naming_judge(policy, judge)
+    found = with_kept_names(store, cache.find(store, graded, grader or None).report, named_by)
     listed = [one for one in found.clusters if not kind or one.kind == kind]
     first = (part - 1) * SHOWN
-    kept: dict[str, Value] = {"grader": grader or None, "kind": kind or None, "grading": grading}
+    kept: dict[str, Value] = {
+        "grader": grader or None,
+        "kind": kind or None,
+        "grading": grading,
+        "judge": judge or None,
+    }
 
     def link(example: Example) -> str:
         return sample_page(held.id, example.sample_id, trial=example.trial, target=example.target, grading=grading)
@@ -67,14 +81,36 @@ def clusters(
         "graders": _graders(cache.find(store, graded).report.clusters),
         "chosen": grading,
         "link_of": link,
+        "judges": policy.judges if user_of(request).may("write") else [],
+        "judge": named_by,
+        "asked_judge": judge or "",
+        "used": "" if found.naming is None or found.naming.usage is None else in_words(found.naming.usage),
+        "form_key": form_key(request),
         "suite_of": partial(suite_download, held.id, grader=grader or None, grading=grading),
         "back": run_page(held.id, grading=grading),
         "here": clusters_page(held.id),
-        "json_link": clusters_data(held.id, grader=grader or None, grading=grading),
+        "json_link": clusters_data(held.id, grader=grader or None, grading=grading, judge=judge or None),
         "previous_page": clusters_page(held.id, **kept, part=part - 1) if part > 1 else None,
         "next_page": clusters_page(held.id, **kept, part=part + 1) if first + SHOWN < len(listed) else None,
     }
     return page("clusters.html", values)
+
+
+@router.post("/runs/{run}/clusters")
+async def name(request: Request, run: str, form: Form) -> Response:
+    """Have a judge name the clusters, and show them."""
+    store = cast("Store", request.app.state.store)
+    cache = cast("ClusterCache", request.app.state.clusters)
+    judge = naming_judge(request.app.state.policy, form.get("judge"))
+    chosen = {key: form.get(key) or None for key in ("grader", "kind", "grading")}
+
+    def find() -> tuple[str, Clusters]:
+        held = store.run(run)
+        return held.id, cache.find(store, store.grading(held.id, chosen["grading"]), chosen["grader"]).report
+
+    run_id, found = await to_thread.run_sync(find)
+    await ask_for_names(request, found, judge)
+    return RedirectResponse(clusters_page(run_id, **chosen, judge=judge), 303)
 
 
 @router.get("/runs/{run}/clusters/{cluster}/suite")
