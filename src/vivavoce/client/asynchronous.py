@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
@@ -49,6 +49,7 @@ from vivavoce.store.browse.listing import (
     ScorePage,
     TurnPage,
 )
+from vivavoce.store.search.candidates import Kind as SearchKind
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -155,9 +156,9 @@ class AsyncClient(Together):
         return await self._get("/trends", params, Trend)
 
     def search(
-        self, query: str, *, run: str | None = None, kind: Literal["conversation", "reason"] | None = None
+        self, query: str, *, run: str | None = None, kind: SearchKind | None = None
     ) -> AsyncGenerator[SearchHit]:
-        """Yield the messages and reasons that fit a query such as `refund state:fail`, the newest first.
+        """Yield the messages and reasons that fit a query such as `refund state:fail`, or comments, the newest first.
 
         Raises:
             UsageError: there is no such run, or the query cannot be read.
