@@ -51,7 +51,7 @@ class Cluster(BaseModel):
 
 
 class Naming(BaseModel):
-    """The model that named clusters, how many it `named`, and what its calls used; names that are kept cost nothing.
+    """The model that named clusters, how many it was `asked` for and `named`, and what its calls used.
 
     `notes` say which clusters have no name, and why.
     """
@@ -59,6 +59,7 @@ class Naming(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
+    asked: int
     named: int
     usage: Usage | None
     notes: tuple[str, ...] = ()

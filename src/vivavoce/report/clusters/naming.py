@@ -46,12 +46,15 @@ class GivenNames(BaseModel):
 
 
 class _Answer(NamedTuple):
-    """The names for a batch by the ids of clusters; `note` says which have none and why."""
+    """The names for a batch by the ids of clusters; `note` says which have none and why.
+
+    `asked` is how many were asked for: none where only kept answers count, and there is none.
+    """
 
     names: Mapping[str, str]
     usage: Usage | None = None
     note: str | None = None
-    asked: bool = True
+    asked: int = 0
 
 
 async def name_clusters(found: Clusters, model: Model) -> Clusters:
@@ -66,6 +69,7 @@ async def name_clusters(found: Clusters, model: Model) -> Clusters:
     some = found.clusters[:MOST]
     batches = [some[start : start + BATCH] for start in range(0, len(some), BATCH)]
     answers = [one for one in await asyncio.gather(*(_ask(model, one) for one in batches)) if one.asked]
+    asked = sum(one.asked for one in answers)
     if not answers:
         return found
     given = {name: text for answer in answers for name, text in answer.names.items()}
@@ -80,7 +84,7 @@ async def name_clusters(found: Clusters, model: Model) -> Clusters:
     if (rest := len(found.clusters) - len(some)) > 0:
         notes.append(f"{_keeping(rest)}: only the first {MOST} are named")
     used = total(answer.usage for answer in answers)
-    naming = Naming(model=one_line(model.name), named=len(names), usage=used, notes=tuple(notes))
+    naming = Naming(model=one_line(model.name), asked=asked, named=len(names), usage=used, notes=tuple(notes))
     clusters = tuple(one.model_copy(update={"name": names.get(one.id)}) for one in found.clusters)
     return found.model_copy(update={"clusters": clusters, "naming": naming})
 
@@ -106,11 +110,12 @@ async def _ask(model: Model, clusters: Sequence[Cluster]) -> _Answer:
         reply = await model.complete(naming_request(clusters))
         given = GivenNames.model_validate(reply.parsed, strict=True)
     except ValidationError as error:
-        return _Answer({}, note=_without(clusters, f"the model answered outside its shape: {describe(error)}"))
+        note = _without(clusters, f"the model answered outside its shape: {describe(error)}")
+        return _Answer({}, note=note, asked=len(clusters))
     except (ModelFault, RateLimited) as fault:
         if fault.kind == "not_recorded":
-            return _Answer({}, asked=False)
-        return _Answer({}, usage_of(fault), _without(clusters, str(fault)))
+            return _Answer({})
+        return _Answer({}, usage_of(fault), _without(clusters, str(fault)), len(clusters))
     names: dict[str, str] = {}
     for one in given.names:
         name = " ".join(one.name.split())
@@ -118,7 +123,7 @@ async def _ask(model: Model, clusters: Sequence[Cluster]) -> _Answer:
             names.setdefault(clusters[one.number - 1].id, one_line(name, LONGEST))
     unnamed = [one for one in clusters if one.id not in names]
     note = _without(unnamed, f"the model gave no name of 1 to {LONGEST} characters") if unnamed else None
-    return _Answer(names, reply.usage, note)
+    return _Answer(names, reply.usage, note, len(clusters))
 
 
 def _without(clusters: Sequence[Cluster], why: str) -> str:

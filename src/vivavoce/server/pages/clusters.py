@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from typing import Annotated, cast
@@ -14,6 +15,7 @@ from fastapi.responses import RedirectResponse
 from vivavoce.errors import NotFound
 from vivavoce.records.spending import in_words
 from vivavoce.report.clusters.cluster import Cluster, Clusters, Example, Kind
+from vivavoce.report.clusters.naming import MOST
 from vivavoce.report.clusters.suite import cluster_suite
 from vivavoce.server.clustering import ClusterCache, ask_for_names, naming_judge, with_kept_names
 from vivavoce.server.pages.forms import Form, form_key
@@ -47,15 +49,54 @@ def clusters(
     judge: str | None = None,
 ) -> Response:
     """Show the clusters of a run, a page at a time; the filters are in the address."""
+    return _shown(request, _Choice(run, grader or None, kind or None, part, grading, judge or None))
+
+
+@router.post("/runs/{run}/clusters")
+async def name(request: Request, run: str, form: Form) -> Response:
+    """Have a judge name the clusters, and show them; what went wrong is told at once, because it is not kept."""
+    given = {key: form.get(key) or None for key in ("grader", "kind", "grading", "judge")}
+    choice = _Choice(run, given["grader"], given["kind"], 1, given["grading"], given["judge"])
+    judge = naming_judge(request.app.state.policy, choice.judge)
+    found = await to_thread.run_sync(lambda: _found(request, choice))
+    named = await ask_for_names(request, found, judge)
+    if named.naming is not None and named.naming.notes:
+        return await to_thread.run_sync(lambda: _shown(request, choice, named))
+    return RedirectResponse(clusters_page(found.run, **given), 303)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What of which run is shown, and by whose names."""
+
+    run: str
+    grader: str | None
+    kind: str | None
+    part: int
+    grading: str | None
+    judge: str | None
+
+
+def _found(request: Request, choice: _Choice) -> Clusters:
     store = cast("Store", request.app.state.store)
     cache = cast("ClusterCache", request.app.state.clusters)
-    held = store.run(run)
+    return cache.find(store, store.grading(store.run(choice.run).id, choice.grading), choice.grader).report
+
+
+def _shown(request: Request, choice: _Choice, named: Clusters | None = None) -> Response:
+    """Return the page; `named` are clusters that just got their names."""
+    grader, kind, part, grading, judge = choice.grader, choice.kind, choice.part, choice.grading, choice.judge
+    store = cast("Store", request.app.state.store)
+    cache = cast("ClusterCache", request.app.state.clusters)
+    held = store.run(choice.run)
     graded = store.grading(held.id, grading)
     if kind and kind not in KINDS:
         raise NotFound("kind", kind, within="clusters", known=set(KINDS))
     policy: ServerPolicy = request.app.state.policy
     named_by = naming_judge(policy, judge)
-    found = with_kept_names(store, cache.find(store, graded, grader or None).report, named_by)
+    found = named or with_kept_names(store, _found(request, choice), named_by)
+    asked = 0 if found.naming is None else found.naming.asked
+    judges = policy.judges if user_of(request).may("write") else []
     listed = [one for one in found.clusters if not kind or one.kind == kind]
     first = (part - 1) * SHOWN
     kept: dict[str, Value] = {
@@ -81,7 +122,7 @@ def clusters(
         "graders": _graders(cache.find(store, graded).report.clusters),
         "chosen": grading,
         "link_of": link,
-        "judges": policy.judges if user_of(request).may("write") else [],
+        "judges": judges if asked < min(len(found.clusters), MOST) or len(judges) > 1 or named else [],
         "judge": named_by,
         "asked_judge": judge or "",
         "used": "" if found.naming is None or found.naming.usage is None else in_words(found.naming.usage),
@@ -94,23 +135,6 @@ def clusters(
         "next_page": clusters_page(held.id, **kept, part=part + 1) if first + SHOWN < len(listed) else None,
     }
     return page("clusters.html", values)
-
-
-@router.post("/runs/{run}/clusters")
-async def name(request: Request, run: str, form: Form) -> Response:
-    """Have a judge name the clusters, and show them."""
-    store = cast("Store", request.app.state.store)
-    cache = cast("ClusterCache", request.app.state.clusters)
-    judge = naming_judge(request.app.state.policy, form.get("judge"))
-    chosen = {key: form.get(key) or None for key in ("grader", "kind", "grading")}
-
-    def find() -> tuple[str, Clusters]:
-        held = store.run(run)
-        return held.id, cache.find(store, store.grading(held.id, chosen["grading"]), chosen["grader"]).report
-
-    run_id, found = await to_thread.run_sync(find)
-    await ask_for_names(request, found, judge)
-    return RedirectResponse(clusters_page(run_id, **chosen, judge=judge), 303)
 
 
 @router.get("/runs/{run}/clusters/{cluster}/suite")
