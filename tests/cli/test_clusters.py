@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from vivavoce.testing import LoopbackServer
+
 from .conftest import Viva
 
 SUITE = """
@@ -65,6 +67,32 @@ def test_a_cluster_becomes_a_suite_that_runs(viva: Viva, folder: str) -> None:
     assert (again.returncode, "is not overwritten" in again.stderr) == (2, True)
 
 
+def test_a_judge_names_the_clusters_once_and_changes_none(viva: Viva) -> None:
+    plain = json.loads(viva("clusters", "--json").stdout)
+    with LoopbackServer(lambda _: {"names": [{"number": 1, "name": "no [b]currency[/b]"}]}) as server:
+        judge = f"{server.base_url}#namer"
+        done = viva("clusters", "--judge", judge)
+        assert done.returncode == 0, done.stderr
+        again = viva("clusters", "--judge", judge, "--json")
+        assert len(server.requests) == 1
+    lines = done.stdout.splitlines()
+    assert lines[1].startswith(f"names by {judge} (")
+    assert lines[4:6] == ["  no [b]currency[/b] (the model's name)", "  expect: assertion: contains <value>"]
+    assert done.stderr == "note: 1 cluster keeps its signature: the model gave no name of 1 to 80 characters\n"
+    found = json.loads(again.stdout)
+    assert (found["naming"]["named"], found["naming"]["usage"]["cached_calls"]) == (1, 1)
+    assert [one["name"] for one in found["clusters"]] == ["no [b]currency[/b]", None]
+    assert [{**one, "name": None} for one in found["clusters"]] == plain["clusters"]
+
+
+def test_a_judge_that_fails_leaves_the_signatures(viva: Viva) -> None:
+    with LoopbackServer(lambda _: "no names today") as server:
+        done = viva("clusters", "--judge", f"{server.base_url}#namer")
+    assert done.returncode == 0
+    assert done.stdout.count("  expect: assertion:") == 2
+    assert done.stderr.startswith("note: 2 clusters keep their signatures: ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -73,6 +101,8 @@ def test_a_cluster_becomes_a_suite_that_runs(viva: Viva, folder: str) -> None:
         (["nothing"], "no run 'nothing'"),
         (["--grader", "goal"], "no grader 'goal'"),
         (["--embedder", "loca"], "embedder 'loca'"),
+        (["--judge", "opnai:x"], "opnai"),
+        (["--judge", "openai:x", "--suite", "none"], "--suite prints none"),
     ],
 )
 def test_a_mistake_is_one_line(viva: Viva, arguments: list[str], complaint: str) -> None:

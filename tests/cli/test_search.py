@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from server.pages.cases import keep, outcome, turn
+from vivavoce.records.remarks import remarks_of
+from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import Score
 from vivavoce.store.store import Store
 
@@ -46,6 +48,18 @@ def test_hits_are_data_too(viva: Viva, kept: str) -> None:
         "user",
         "A refund?",
     )
+
+
+def test_comments_and_titles_of_runs_are_found(viva: Viva, kept: str) -> None:
+    with Store.open(kept) as store:
+        store.comments.add("run-1", AttemptKey("one", "bot", 0), 1, "Ida", "Odd \x1b[31mtone")
+        store.remark("run-1", remarks_of({"title": "An odd one"}), "Ida")
+    done = viva("search", "odd", "--store", kept)
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["run run-1, support, An odd one", "run-1 one, turn 2, comment by Ida"]
+    assert "\x1b" not in done.stdout
+    (hit,) = map(json.loads, viva("search", "odd", "--json", "--store", kept).stdout.splitlines())
+    assert (hit["by"], hit["comment"], hit["turn"]) == ("Ida", 1, 1)
 
 
 def test_a_mistyped_operator_is_named(viva: Viva, kept: str) -> None:

@@ -49,6 +49,7 @@ METHODS: dict[tuple[str, str], str] = {
     ("PUT", "/runs/{run}/comments/{comment}"): "resolve_comment",
     ("DELETE", "/runs/{run}/comments/{comment}"): "remove_comment",
     ("GET", "/runs/{run}/clusters"): "clusters",
+    ("POST", "/runs/{run}/clusters/names"): "name_clusters",
     ("GET", "/comparisons"): "compare",
     ("GET", "/comparisons/several"): "compare_several",
     ("GET", "/trends"): "trends",

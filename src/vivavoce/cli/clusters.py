@@ -11,12 +11,18 @@ from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
+from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.counting import conversation_name, turn_label
-from vivavoce.report.clusters.cluster import Cluster, Clusters
+from vivavoce.records.spending import in_words
+from vivavoce.report.clusters.cluster import Cluster, Clusters, Naming
 from vivavoce.report.clusters.finding import find_clusters
+from vivavoce.report.clusters.naming import name_clusters
 from vivavoce.report.clusters.suite import ClusterSuite, cluster_suite
 from vivavoce.report.text import count, one_line
 from vivavoce.store.store import Store
+from vivavoce.suites.grader_spec import JudgeSpec
+from vivavoce.suites.judges import JudgeOpener
 
 
 def command(
@@ -28,6 +34,12 @@ def command(
         typer.Option(
             help="What compares reasons: 'words', 'local', or a model such as openai:text-embedding-3-small; default: "
             "local if it is installed and there are at most 500 different reasons, otherwise words."
+        ),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="A model that names the clusters; it is asked once for 20 of them, and changes none."
         ),
     ] = None,
     grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
@@ -47,28 +59,51 @@ def command(
     other failures by what the reasons of their graders say. Each cluster has its share of the conversations with the
     95% interval, and three examples.
 
+    With --judge, a model also gives each cluster a name, which is shown above the signature. Answers are cached.
+
     With --suite, a suite is written that asks only the samples of one cluster, with the target and the graders of the
     run: cluster-ID.yaml and cluster-ID.jsonl. Existing files are not overwritten.
     """
     if output is not None and suite is None:
         raise UsageError("--output is for --suite CLUSTER")
+    if suite is not None and judge is not None:
+        raise UsageError("--judge names the clusters that are printed, and --suite prints none")
     folder = output or Path()
     with Store.open(store_of(store), create=False) as opened:
         named = opened.run(run)
         scores = opened.grading(named.id, grading)
         found = find_clusters(opened, scores, grader=grader, embedder=embedder)
         made = None if suite is None else cluster_suite(opened, (named, scores), found, suite, folder)
+        report = found.report if judge is None else run_loop(_named(opened, found.report, judge))
     if made is not None:
         _write(made, folder)
         return
     if as_json:
-        print_json(found.report.model_dump_json(indent=2))
+        print_json(report.model_dump_json(indent=2))
         return
-    out().print(_headline(found.report), soft_wrap=True)
-    for one in found.report.clusters[:limit]:
+    out().print(_headline(report), soft_wrap=True)
+    if report.naming is not None:
+        _tell_naming(report.naming)
+    for one in report.clusters[:limit]:
         out().print(_lines(one), soft_wrap=True)
-    if (more := len(found.report.clusters) - limit) > 0:
+    if (more := len(report.clusters) - limit) > 0:
         notes().print(f"and {count(more, 'more cluster')}; --limit shows more", soft_wrap=True)
+
+
+async def _named(store: Store, found: Clusters, judge: str) -> Clusters:
+    async with store.replies() as replies:
+        model = JudgeOpener(Budget(), replies).open(judge, JudgeSpec())
+        try:
+            return await name_clusters(found, model)
+        finally:
+            await model.close()
+
+
+def _tell_naming(naming: Naming) -> None:
+    used = "" if naming.usage is None else f" ({in_words(naming.usage)})"
+    out().print(Text(f"names by {naming.model}{used}"), soft_wrap=True)
+    for note in naming.notes:
+        notes().print(Text(f"note: {note}"), soft_wrap=True)
 
 
 def _write(made: ClusterSuite, folder: Path) -> None:
@@ -104,7 +139,9 @@ def _headline(found: Clusters) -> str:
 def _lines(one: Cluster) -> Text:
     ends = "" if one.low is None or one.high is None else f", 95%: {one.low:.1%} to {one.high:.1%}"
     said = Text(f"\n{one.id}  {count(one.conversations, 'conversation')}  {one.share:.1%}{ends}  {one.kind}\n")
-    said.append(f"  {one_line(one.title, 200)}\n", style="bold")
+    if one.name is not None:
+        said.append(f"  {one_line(one.name)}", style="bold").append(" (the model's name)\n", style="dim")
+    said.append(f"  {one_line(one.title, 200)}\n", style="bold" if one.name is None else "")
     if one.words:
         said.append(f"  words: {', '.join(one.words)}\n", style="dim")
     for example in one.examples:

@@ -1,4 +1,4 @@
-"""`viva search`: find words in conversations, in reasons of scores and in the names of runs."""
+"""`viva search`: find words in conversations, in reasons of scores, in comments and in what is said of runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per hit and line.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Find words in all conversations, in reasons of scores and in names of runs, newest first.
+    """Find words in all conversations, in reasons of scores, in comments and in what is said of runs, newest first.
+
+    Runs are found by their id, suite, target, title, notes and tags.
 
     Operators narrow the search: run:latest suite:"support bot" target:bot grader:goal state:fail tag:slow role:tool
     before:2026-11-01 after:2026-10-01. Quotation marks keep words together, a leading - excludes. Write -- before a
@@ -35,14 +37,16 @@ def command(
     """
     asked = parse_query(query)
     with Store.open(store_of(store), create=False) as opened:
-        hits = opened.search(query, limit=limit)
+        comments = opened.searcher.find(asked, kind="comment", limit=limit).hits
+        hits = [*comments, *opened.search(query, limit=limit)]
         runs = [] if as_json else opened.browse.named_runs(opened.searcher.runs(asked)[:_RUNS])
     if as_json:
         for hit in hits:
             print_json(strict_json(_data(hit)))
         return
     for run in runs:
-        out().print(Text(f"run {safe(run.id)}, {safe(run.suite)}"))
+        title = f", {safe(run.title)}" if run.title else ""
+        out().print(Text(f"run {safe(run.id)}, {safe(run.suite)}{title}"))
     for hit in hits:
         out().print(Text(_place(hit), style="bold"))
         pieces = marked(" ".join(hit.snippet.text.split()), asked.words)
@@ -55,11 +59,13 @@ def _place(hit: Hit) -> str:
     """Return where a hit is, as `viva show` takes it, with who said it."""
     where = f"{safe(hit.run_id)} {safe(conversation_label(hit.key.sample_id, hit.key.trial))}"
     turn = "" if hit.turn is None else f", turn {to_number(hit.turn)}"
-    by = f", {'reason of ' if hit.grading_id else ''}{safe(hit.by)}" if hit.by else ""
+    what = "reason of " if hit.grading_id else "" if hit.comment is None else "comment by "
+    by = f", {what}{safe(hit.by)}" if hit.by else ""
     return f"{where}{turn}{by}"
 
 
 def _data(hit: Hit) -> dict[str, object]:
     """Return a hit as the API has it."""
     where = {"run": hit.run_id, **hit.key._asdict(), "grading": hit.grading_id, "turn": hit.turn, "by": hit.by}
+    where["comment"] = hit.comment
     return {**where, **hit.snippet._asdict()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
@@ -49,6 +49,7 @@ from vivavoce.store.browse.listing import (
     ScorePage,
     TurnPage,
 )
+from vivavoce.store.search.candidates import Kind as SearchKind
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -155,9 +156,9 @@ class AsyncClient(Together):
         return await self._get("/trends", params, Trend)
 
     def search(
-        self, query: str, *, run: str | None = None, kind: Literal["conversation", "reason"] | None = None
+        self, query: str, *, run: str | None = None, kind: SearchKind | None = None
     ) -> AsyncGenerator[SearchHit]:
-        """Yield the messages and reasons that fit a query such as `refund state:fail`, the newest first.
+        """Yield the messages and reasons that fit a query such as `refund state:fail`, or comments, the newest first.
 
         Raises:
             UsageError: there is no such run, or the query cannot be read.
@@ -233,6 +234,17 @@ class AsyncClient(Together):
             UsageError: there is no such run, grader or grading.
         """
         return await self._get(f"/runs/{part(run)}/clusters", {"grader": grader, "grading": grading}, Clusters)
+
+    async def name_clusters(
+        self, run: str = "latest", *, judge: str | None = None, grader: str | None = None, grading: str | None = None
+    ) -> Clusters:
+        """Have a judge of the server name the clusters of a run, and return them.
+
+        Raises:
+            UsageError: there is no such run, grader or grading, or no judge that a request may use.
+        """
+        body = {"judge": judge, "grader": grader, "grading": grading}
+        return checked(Clusters, (await self._send("POST", f"/runs/{part(run)}/clusters/names", body)).body)
 
     async def watches(self) -> list[WatchEntry]:
         """Return what watches production, the one that was heard of last first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Self, Unpack
 
 from vivavoce.client.asynchronous import AsyncClient, AsyncJob
 from vivavoce.client.connection import LOCAL
@@ -29,6 +29,7 @@ from vivavoce.server.replies import CapturedRow, ExportFormat, Health, MetricLin
 from vivavoce.signatures import shows_options
 from vivavoce.store.access.audit import AuditEntry
 from vivavoce.store.browse.listing import GradedTurn, ListedScore, RunEntry, SampleEntry
+from vivavoce.store.search.candidates import Kind as SearchKind
 
 
 class Client(TogetherSync):
@@ -105,10 +106,8 @@ class Client(TogetherSync):
         trend = self._client.trends(suite, grader, target, first=first, last=last, limit=limit)
         return self._loop.run(trend)
 
-    def search(
-        self, query: str, *, run: str | None = None, kind: Literal["conversation", "reason"] | None = None
-    ) -> Iterator[SearchHit]:
-        """Yield the messages and reasons that fit a query."""
+    def search(self, query: str, *, run: str | None = None, kind: SearchKind | None = None) -> Iterator[SearchHit]:
+        """Yield the messages and reasons, or the comments, that fit a query."""
         return each(self._loop, self._client.search(query, run=run, kind=kind))
 
     def export(self, run: str = "latest", format: ExportFormat = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
@@ -151,6 +150,12 @@ class Client(TogetherSync):
     def clusters(self, run: str = "latest", *, grader: str | None = None, grading: str | None = None) -> Clusters:
         """Return what failed in a run, grouped by what the failures have in common."""
         return self._loop.run(self._client.clusters(run, grader=grader, grading=grading))
+
+    def name_clusters(
+        self, run: str = "latest", *, judge: str | None = None, grader: str | None = None, grading: str | None = None
+    ) -> Clusters:
+        """Have a judge of the server name the clusters of a run, and return them."""
+        return self._loop.run(self._client.name_clusters(run, judge=judge, grader=grader, grading=grading))
 
     def watches(self) -> list[WatchEntry]:
         """Return what watches production."""

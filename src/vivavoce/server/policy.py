@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.plugins import is_file_reference
 from vivavoce.settings import settings
 from vivavoce.suites.document import MAX_BYTES
 
@@ -48,6 +49,12 @@ class ServerPolicy:
         if not usable:
             raise UsageError("name a file in the served folder that ends with .jsonl, such as captured.jsonl")
         return path
+
+    @property
+    def judges(self) -> list[str]:
+        """The models that a request may name as judge, VIVAVOCE_JUDGE first; models in files keep no answers."""
+        known = dict.fromkeys([settings().judge, *sorted(self.models)])
+        return [one for one in known if one is not None and not is_file_reference(one)]
 
     def judge(self, name: str | None) -> str | None:
         """Return the judge of a request, by default that of VIVAVOCE_JUDGE.

@@ -59,10 +59,11 @@ class CapturedRow(Reply):
 
 
 class SearchHit(Reply):
-    """A search hit: in a reason of the scores `grading`, or in a message if that is None.
+    """A search hit: in a reason of the scores `grading`, in the comment of the id `comment`, or else in a message.
 
-    `turn` is None for a reason about a whole conversation. `by` is the role of the message, or the grader of the
-    reason. `text` is an excerpt in which the first words that were found are from `start` to `end`.
+    `turn` is None for a reason or a comment about a whole conversation. `by` is the role of the message, the grader of
+    the reason, or the author of the comment. `text` is an excerpt in which the first words that were found are from
+    `start` to `end`.
     """
 
     run: str
@@ -72,6 +73,7 @@ class SearchHit(Reply):
     grading: str | None = None
     turn: int | None = None
     by: str | None = None
+    comment: int | None = None
     text: str
     start: int
     end: int
@@ -79,18 +81,19 @@ class SearchHit(Reply):
 
 def search_hit(hit: Hit) -> SearchHit:
     """Return a hit of the store as the answer has it."""
-    where = {"run": hit.run_id, "grading": hit.grading_id, "turn": hit.turn, "by": hit.by}
+    where = {"run": hit.run_id, "grading": hit.grading_id, "turn": hit.turn, "by": hit.by, "comment": hit.comment}
     return SearchHit.model_validate({**hit.key._asdict(), **where, **hit.snippet._asdict()})
 
 
 class SearchPage(Reply):
     """Some hits, newest first; `next` is the cursor of the next page, None if there is none.
 
-    A page may have few hits or none although others follow. `runs` are the newest runs that fit the query, on the
-    first page only.
+    A page may have few hits or none although others follow. `comments` and `runs` are the newest ones that fit the
+    query, on the first page of all kinds only.
     """
 
     hits: list[SearchHit]
+    comments: list[SearchHit] = Field(default_factory=list[SearchHit])
     runs: list[RunEntry] = Field(default_factory=list[RunEntry])
     next: str | None = None
 

@@ -5,6 +5,8 @@ from urllib.parse import quote_plus
 import pytest
 
 from vivavoce.messages import ToolMessage
+from vivavoce.records.remarks import remarks_of
+from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import Score
 from vivavoce.store.store import Store
 
@@ -71,6 +73,29 @@ def test_a_mistake_is_told_beside_the_box_with_what_was_meant(talks: Store, url:
     assert "did you mean 'billing refunds'?" in shown(url, 'refund suite:"billing refun"', status=422).text
     assert "there is no word to search for" in shown(url, "…", status=422).text
     assert "start the list again" in shown(url, "refund", "&after=x", status=422).text
+
+
+def test_comments_lead_to_themselves_and_titles_to_their_runs(talks: Store, url: str) -> None:
+    for at, text in enumerate(TEXTS):
+        talks.comments.add("run-1", AttemptKey("asked", "bot", 0), at % 2, "I<b>da", f"odd {text}")
+    talks.comments.add("run-1", AttemptKey("asked", "bot", 0), None, "Olu", "odd one")
+    talks.remark("run-2", remarks_of({"title": "An odd <i>one</i>", "tags": ["<u>v2"]}), "Ida")
+    page = shown(url, "odd")
+    run, whole, last, *_ = hits(page)
+    assert (run, whole) == ("/runs/run-2", f"/runs/run-1/samples/asked?trial=1&target=bot#c{len(TEXTS) + 1}")
+    assert last.endswith(f"#c{len(TEXTS)}")
+    for link in (whole, last):
+        assert link.partition("#")[2] in Elements(get(url + link.partition("#")[0]).text).having("id")
+    assert "An odd <i>one</i>" in page.text
+    everything = [get(f"{url}/search?q=odd&kind=comment").text, get(f"{url}/search?q=odd").text]
+    assert all("<script>xss" not in text and "<b>da" not in text and "<u>v2" not in text for text in everything)
+    alone = shown(url, "odd", "&kind=comment")
+    (following,) = [link for link in alone.having("href") if "after=" in link]
+    assert not set(hits(alone)) & set(hits(Elements(get(url + following).text)))
+    found = get(f"{url}/api/v1/search?q=odd").json()
+    assert (found["hits"], len(found["comments"]), [one["id"] for one in found["runs"]]) == ([], 20, ["run-2"])
+    alone_found = get(f"{url}/api/v1/search?q=odd&kind=comment&limit=1").json()
+    assert [(one["by"], one["comment"]) for one in alone_found["hits"]] == [("Olu", len(TEXTS) + 1)]
 
 
 def test_nothing_found_is_said(talks: Store, url: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from vivavoce.records.remarks import remarks_of
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score, failed
 from vivavoce.records.trajectory import Trajectory, Turn
@@ -165,6 +166,53 @@ def test_runs_are_found_by_what_names_them(office: Store) -> None:
     assert runs("before:2026-11-01") == ["run-old"]
     assert runs("suite:support after:2026-11-01") == []
     assert runs("run state:fail") == []
+
+
+def test_runs_are_found_by_what_people_say_of_them(office: Store) -> None:
+    office.remark("run-old", remarks_of({"title": "Before Sérum", "notes": "prompt\ntwo", "tags": ["slow one"]}), "Ida")
+    for words in ("serum", '"prompt two"', '"slow one"', "before prompt suite:support"):
+        assert office.searcher.runs(words) == ["run-old"], words
+    assert office.searcher.runs("run -prompt") == ["run-new"]
+
+
+def test_comments_are_found_with_their_turn_and_author(office: Store) -> None:
+    first = next(office.attempts("run-old")).key
+    other = next(office.attempts("run-new")).key
+    one = office.comments.add("run-old", first, 0, "Ida", "Why no\nREFUND here?")
+    two = office.comments.add("run-new", other, None, "Olu", "a refund, or goodwill")
+
+    def told(query: str, run: str | None = None) -> list[int | None]:
+        return [hit.comment for hit in office.searcher.find(query, run_id=run, kind="comment").hits]
+
+    hit = office.searcher.find('"no refund"', kind="comment").hits[0]
+    assert (hit.run_id, hit.key, hit.turn, hit.by, hit.comment) == ("run-old", first, 0, "Ida", one.id)
+    assert hit.snippet.text[hit.snippet.start : hit.snippet.end].split() == ["no", "REFUND"]
+    assert told("refund") == [two.id, one.id]
+    assert told("refund -goodwill") == [one.id]
+    assert told("refund suite:support") == [one.id]
+    assert told("run:run-new") == [two.id]
+    assert told("refund", "run-old") == [one.id]
+    assert told(f"refund -target:{other.target}") == ([] if first.target == other.target else [one.id])
+    for nothing in ("unheard", "refund state:fail", "refund role:user", "refun"):
+        assert told(nothing) == []
+    assert all(hit.comment is None for hit in office.search("refund"))
+
+
+def test_pages_of_comments_follow_each_other(office: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vivavoce.store.search.remarked.STEP", 3)
+    monkeypatch.setattr("vivavoce.store.search.remarked.MOST_READ", 6)
+    key = next(office.attempts("run-old")).key
+    texts = ["rare" if at % 5 == 0 else "often" for at in range(20)]
+    added = [(office.comments.add("run-old", key, None, "Ida", text).id, text) for text in texts]
+    for query in ("rare", "often"):
+        found: list[int | None] = []
+        before, pages = None, 0
+        while pages == 0 or before is not None:
+            page = office.searcher.find(query, kind="comment", limit=4, before=before)
+            found += [hit.comment for hit in page.hits]
+            before, pages = page.next, pages + 1
+        assert found == [number for number, text in reversed(added) if text == query]
+        assert pages > 2
 
 
 def test_pages_follow_each_other_also_where_most_is_sieved_out(office: Store, monkeypatch: pytest.MonkeyPatch) -> None:

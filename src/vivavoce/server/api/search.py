@@ -1,4 +1,4 @@
-"""Search in messages, in the reasons of scores and in the names of runs."""
+"""Search in messages, in the reasons of scores, in comments and in what is said of runs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from vivavoce.store.store import Store
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
 
-RUNS = 20
-"""Runs on the first page of an answer, at most."""
+BESIDE = 20
+"""Runs, and comments, on the first page of an answer, at most."""
 
 
 @router.get("/search", response_model=SearchPage)
@@ -35,17 +35,24 @@ def search(
         ),
     ],
     run: Annotated[str | None, Query(description="Where to search; default: everywhere.")] = None,
-    kind: Annotated[Kind | None, Query(description="The only kind of hits; default: both, and runs.")] = None,
+    kind: Annotated[
+        Kind | None,
+        Query(description="The only kind of hits; default: all, and runs."),
+    ] = None,
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """Find words in messages and in reasons, newest first, and the runs they name."""
+    """Find words in messages and in reasons, newest first, and the comments and runs that have them."""
     store = cast("Store", request.app.state.store)
     before: int | None = None if after is None else read_place(after, int)[0]
     within = None if run is None else store.run(run).id
     query = parse_query(text)
     found = store.searcher.find(query, run_id=within, kind=kind, limit=limit, before=before)
-    runs = store.searcher.runs(query)[:RUNS] if after is None and run is None and kind is None else []
+    is_first = after is None and kind is None
+    runs = store.searcher.runs(query)[:BESIDE] if is_first and run is None else []
+    comments = store.searcher.find(query, run_id=within, kind="comment", limit=BESIDE).hits if is_first else []
     following = None if found.next is None else encode_cursor((found.next,))
     hits = [search_hit(hit) for hit in found.hits]
-    return answer(SearchPage(hits=hits, runs=store.browse.named_runs(runs) if runs else [], next=following))
+    said = [search_hit(hit) for hit in comments]
+    named = store.browse.named_runs(runs) if runs else []
+    return answer(SearchPage(hits=hits, comments=said, runs=named, next=following))

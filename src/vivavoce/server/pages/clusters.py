@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from typing import Annotated, cast
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import NotFound
-from vivavoce.report.clusters.cluster import Cluster, Example, Kind
+from vivavoce.records.spending import in_words
+from vivavoce.report.clusters.cluster import Cluster, Clusters, Example, Kind
+from vivavoce.report.clusters.naming import MOST
 from vivavoce.report.clusters.suite import cluster_suite
-from vivavoce.server.clustering import ClusterCache
+from vivavoce.server.clustering import ClusterCache, ask_for_names, naming_judge, with_kept_names
+from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import Value, clusters_data, clusters_page, run_page, sample_page, suite_download
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.users import user_of
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -38,18 +46,65 @@ def clusters(
     kind: str | None = None,
     part: Annotated[int, Query(ge=1, lt=2**31)] = 1,
     grading: str | None = None,
+    judge: str | None = None,
 ) -> Response:
     """Show the clusters of a run, a page at a time; the filters are in the address."""
+    return _shown(request, _Choice(run, grader or None, kind or None, part, grading, judge or None))
+
+
+@router.post("/runs/{run}/clusters")
+async def name(request: Request, run: str, form: Form) -> Response:
+    """Have a judge name the clusters, and show them; what went wrong is told at once, because it is not kept."""
+    given = {key: form.get(key) or None for key in ("grader", "kind", "grading", "judge")}
+    choice = _Choice(run, given["grader"], given["kind"], 1, given["grading"], given["judge"])
+    judge = naming_judge(request.app.state.policy, choice.judge)
+    found = await to_thread.run_sync(lambda: _found(request, choice))
+    named = await ask_for_names(request, found, judge)
+    if named.naming is not None and named.naming.notes:
+        return await to_thread.run_sync(lambda: _shown(request, choice, named))
+    return RedirectResponse(clusters_page(found.run, **given), 303)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What of which run is shown, and by whose names."""
+
+    run: str
+    grader: str | None
+    kind: str | None
+    part: int
+    grading: str | None
+    judge: str | None
+
+
+def _found(request: Request, choice: _Choice) -> Clusters:
     store = cast("Store", request.app.state.store)
     cache = cast("ClusterCache", request.app.state.clusters)
-    held = store.run(run)
+    return cache.find(store, store.grading(store.run(choice.run).id, choice.grading), choice.grader).report
+
+
+def _shown(request: Request, choice: _Choice, named: Clusters | None = None) -> Response:
+    """Return the page; `named` are clusters that just got their names."""
+    grader, kind, part, grading, judge = choice.grader, choice.kind, choice.part, choice.grading, choice.judge
+    store = cast("Store", request.app.state.store)
+    cache = cast("ClusterCache", request.app.state.clusters)
+    held = store.run(choice.run)
     graded = store.grading(held.id, grading)
     if kind and kind not in KINDS:
         raise NotFound("kind", kind, within="clusters", known=set(KINDS))
-    found = cache.find(store, graded, grader or None).report
+    policy: ServerPolicy = request.app.state.policy
+    named_by = naming_judge(policy, judge)
+    found = named or with_kept_names(store, _found(request, choice), named_by)
+    asked = 0 if found.naming is None else found.naming.asked
+    judges = policy.judges if user_of(request).may("write") else []
     listed = [one for one in found.clusters if not kind or one.kind == kind]
     first = (part - 1) * SHOWN
-    kept: dict[str, Value] = {"grader": grader or None, "kind": kind or None, "grading": grading}
+    kept: dict[str, Value] = {
+        "grader": grader or None,
+        "kind": kind or None,
+        "grading": grading,
+        "judge": judge or None,
+    }
 
     def link(example: Example) -> str:
         return sample_page(held.id, example.sample_id, trial=example.trial, target=example.target, grading=grading)
@@ -67,10 +122,15 @@ def clusters(
         "graders": _graders(cache.find(store, graded).report.clusters),
         "chosen": grading,
         "link_of": link,
+        "judges": judges if asked < min(len(found.clusters), MOST) or len(judges) > 1 or named else [],
+        "judge": named_by,
+        "asked_judge": judge or "",
+        "used": "" if found.naming is None or found.naming.usage is None else in_words(found.naming.usage),
+        "form_key": form_key(request),
         "suite_of": partial(suite_download, held.id, grader=grader or None, grading=grading),
         "back": run_page(held.id, grading=grading),
         "here": clusters_page(held.id),
-        "json_link": clusters_data(held.id, grader=grader or None, grading=grading),
+        "json_link": clusters_data(held.id, grader=grader or None, grading=grading, judge=judge or None),
         "previous_page": clusters_page(held.id, **kept, part=part - 1) if part > 1 else None,
         "next_page": clusters_page(held.id, **kept, part=part + 1) if first + SHOWN < len(listed) else None,
     }

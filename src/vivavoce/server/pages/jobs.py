@@ -19,7 +19,7 @@ from vivavoce.server.job_record import JobRecord, JobStatus, Kind
 from vivavoce.server.job_requests import ResumeJob
 from vivavoce.server.jobs import DistantJob, Jobs
 from vivavoce.server.pages.forms import Form, form_key
-from vivavoce.server.pages.links import job_data, job_list, job_page, new_job_page, run_page
+from vivavoce.server.pages.links import job_data, job_list, job_page, new_job_page, run_page, webhook_list
 from vivavoce.server.pages.live import PLACES, SPEAKERS, conversations
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
@@ -92,6 +92,7 @@ def jobs(request: Request, after: str | None = None) -> Response:
         "next_page": job_list(after=found[SHOWN - 1].id) if len(found) > SHOWN else None,
         "first_page": job_list() if after else None,
         "new_page": new_job_page(),
+        "webhooks": webhook_list() if user_of(request).may("admin") else None,
         **_writing(request),
     }
     return page("jobs.html", values)

@@ -141,6 +141,16 @@ def search_data(**query: Value) -> str:
     return f"/api/v1/search{_query(query)}"
 
 
+def webhook_list() -> str:
+    """Return the address of the page of webhooks."""
+    return "/webhooks"
+
+
+def webhook_data() -> str:
+    """Return the address of webhooks in the API."""
+    return "/api/v1/webhooks"
+
+
 def job_list(**query: Value) -> str:
     """Return the address of the list of jobs."""
     return f"/jobs{_query(query)}"

@@ -34,7 +34,7 @@ RECENT = 8
 """Newest runs that the palette offers."""
 KEPT = 30
 """Seconds that a browser keeps the names."""
-KINDS: dict[Kind, str] = {"conversation": "Conversations", "reason": "Reasons"}
+KINDS: dict[Kind, str] = {"comment": "Comments", "conversation": "Conversations", "reason": "Reasons"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Group:
 def search(request: Request, q: str = "", kind: str | None = None, after: str | None = None) -> Response:
     """Show what fits a query, by kind; `kind` shows one of them alone, a page at a time."""
     text = q.strip()
-    chosen: Kind | None = kind if kind in ("conversation", "reason") else None
+    chosen: Kind | None = kind if kind in KINDS else None
     values: dict[str, object] = {
         "section": "search",
         "text": text,
@@ -127,7 +127,11 @@ def _found(store: Store, query: Query, text: str, kind: Kind | None, after: str 
     """
     before: int | None = None if after is None else read_place(after, int)[0]
     conversations, reasons = query.finds
-    possible: list[tuple[Kind, bool]] = [("conversation", conversations), ("reason", reasons)]
+    possible: list[tuple[Kind, bool]] = [
+        ("comment", query.is_of_runs),
+        ("conversation", conversations),
+        ("reason", reasons),
+    ]
     kinds: list[Kind] = [one for one, can in possible if can and kind in (None, one)]
     limit = ALONE if kind else SHOWN
     found: list[tuple[Kind, Found]] = [
@@ -161,6 +165,8 @@ def _row(hit: Hit, query: Query, run: RunEntry | None) -> Row:
         hit.run_id, key.sample_id, trial=key.trial, turn=hit.turn, target=key.target, grading=hit.grading_id
     )
     place = "#verdict" if hit.turn is None else f"#t{to_number(hit.turn)}"
+    if hit.comment is not None:
+        place = f"#c{hit.comment}"
     shown = hit.snippet
     begun, cut = shown.start >= BEFORE, len(shown.text) - shown.end >= AFTER
     pieces = [(safe(re.sub(r"\s+", " ", part)), found) for part, found in marked(shown.text, query.words)]

@@ -9,6 +9,7 @@ from fastapi.responses import RedirectResponse
 
 from vivavoce.server.authenticator import COOKIE, FORGOTTEN, SIGN_IN, SIGN_OUT, Authenticator, too_many
 from vivavoce.server.pages.forms import Form, form_key
+from vivavoce.server.pages.links import webhook_list
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import MAY, user_of
@@ -70,5 +71,6 @@ def _page(request: Request, next_page: str, *, wrong: bool = False) -> Response:
         "next": local(next_page),
         "form_key": form_key(request),
         "sign_out": SIGN_OUT,
+        "webhooks": webhook_list() if user.may("admin") else None,
     }
     return page("sign_in.html", values, 401 if wrong else 200)

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, text
 from vivavoce.store.database.database import AnyRow, on_postgresql
 from vivavoce.store.search.query import Query
 
-Kind = Literal["conversation", "reason"]
-"""What a passage is of: what was said in a conversation, or the reasons of its scores."""
+Kind = Literal["conversation", "reason", "comment"]
+"""What a hit is in: what was said in a conversation, the reasons of its scores, or comments, which are no passages."""
 
 LAST = 2**63 - 1
 """No passage has a number above it."""

@@ -92,6 +92,11 @@ class Query:
         """
         return self.uses("state") or not self.wanted("grader"), not self.uses("role")
 
+    @property
+    def is_of_runs(self) -> bool:
+        """Whether its operators say something of runs alone, so that it may find runs and comments."""
+        return all(term.field in OF_RUNS for term in self.terms)
+
     def uses(self, *fields: Field) -> bool:
         """Return whether one of these operators is in it."""
         return any(term.field in fields for term in self.terms)

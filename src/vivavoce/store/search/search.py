@@ -1,4 +1,4 @@
-"""Full-text search in messages and in the reasons of scores.
+"""Full-text search in messages and in the reasons of scores, and beside it in comments.
 
 The index is updated by readers, not by writers: an attempt is marked as unindexed with its rows, which costs a writer
 almost nothing, and a search first indexes what is pending, so that it finds everything committed before it started.
@@ -17,7 +17,8 @@ from vivavoce.store.database.database import AnyRow, Database, for_writing, on_p
 from vivavoce.store.database.schema import attempts, passages, unread
 from vivavoce.store.search.candidates import LAST, Candidates, Kind, mark_of
 from vivavoce.store.search.pieces import Piece, pieces_of
-from vivavoce.store.search.query import OF_RUNS, Query, parse_query
+from vivavoce.store.search.query import Query, parse_query
+from vivavoce.store.search.remarked import remarked
 from vivavoce.store.search.sieve import Sieve
 from vivavoce.store.search.vocabulary import Vocabulary, check_names, vocabulary
 from vivavoce.store.search.which_runs import runs_of, told_of
@@ -34,10 +35,10 @@ FIRST_STEP, MOST_READ = 60, 400
 
 
 class Hit(NamedTuple):
-    """A search hit; `grading_id` is None for a message, else the scores whose reason has the words.
+    """A search hit: in a reason of the scores `grading_id`, in the comment of the id `comment`, or else in a message.
 
-    `turn` is the turn, None for a reason about the whole conversation. `by` is the role of the message, or the grader
-    of the reason. `number` is the place in the index, lower for older hits.
+    `turn` is the turn, None for what is about the whole conversation. `by` is the role of the message, the grader of
+    the reason, or the author of the comment. `number` is the place in the index, lower for older hits.
     """
 
     run_id: str
@@ -47,6 +48,7 @@ class Hit(NamedTuple):
     snippet: Snippet
     number: int
     by: str | None = None
+    comment: int | None = None
 
 
 class Found(NamedTuple):
@@ -76,18 +78,18 @@ class Searcher:
     ) -> Found:
         """Return some hits with all of the words, newest first; only those `before` a number, if there is one.
 
-        `run_id` is a single run to search, `kind` the only kind of hits.
+        `run_id` is a single run to search, `kind` the only kind of hits; without it there are no comments among them.
 
         Raises:
             UsageError: the query cannot be read, names something unknown, or there is no hit with that number.
         """
         asked = parse_query(query) if isinstance(query, str) else query
+        if kind == "comment":
+            return self._comments(asked, run_id, limit, before)
         self.index_pending()
         with self._database.connected() as connection:
             last = None if before is None else _passage(connection, before)
-            among = runs_of(connection, asked)
-            if run_id is not None:
-                among = [run_id] if among is None or run_id in among else []
+            among = _among(connection, asked, run_id)
             if among == []:
                 return Found([], None)
             narrow = among if among is not None and len(among) <= MOST_RUNS else None
@@ -99,7 +101,7 @@ class Searcher:
             return found
 
     def runs(self, query: str | Query) -> list[str]:
-        """Return the ids of all runs whose id, suite or target fits a query, newest first.
+        """Return the ids of all runs whose id, suite, target, title, notes or tags fit a query, newest first.
 
         A query about conversations, such as one with `state:`, fits no run.
 
@@ -107,10 +109,21 @@ class Searcher:
             UsageError: the query cannot be read, or names something unknown.
         """
         asked = parse_query(query) if isinstance(query, str) else query
-        if any(term.field not in OF_RUNS for term in asked.terms):
+        if not asked.is_of_runs:
             return []
         with self._database.connected() as connection:
             return told_of(connection, asked)
+
+    def _comments(self, asked: Query, run_id: str | None, limit: int, before: int | None) -> Found:
+        with self._database.connected() as connection:
+            among = _among(connection, asked, run_id)
+            rows, following = remarked(connection, asked, among, limit, before)
+        hits: list[Hit] = []
+        for row in rows:
+            shown = snippet(row.text, asked.words) or Snippet("", 0, 0)
+            key = AttemptKey(row.sample_id, row.target, row.trial)
+            hits.append(Hit(row.run_id, key, None, row.turn, shown, row.id, row.author, row.id))
+        return Found(hits, following)
 
     def vocabulary(self) -> Vocabulary:
         """Return the names that operators of a query may have: those of the newest runs."""
@@ -131,6 +144,14 @@ class Searcher:
                     connection.execute(text("SELECT gin_clean_pending_list('passages_by_word')"))
                     connection.execute(text("ANALYZE passages"))
             return number
+
+
+def _among(connection: Connection, query: Query, run_id: str | None) -> list[str] | None:
+    """Return the runs that a query allows, None for all."""
+    among = runs_of(connection, query)
+    if run_id is None:
+        return among
+    return [run_id] if among is None or run_id in among else []
 
 
 def _passage(connection: Connection, number: int) -> AnyRow:

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, func, select, tuple_
 
 from vivavoce.errors import NotFound
+from vivavoce.store.database.database import AnyRow
 from vivavoce.store.database.schema import attempts, runs
 from vivavoce.store.runs.naming import find
 from vivavoce.store.search.query import OF_RUNS, Query, start_of
@@ -59,14 +60,14 @@ def targets_of(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]
 
 
 def told_of(connection: Connection, query: Query) -> list[str]:
-    """Return the ids of the runs whose id, suite or target has the words of a query, the newest first.
+    """Return the ids of the runs whose id, suite, target, title, notes or tags have the words of a query, newest first.
 
     Raises:
         UsageError: there is no such run, suite or target.
     """
     r = runs.c
     allowed = runs_of(connection, query)
-    listed = select(r.id, r.suite).order_by(r.started_at.desc(), r.id.desc())
+    listed = select(r.id, r.suite, r.title, r.notes, r.tags).order_by(r.started_at.desc(), r.id.desc())
     rows = connection.execute(listed).all()
     if allowed is not None:
         among = set(allowed)
@@ -74,7 +75,11 @@ def told_of(connection: Connection, query: Query) -> list[str]:
     if not query.words and not query.excluded:
         return [row.id for row in rows]
     targets = targets_of(connection, [row.id for row in rows])
-    return [row.id for row in rows if _fits(query, (row.id, row.suite, *targets.get(row.id, ())))]
+    return [row.id for row in rows if _fits(query, (*_said_of(row), *targets.get(row.id, ())))]
+
+
+def _said_of(row: AnyRow) -> list[str]:
+    return [one for one in (row.id, row.suite, row.title, row.notes, row.tags) if one]
 
 
 def _fits(query: Query, texts: Iterable[str]) -> bool:
