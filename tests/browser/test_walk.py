@@ -44,7 +44,7 @@ def everybody_can_read(page: Page) -> None:
     assert found.violations_count == 0, f"{page.url}: {found.generate_report()}"
 
 
-def test_from_an_empty_store_to_a_label_and_a_comparison(office: str, page: Page) -> None:
+def test_from_an_empty_store_to_a_label_a_comment_clusters_search_and_a_comparison(office: str, page: Page) -> None:
     page.goto(office)
     expect(page.get_by_role("heading", name="No runs yet")).to_be_visible()
     for suite in ("v1.yaml", "v2.yaml"):
@@ -62,6 +62,8 @@ def test_from_an_empty_store_to_a_label_and_a_comparison(office: str, page: Page
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_label("Scores for turn 2")).to_contain_text("Fail")
     everybody_can_read(page)
+    somebody_comments_and_it_is_found(page)
+    causes_lead_to_their_conversations(page, office)
     page.goto(f"{office}/runs/latest")
     page.get_by_role("link", name="Compare with the previous run").click()
     expect(page.get_by_role("heading", name="Pass to fail, 3")).to_be_visible()
@@ -69,3 +71,26 @@ def test_from_an_empty_store_to_a_label_and_a_comparison(office: str, page: Page
     page.locator(".pairs .row").first.click()
     expect(page.get_by_text("First diverging turn")).to_be_visible()
     everybody_can_read(page)
+
+
+def somebody_comments_and_it_is_found(page: Page) -> None:
+    turn = page.locator("article.turn").nth(1)
+    turn.locator(".commenting summary").click()
+    turn.get_by_role("textbox", name="Comment on turn 2").fill("Olu, was this a yes?")
+    turn.get_by_role("button", name="Save comment").click()
+    expect(page.locator("article.turn").nth(1)).to_contain_text("Olu, was this a yes?")
+    everybody_can_read(page)
+    page.get_by_label("Search everything").fill("role:assistant refund")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search?**")
+    everybody_can_read(page)
+    page.get_by_role("link", name="question-before-yes").first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("question-before-yes")
+
+
+def causes_lead_to_their_conversations(page: Page, office: str) -> None:
+    page.goto(f"{office}/runs/latest/clusters")
+    expect(page.get_by_role("heading", level=1)).to_have_text("What failed")
+    everybody_can_read(page)
+    page.locator(".examples a").first.click()
+    page.wait_for_url("**/samples/**")

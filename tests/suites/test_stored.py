@@ -105,6 +105,7 @@ async def test_the_record_of_a_command_and_of_python_has_the_form_of_a_suite() -
         "suite": "judge",
         "dataset": plan_of(judged(), RunOptions()).dataset,
         "code": None,
+        "planned": 3,
     }
     own = evaluate(rows(1), ["refusal"], name="E", max_concurrent=5).run
     dataset = {"path": "(given in Python)", "fields": {}}

@@ -33,7 +33,8 @@ def command(
         str | None,
         typer.Option(
             help="What compares reasons: 'words', 'local', or a model such as openai:text-embedding-3-small; default: "
-            "local if it is installed and there are at most 500 different reasons, otherwise words."
+            "local if it is installed and there are at most 500 different reasons of "
+            "40,000 characters, otherwise words."
         ),
     ] = None,
     judge: Annotated[

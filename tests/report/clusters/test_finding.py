@@ -13,6 +13,7 @@ from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding, Score, mean_of_turns
 from vivavoce.records.trajectory import Turn
+from vivavoce.report.clusters import reasons
 from vivavoce.report.clusters.finding import Found, find_clusters
 from vivavoce.stats.intervals import wilson
 from vivavoce.store.store import Store
@@ -37,7 +38,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def found(store: Store, outcomes: list[Outcome], embedder: str = "words", grader: str | None = None) -> Found:
+def found(store: Store, outcomes: list[Outcome], embedder: str | None = "words", grader: str | None = None) -> Found:
     graded = asyncio.run(keep(store, outcomes, gate=None))
     return find_clusters(store, graded.grading, embedder=embedder, grader=grader)
 
@@ -145,3 +146,10 @@ def test_hostile_text_stays_data(store: Store) -> None:
     result = found(store, [fails(f"s{n}", reason) for n, reason in enumerate(reasons)]).report
     assert sum(one.conversations for one in result.clusters) == len(reasons)
     assert all("\x1b" not in one.title and len(one.title) <= 400 for one in result.clusters)
+
+
+def test_many_long_reasons_are_compared_by_their_words(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reasons, "MOST_CHARACTERS", 60)
+    outcomes = [fails("a", "The price of the order is wrong."), fails("b", "It asks for a password and is rude.")]
+    told = "words: reasons of 67 characters are more than 60"
+    assert found(store, outcomes, None).report.method == told

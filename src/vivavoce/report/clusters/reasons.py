@@ -19,6 +19,8 @@ BY_MEANING = 0.44
 """The mean cosine from which two groups are one; chosen by bench/clusters.py."""
 MOST_EMBEDDED = 500
 """Different reasons that the local embedder reads unless it is asked for by name: each takes it some 10 ms."""
+MOST_CHARACTERS = 40_000
+"""Characters of all of them: it needs longer for long ones, such as those that hold the arguments of tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,8 @@ class Compared:
 def compared(texts: Sequence[str], embedder: EmbedderLike | None) -> Compared:
     """Group texts, which come with the most frequent first.
 
-    None means the local embedder where it is installed and there are at most `MOST_EMBEDDED` texts, otherwise words.
+    None means the local embedder where it is installed and there are at most `MOST_EMBEDDED` texts of at
+    most `MOST_CHARACTERS` together, otherwise words.
 
     Raises:
         UsageError: the embedder has no known form, or lacks an address or a key.
@@ -44,6 +47,8 @@ def compared(texts: Sequence[str], embedder: EmbedderLike | None) -> Compared:
         return _by_words(texts, "words")
     if len(texts) > MOST_EMBEDDED:
         return _by_words(texts, f"words: {len(texts):,} different reasons are more than {MOST_EMBEDDED}")
+    if (length := sum(map(len, texts))) > MOST_CHARACTERS:
+        return _by_words(texts, f"words: reasons of {length:,} characters are more than {MOST_CHARACTERS:,}")
     try:
         opened = as_embedder("local")
     except (MissingExtra, UsageError):

@@ -10,7 +10,7 @@ from typing import cast
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from vivavoce.errors import NotFound, UsageError
+from vivavoce.errors import UsageError
 from vivavoce.records.counting import conversation_label, to_number
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.links import run_page, sample_page, search_data, search_page
@@ -76,12 +76,11 @@ def search(request: Request, q: str = "", kind: str | None = None, after: str | 
         "more_runs": 0,
         "everything": search_page(q=text) if chosen else None,
     }
+    before: int | None = None if after is None else read_place(after, int)[0]
     if not text:
         return page("search.html", values)
     try:
-        found = _found(cast("Store", request.app.state.store), parse_query(text), text, chosen, after)
-    except NotFound:
-        raise
+        found = _found(cast("Store", request.app.state.store), parse_query(text), text, chosen, before)
     except UsageError as error:
         return page("search.html", {**values, "problem": safe(str(error))}, 422)
     return page("search.html", {**values, **found})
@@ -119,13 +118,12 @@ def names(request: Request) -> Response:
     return JSONResponse(answer, headers={"cache-control": f"private, max-age={KEPT}"})
 
 
-def _found(store: Store, query: Query, text: str, kind: Kind | None, after: str | None) -> dict[str, object]:
+def _found(store: Store, query: Query, text: str, kind: Kind | None, before: int | None) -> dict[str, object]:
     """Return the groups, and the runs where no kind of hits is chosen.
 
     Raises:
-        UsageError: the query names something unknown, or the cursor is none.
+        UsageError: the query names something unknown.
     """
-    before: int | None = None if after is None else read_place(after, int)[0]
     conversations, reasons = query.finds
     possible: list[tuple[Kind, bool]] = [
         ("comment", query.is_of_runs),
@@ -155,7 +153,7 @@ def _found(store: Store, query: Query, text: str, kind: Kind | None, after: str 
         "runs": [(one, run_page(one.id)) for name in runs[:SHOWN] if (one := entries.get(name))],
         "more_runs": max(len(runs) - SHOWN, 0),
         "nothing": not runs and all(one.ended and not one.rows for one in groups),
-        "first_page": after is None,
+        "first_page": before is None,
     }
 
 
