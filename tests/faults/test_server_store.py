@@ -196,7 +196,7 @@ def test_on_a_full_disk_a_write_says_so_and_reading_goes_on_and_nothing_is_half_
     with Store.open(str(path)) as store:
         keep(store, [outcome("one", [turn(0, "Hello?", "Hello!")])])
     jobs = path.parent / "jobs"
-    with on_a_full_disk(tmp_path, 300_000) as url:
+    with on_a_full_disk(tmp_path, 380_000) as url:
         fine(url)
         refused = send("POST", f"{url}/api/v1/jobs", conversations(400, "x" * 1000))
         assert (refused.status, "cannot be saved: File too large" in refused.text) == (503, True)
