@@ -45,6 +45,14 @@ def test_findings_that_failed_are_causes_where_they_are_or_where_they_are_cited(
     assert [one.text for one in found] == ["it lied", "it paid; Two are wrong."]
 
 
+def test_a_finding_that_is_a_sentence_is_followed_by_another_one() -> None:
+    assert Cause("fail", "goal", 0, "", "The user wants it.", "Nothing was paid.").text == (
+        "The user wants it. Nothing was paid."
+    )
+    assert Cause("fail", "goal", 0, "", "it lied", "twice").text == "it lied; twice"
+    assert Cause("fail", "goal", 0, "", "", "twice").text == "twice"
+
+
 def test_turns_that_failed_are_causes_instead_of_their_mean() -> None:
     turns = [Score(turn=0, value=1.0), Score(turn=1, value=0.0, reason="rude"), Score(turn=2, value=0.5)]
     found = causes(graded({"tone": per_turn(turns)}))

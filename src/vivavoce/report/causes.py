@@ -40,10 +40,10 @@ class Cause:
 
     @property
     def text(self) -> str:
-        """What failed and why, in one sentence."""
+        """What failed and why, in one sentence, or in two where the finding is one by itself."""
         said = [self.what] if self.what else []
         said += [self.why] if self.why and self.why != self.what else []
-        return "; ".join(said)
+        return (" " if self.what.endswith((".", "!", "?")) else "; ").join(said)
 
 
 def causes(outcome: Outcome) -> list[Cause]:
