@@ -23,6 +23,7 @@ TAKE: dict[tuple[str, str], Role] = {
     ("GET", "/label/decide"): "write",
     ("GET", "/label/assign"): "write",
     ("GET", "/label/{queue}"): "write",
+    ("GET", "/webhooks"): "admin",
     ("GET", "/api/v1/webhooks"): "admin",
     ("POST", "/api/v1/webhooks"): "admin",
     ("GET", "/api/v1/webhooks/{webhook}/deliveries"): "admin",
