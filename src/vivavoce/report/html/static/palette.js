@@ -41,7 +41,9 @@ function combobox(field, list, offer, always) {
     field.setAttribute("aria-expanded", String(!list.hidden));
     point(always && found.length ? 0 : -1);
   };
-  const look = async () => {
+  let shown = Promise.resolve();
+  const look = () => (shown = offered());
+  const offered = async () => {
     const mine = ++asked;
     const found = await offer(field.value, field.selectionStart ?? field.value.length);
     if (mine === asked && (always || document.activeElement === field)) show(found);
@@ -56,6 +58,9 @@ function combobox(field, list, offer, always) {
       if (!options.length) return look();
       const count = options.length;
       point(at < 0 && steps[event.key] < 0 ? count - 1 : (at + steps[event.key] + count) % count);
+    } else if (event.key === "Enter" && always && !event.isComposing) {
+      event.preventDefault();
+      shown.then(() => { if (at >= 0) choose(at); });
     } else if (event.key === "Enter" && at >= 0 && !event.isComposing) {
       event.preventDefault();
       choose(at);
