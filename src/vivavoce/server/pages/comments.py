@@ -28,7 +28,7 @@ _TEXT: TypeAdapter[str] = TypeAdapter(CommentText)
 
 
 @dataclass(frozen=True, slots=True)
-class Remarks:
+class CommentSection:
     """The comments of a conversation for its page; without a `form_key` nothing can be added."""
 
     comments: dict[int | None, list[CommentShown]]
@@ -38,12 +38,12 @@ class Remarks:
     change_at: Callable[[int], str]
 
 
-def remarks(request: Request, run: Run, outcome: Outcome, place_of: Place) -> Remarks:
+def comment_section(request: Request, run: Run, outcome: Outcome, place_of: Place) -> CommentSection:
     """Return the comments on a conversation and its turns, and the addresses of their forms."""
     key, user = outcome.attempt.key, user_of(request)
     found = _store(request).comments.of(run.id, key)
     turns = len(outcome.attempt.trajectory.turns)
-    return Remarks(
+    return CommentSection(
         comments=shown_comments(found, turns, place_of, user.name, removes_all=user.may("admin")),
         author=user.name,
         form_key=form_key(request) if user.may("write") else None,

@@ -13,7 +13,7 @@ from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.report.html.commenting import Place
 from vivavoce.report.html.conversation import conversation as shown
 from vivavoce.server.grader_names import check_graders
-from vivavoce.server.pages.comments import remarks
+from vivavoce.server.pages.comments import comment_section
 from vivavoce.server.pages.content import showing
 from vivavoce.server.pages.label import human_labelling
 from vivavoce.server.pages.links import FirstTurn, TrialNumber, run_page, sample_data, sample_page
@@ -66,7 +66,7 @@ def conversation(
     values = _values(view, chosen[0], outcomes, to_index(first))
     people = {
         "human": human_labelling(request, found, chosen[0]),
-        "remarks": remarks(request, found, chosen[0], cast("Place", values["place_of"])),
+        "commenting": comment_section(request, found, chosen[0], cast("Place", values["place_of"])),
     }
     return page("conversation.html", {**values, **people})
 
