@@ -12,7 +12,7 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.reason import Verdict
 from vivavoce.report.reasons import reason_text
 from vivavoce.report.text import count
-from vivavoce.report.watch_state import Alert, AlertState, GraderCount, HourFigures, Spending, WatchState
+from vivavoce.report.watch_state import STATES, Alert, AlertState, GraderCount, HourFigures, Spending, WatchState
 from vivavoce.run.summary import GraderSummary
 from vivavoce.stats.intervals import wilson
 from vivavoce.store.browse.listing import SampleEntry
@@ -35,7 +35,7 @@ _RUNS = 2
 _NEAR = 1e-9
 """What rounding may make of an aggregate at the end of its interval."""
 
-VERDICTS: dict[AlertState, Verdict] = {"ok": "pass", "firing": "fail", "undecided": "inconclusive"}
+VERDICTS: dict[AlertState, Verdict] = {state: verdict for verdict, state in STATES.items()}
 
 
 class Rate(BaseModel):

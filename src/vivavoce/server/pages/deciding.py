@@ -161,8 +161,9 @@ def _line(run_id: str, one: DifferingLabels) -> _Line:
 
 def counted(verdicts: Sequence[str]) -> str:
     """Return how many people say what, such as `2 pass, 1 fail`."""
-    words = [("pass", "pass"), ("fail", "fail"), ("unsure", "cannot tell")]
-    return ", ".join(f"{verdicts.count(name)} {word}" for name, word in words if name in verdicts)
+    return ", ".join(
+        f"{verdicts.count(name)} {word.lower()}" for name, (word, _) in VERDICTS.items() if name in verdicts
+    )
 
 
 def _link(run_id: str, one: DifferingLabels) -> str:
