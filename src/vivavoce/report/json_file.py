@@ -12,7 +12,7 @@ from vivavoce.report.strict_json import strict_json
 
 
 def write_json(graded: GradedRun, out: TextIO) -> None:
-    """Write one document: the keys of `head` below, and `samples` with transcripts and scores.
+    """Write one document: `run`, `grading`, `summary`, `finding`, `errors`, `comments`, and `samples` with scores.
 
     `errors` are grouped by what they say, the most frequent first.
     """

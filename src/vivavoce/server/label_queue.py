@@ -63,7 +63,7 @@ def find_queue(store: Store, queue_id: str, author: str) -> LabelQueue:
     """
     found = store.queues.of(queue_id, author)
     grading = store.grading(found.run_id, found.grading_id)
-    task = LabelTask(grading, found.grader, author, found.selection, found.seed, bool(found.blind))
+    task = LabelTask(grading, found.grader, author, found.selection, found.seed, found.blind)
     return LabelQueue(queue_id, task, found.items)
 
 

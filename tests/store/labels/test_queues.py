@@ -109,7 +109,7 @@ def test_a_queue_survives_another_try_and_goes_when_it_or_its_run_is_deleted(hel
 def test_a_queue_that_somebody_begins_is_theirs_alone_and_in_no_list(held: Store) -> None:
     keys = sorted(held.done(RUN), reverse=True)
     made = held.queues.begin(held.grading(RUN), plan(people=["Ida"], selection="disagreement", seed=7), keys)
-    assert (made.items, made.grader, made.selection, made.seed, made.blind) == (keys, "judge", "disagreement", 7, 1)
+    assert (made.items, made.grader, made.selection, made.seed, made.blind) == (keys, "judge", "disagreement", 7, True)
     with Store.open(held.place) as other:
         assert other.queues.of(made.id, "Ida") == made
         with pytest.raises(NotFound, match="or it is another user's"):

@@ -53,10 +53,10 @@ def _query(which: Sequence[Condition], by: By, *, single: bool) -> Select[Any]:
     d = sample_index.c
     name: ColumnElement[Any] = {"tag": d.tags, "target": d.target, "trial": d.trial}[by]
 
-    def in_state(state: str) -> ColumnElement[int]:
-        return func.sum(case((d.state == state, 1), else_=0)).label(f"{state}s")
+    def in_state(state: str, label: str) -> ColumnElement[int]:
+        return func.sum(case((d.state == state, 1), else_=0)).label(label)
 
-    states = [in_state(one) for one in ("pass", "fail", "error")]
+    states = [in_state("pass", "passing"), in_state("fail", "failing"), in_state("error", "errors")]
     query = select(name.label("name"), func.count().label("number"), *states, func.sum(d.cost).label("cost"))
     query = query.where(*which).group_by(name)
     if not single:
@@ -73,15 +73,15 @@ def _names(value: str | int | None, by: By) -> Iterator[str]:
 
 
 def _add(group: _Counted, row: Any, sample: str | None) -> None:
-    decided = row.passs + row.fails
+    decided = row.passing + row.failing
     group.number += row.number
     group.errors += row.errors
     group.decided += decided
-    group.passing += row.passs
+    group.passing += row.passing
     if row.cost is not None:
         group.cost = (group.cost or 0.0) + row.cost
     if sample is not None:
-        group.passed += [1.0] * row.passs + [0.0] * row.fails
+        group.passed += [1.0] * row.passing + [0.0] * row.failing
         group.samples += [sample] * decided
 
 

@@ -92,7 +92,7 @@ class QueuePlan:
 class PersonalQueue:
     """What one person has in a queue: what is asked of them, and the conversations in their order.
 
-    `blind` is 1 where the judge's answer is hidden from them.
+    `blind` hides the judge's answer from them.
     """
 
     id: str
@@ -101,7 +101,7 @@ class PersonalQueue:
     grader: str
     selection: Selection
     seed: int
-    blind: int
+    blind: bool
     items: Sequence[AttemptKey]
 
 
@@ -166,7 +166,7 @@ class Queues:
                 message="this queue no longer exists (newer ones took its place, it or its run was deleted, or it is "
                 "another user's); choose the run again to continue",
             )
-        return PersonalQueue(**values_of(row), items=items)
+        return PersonalQueue(**{**values_of(row), "blind": bool(row.blind)}, items=items)
 
     def get(self, queue_id: str) -> AssignedQueue:
         """Return a queue that is assigned.
