@@ -46,7 +46,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="URL",
-            help="An address to tell when a run ends, a label is saved or a comment is added; repeat for more. "
+            help="An address to tell when a run is finished, a label is saved or a comment is added; repeat for more. "
             "VIVAVOCE_WEBHOOK_SECRET (whsec_…) signs what is sent; without it, a secret is made and printed.",
         ),
     ] = None,
