@@ -166,7 +166,8 @@ class Queues:
                 message="this queue no longer exists (newer ones took its place, it or its run was deleted, or it is "
                 "another user's); choose the run again to continue",
             )
-        return PersonalQueue(**{**values_of(row), "blind": bool(row.blind)}, items=items)
+        values: dict[str, Any] = {**values_of(row), "blind": bool(row.blind)}
+        return PersonalQueue(**values, items=items)
 
     def get(self, queue_id: str) -> AssignedQueue:
         """Return a queue that is assigned.
