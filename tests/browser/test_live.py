@@ -86,6 +86,7 @@ def test_a_run_is_started_and_watched_turn_by_turn_to_its_end(stage: Stage, page
     expect(talk.first.locator(".say")).to_have_count(0)
     stage.bot.let.release(2)
     expect(talk.first.locator(".say").last).to_have_text("Assistant <b>hello</b> to a0")
+    expect(talk.nth(1).locator(".say").last).to_have_text("Assistant <b>hello</b> to a1")
     expect(page.locator("#scores")).to_contain_text("no score yet")
     place = talk.nth(1).bounding_box()
     stage.bot.let.release(2)
