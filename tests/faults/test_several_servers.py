@@ -115,9 +115,9 @@ def test_a_server_that_stood_still_writes_nothing_once_another_has_its_job(tmp_p
     stage = Stage()
     with LoopbackServer(stage) as models, Store.open(address) as store:
         write(tmp_path, models.url)
-        with serving(tmp_path, address, LEASE) as (one, client):
+        with serving(tmp_path, address, LEASE) as (one, before):
             stage.open.clear()
-            record = client.submit("suite", suite="shared.yaml").record
+            record = before.submit("suite", suite="shared.yaml").record
             soon(lambda: models.requests)
             with serving(tmp_path, address, LEASE) as (_, other):
                 stand_still(one.pid, address)
@@ -126,12 +126,13 @@ def test_a_server_that_stood_still_writes_nothing_once_another_has_its_job(tmp_p
                 complete(store, other.job(record.id).wait())
             stored = rows(store)
             os.kill(one.pid, signal.SIGCONT)
-            last = client.submit("evaluation", conversations=[{"id": "x", "messages": TALK}], metrics=["refusal"])
-            assert last.wait().status == "finished"
-            assert client.job(record.id).record.done == ROWS
-            store.maintenance.delete_run(str(last.record.run), "test")
-            assert rows(store) == stored
-            complete(store, client.job(record.id).record)
+            with Client(one.url) as client:  # the server ends connections on which nothing came for so long
+                last = client.submit("evaluation", conversations=[{"id": "x", "messages": TALK}], metrics=["refusal"])
+                assert last.wait().status == "finished"
+                assert client.job(record.id).record.done == ROWS
+                store.maintenance.delete_run(str(last.record.run), "test")
+                assert rows(store) == stored
+                complete(store, client.job(record.id).record)
 
 
 def rows(store: Store) -> dict[str, int]:
