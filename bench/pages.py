@@ -30,6 +30,7 @@ from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score, failed, mean_of_turns
 from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.records.usage import Usage
 from vivavoce.run.summary import Summary, summarise, tally
 from vivavoce.store.store import Store
 
@@ -40,8 +41,21 @@ SMALL, EACH, LARGE, LONG = 1000, 100, 20_000, 1000
 """Small runs, the samples of each, those of a large run, and the turns of the long conversation."""
 RARE = 500
 """One conversation in so many has the word that is rare."""
-VIEWERS, SECONDS, PACE, SCORES = 50, 10, 1100, 5
-"""Viewers, how long they look, the scores a second that are written meanwhile, and those of one conversation."""
+VIEWERS, EVERY, SECONDS, PACE, SCORES = 50, 2, 20, 1100, 5
+"""Viewers, the seconds from one page of theirs to the next, how long they look, the scores a second that are written
+meanwhile, and those of one conversation."""
+COLUMNS = ("goal", "polite", "turns", "seconds", "tokens", "cost", "trial", "target", "tag")
+SEARCHES = (
+    "zebra",
+    "refund order",
+    "refund suite:large",
+    "role:assistant refund",
+    "role:user nowhere",
+    "tag:slow refund",
+    "tag:unknown refund",
+    "state:fail",
+    "target:bot zebra -refund",
+)
 LONGEST = 3
 """Seconds that one page is measured for, at most."""
 SAMPLE = json.dumps({"id": "x", "input": "Where is my order, please? It was to come last week.", "tags": ["slow"]})
@@ -58,6 +72,7 @@ def outcome(draw: random.Random, number: int, turns: int = 2) -> Outcome:
                 AIMessage(content=" ".join(draw.choices(WORDS, k=25)) + (" zebra" if number % RARE == 7 else "")),
             ],
             seconds=0.5,
+            usage=Usage(input_tokens=draw.randrange(2000), output_tokens=60, calls=1, cost=draw.random() / 100),
         )
         for index in range(turns)
     ]
@@ -211,7 +226,7 @@ def look(reader: Reader) -> None:
     measure(reader, "runs, a part of a name", 100, same("/?q=RUN-05"))
     measure(reader, "run of 100", 50, small("/runs/{}"))
     measure(reader, "run of 20,000", 50, same(run))
-    for sort in ("-worst", "position", "goal", "-goal", "polite", "turns", "-seconds"):
+    for sort in ("-worst", "position", "goal", "-goal", "polite", "turns", "-seconds", "-tokens", "-cost", "trial"):
         measure(reader, f"  sorted by {sort}", 50, same(f"{run}?sort={sort}"))
     for sort in ("worst", "position", "goal"):
         measure(reader, f"  {sort}, 15,000 in", 50, same(f"{run}?sort={sort}&after={far(reader, sort, 30)}"))
@@ -223,6 +238,8 @@ def look(reader: Reader) -> None:
         "state:fail",
         "-state:skipped",
         "turns>=2 seconds>4",
+        "cost>0.019 tokens>1000",
+        "cause:timeout",
         "sample:sample-0777*",
         "tag:slow",
         'text:"refund"',
@@ -231,6 +248,12 @@ def look(reader: Reader) -> None:
         'goal<0.5 text:"refund order" -state:error',
     ):
         measure(reader, f"  filter {wanted}", 100, same(f"{run}?filter={quote(wanted)}"))
+    measure(reader, "  all columns", 50, same(f"{run}?" + "&".join(f"columns={one}" for one in COLUMNS)))
+    for by in ("tag", "target", "trial"):
+        measure(reader, f"  groups by {by}", 50, same(f"{run}?group={by}"))
+    measure(reader, "  distributions", 50, same(f"{run}?histograms=1"))
+    for wanted in SEARCHES:
+        measure(reader, f"search {wanted}", 100, same(f"/search?q={quote(wanted)}"))
     measure(reader, "conversation of a run of 100", 50, small("/runs/{}/samples/sample-00042"))
     measure(reader, "conversation, first of 20,000", 50, same(f"{one}/sample-00000"))
     measure(reader, "conversation, middle of 20,000", 50, same(f"{one}/sample-10000"))
@@ -282,7 +305,10 @@ def view(address: str, base: str) -> None:
 
     def watch(number: int) -> None:
         reader, draw = Reader(base), random.Random(number)
-        while time.time() < stop:
+        due = time.time() + EVERY * number / VIEWERS
+        while due < stop:
+            time.sleep(max(0.0, due - time.time()))
+            due += EVERY
             path = draw.choice(paths)
             started = time.perf_counter()
             try:
@@ -306,8 +332,8 @@ def view(address: str, base: str) -> None:
     writer.join()
     assert writer.exitcode == 0, "the run broke"
     print(
-        f"  {VIEWERS} viewers who never rest: {len(took) / SECONDS:.0f} pages/s, p50 {share(took, 0.5):.0f} ms, "
-        f"p95 {share(took, 0.95):.0f} ms, errors: {len(wrong)} (asked: 0) {wrong[:1] or ''}",
+        f"  {VIEWERS} viewers with a page every {EVERY} s: {len(took)} pages, p50 {share(took, 0.5):.0f} ms, "
+        f"p95 {share(took, 0.95):.0f} ms (asked: ≤ 300), errors: {len(wrong)} (asked: 0) {wrong[:1] or ''}",
         flush=True,
     )
 

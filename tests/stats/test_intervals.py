@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.stats.intervals import Estimate, mean_interval, percentile, wilson
+from vivavoce.stats.intervals import Estimate, ShareSums, mean_interval, percentile, share_interval, wilson
 
 SCORES = st.floats(0, 1)
 ANYWHERE = (-math.inf, math.inf)
@@ -149,3 +149,23 @@ def test_a_percentile_of_nothing_is_none() -> None:
 def test_a_percentile_beyond_100_is_refused() -> None:
     with pytest.raises(ValueError, match="between 0 and 100, got 101"):
         percentile([1.0], 101)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 5)), min_size=1, max_size=40))
+def test_sums_of_a_database_give_the_interval_of_the_values(pairs: list[tuple[int, int]]) -> None:
+    sums = ShareSums(0, 0, 0, 0, 0, 0)
+    for cluster in {cluster for _, cluster in pairs}:
+        p = sum(value for value, of in pairs if of == cluster)
+        n = sum(of == cluster for _, of in pairs)
+        sums += ShareSums(1, p, n, p * p, p * n, n * n)
+    told, found = share_interval(sums), mean_interval([float(value) for value, _ in pairs], [of for _, of in pairs])
+    assert told is not None
+    assert found is not None
+    assert (told.mean, told.n, told.clusters) == pytest.approx((found.mean, found.n, found.clusters))
+    assert (told.low is None) == (found.low is None)
+    if told.low is not None:
+        assert limits(told) == pytest.approx(limits(found))
+
+
+def test_no_tries_have_no_share() -> None:
+    assert share_interval(ShareSums(0, 0, 0, 0, 0, 0)) is None

@@ -58,6 +58,44 @@ def mean_interval(
     return Estimate(mean, low, high, n, len(residuals))
 
 
+@dataclass(frozen=True, slots=True)
+class ShareSums:
+    """What the interval of a share needs of the samples that it is over, n tries each, of which p passed.
+
+    `samples` counts those with a try; the others are sums over them of p, n, p p, p n and n n.
+    """
+
+    samples: int
+    passed: int
+    tries: int
+    passed_squared: int
+    passed_by_tries: int
+    tries_squared: int
+
+    def __add__(self, other: ShareSums) -> ShareSums:
+        """Add the sums of other samples."""
+        return ShareSums(
+            self.samples + other.samples,
+            self.passed + other.passed,
+            self.tries + other.tries,
+            self.passed_squared + other.passed_squared,
+            self.passed_by_tries + other.passed_by_tries,
+            self.tries_squared + other.tries_squared,
+        )
+
+
+def share_interval(sums: ShareSums, level: float = 0.95) -> Estimate | None:
+    """Return what `mean_interval` does for passes and failures, from sums that a database can count."""
+    if not sums.tries:
+        return None
+    mean = sums.passed / sums.tries
+    if sums.samples == sums.tries > 1:
+        return Estimate(mean, *wilson(sums.passed, sums.tries, level), sums.tries, sums.samples)
+    squares = sums.passed_squared - 2 * mean * sums.passed_by_tries + mean**2 * sums.tries_squared
+    limits = _robust(mean, sums.tries, sums.samples, max(0.0, squares), level, (0.0, 1.0))
+    return Estimate(mean, *limits, sums.tries, sums.samples)
+
+
 def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
     """Return the interval of a proportion after `successes` of `n` independent tries.
 
@@ -112,17 +150,24 @@ def _limits(
     values: Sequence[float], mean: float, residuals: list[float], level: float, bounds: tuple[float, float]
 ) -> tuple[float, float] | tuple[None, None]:
     low, high = bounds
-    groups, n = len(residuals), len(values)
-    if groups < 2:
-        return None, None
-    if groups == n and all(value in bounds for value in values):
+    n = len(values)
+    if len(residuals) == n > 1 and all(value in bounds for value in values):
         below, above = wilson(sum(value == high for value in values), n, level)
         return low + below * (high - low), low + above * (high - low)
-    error = math.sqrt(groups / (groups - 1) * math.fsum(map(mul, residuals, residuals))) / n
+    return _robust(mean, n, len(residuals), math.fsum(map(mul, residuals, residuals)), level, bounds)
+
+
+def _robust(
+    mean: float, n: int, groups: int, squares: float, level: float, bounds: tuple[float, float]
+) -> tuple[float, float] | tuple[None, None]:
+    """Return the cluster-robust interval; `squares` are those of the sums of residuals of each cluster."""
+    if groups < 2:
+        return None, None
+    error = math.sqrt(groups / (groups - 1) * squares) / n
     if error <= _ROUNDING * max(1.0, abs(mean)):
         return _unanimous(mean, groups, level, bounds)
     half = error * t_quantile((1 + level) / 2, groups - 1)
-    return max(low, mean - half), min(high, mean + half)
+    return max(bounds[0], mean - half), min(bounds[1], mean + half)
 
 
 def _unanimous(

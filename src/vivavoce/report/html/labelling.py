@@ -116,10 +116,7 @@ class Question:
 
 def questions(grading: Grading) -> list[Question]:
     """Return the questions of a set of scores, those of judged graders first."""
-    graders: Mapping[str, Any] = grading.spec.get("graders") or {}
-    summed: list[Mapping[str, Any]] = (grading.summary or {}).get("graders") or []
-    names = dict.fromkeys([*graders, *(str(one["name"]) for one in summed if one["name"] != "reward")])
-    return sorted((question(grading, name) for name in names), key=lambda one: not one.judged)
+    return sorted((question(grading, name) for name in _graders(grading)), key=lambda one: not one.judged)
 
 
 def check_question(grader: str, *gradings: Grading) -> None:
@@ -128,9 +125,15 @@ def check_question(grader: str, *gradings: Grading) -> None:
     Raises:
         NotFound: it is in none of them.
     """
-    known = [one.grader for grading in gradings for one in questions(grading)]
-    if grader not in known:
+    if not any(grader in _graders(grading) for grading in gradings):
+        known = [one.grader for grading in gradings for one in questions(grading)]
         raise NotFound("grader", grader, within=f"run {gradings[0].run_id}" if gradings else "", known=known)
+
+
+def _graders(grading: Grading) -> list[str]:
+    graders: Mapping[str, Any] = grading.spec.get("graders") or {}
+    summed: list[Mapping[str, Any]] = (grading.summary or {}).get("graders") or []
+    return list(dict.fromkeys([*graders, *(str(one["name"]) for one in summed if one["name"] != "reward")]))
 
 
 def question(grading: Grading, grader: str) -> Question:

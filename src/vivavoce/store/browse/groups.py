@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 
 from vivavoce.records.counting import to_number
-from vivavoce.stats.intervals import mean_interval
+from vivavoce.stats.intervals import ShareSums, share_interval
 from vivavoce.store.browse.conditions import Condition
 from vivavoce.store.browse.listing import Group
 from vivavoce.store.browse.status import split_tags
@@ -19,9 +19,11 @@ By = Literal["tag", "target", "trial"]
 """What conversations are grouped by; one with several tags is in several groups."""
 
 LARGEST = 20_000
-"""Conversations up to which each group has an interval, for which samples are read one by one."""
+"""Conversations up to which samples with several trials or targets are told apart, for intervals."""
 MOST = 100
 """Groups at most, those with the most conversations."""
+
+_NONE = ShareSums(0, 0, 0, 0, 0, 0)
 
 
 @dataclass(slots=True)
@@ -29,40 +31,70 @@ class _Counted:
     number: int = 0
     errors: int = 0
     cost: float | None = None
-    passed: list[float] = field(default_factory=list[float])
-    samples: list[str] = field(default_factory=list[str])
-    decided: int = 0
-    passing: int = 0
+    sums: ShareSums = _NONE
 
 
 def groups(connection: Connection, which: Sequence[Condition], by: By) -> list[Group]:
     """Return the groups of the attempts for which some conditions hold, the largest first."""
-    counted = select(func.count()).select_from(sample_index).where(*which)
-    single = connection.execute(counted).scalar_one() <= LARGEST
+    d = sample_index.c
+    ends = select(func.count(), func.max(d.trial), func.min(d.target), func.max(d.target)).where(*which)
+    number, last_trial, first_target, last_target = connection.execute(ends).one()
+    alone = not last_trial and first_target == last_target
+    known = alone or number <= LARGEST
     found: dict[str, _Counted] = {}
-    for row in connection.execute(_query(which, by, single=single)):
+    for row in connection.execute(_alone(which, by) if alone or not known else _by_sample(which, by)):
         for name in _names(row.name, by):
-            _add(found.setdefault(name, _Counted()), row, row.sample_id if single else None)
+            _add(found.setdefault(name, _Counted()), row)
     listed = sorted(found.items(), key=lambda one: (-one[1].number, one[0]))[:MOST]
     if by == "trial":
         listed = sorted(listed, key=lambda one: int(one[0]))
-    return [_group(name, one) for name, one in listed]
+    return [_group(name, one, known=known) for name, one in listed]
 
 
-def _query(which: Sequence[Condition], by: By, *, single: bool) -> Select[Any]:
+def _alone(which: Sequence[Condition], by: By) -> Select[Any]:
+    """Return the sums of groups, each conversation being a sample of its own."""
+    passed, decided = _in_state("pass"), _in_state("pass", "fail")
+    sums = (decided, passed, decided, passed, passed, decided)
+    return _grouped(_name(by), sums, func.count(), _in_state("error"), func.sum(sample_index.c.cost)).where(*which)
+
+
+def _by_sample(which: Sequence[Condition], by: By) -> Select[Any]:
+    """Return the sums of groups in which a sample has several trials or targets."""
     d = sample_index.c
-    name: ColumnElement[Any] = {"tag": d.tags, "target": d.target, "trial": d.trial}[by]
+    one = (
+        select(
+            _name(by).label("name"),
+            func.count().label("number"),
+            _in_state("pass").label("p"),
+            _in_state("pass", "fail").label("n"),
+            _in_state("error").label("errors"),
+            func.sum(d.cost).label("cost"),
+        )
+        .join_from(sample_index, attempts, attempts.c.id == d.attempt_id)
+        .where(*which)
+        .group_by(_name(by), attempts.c.sample_id)
+        .subquery()
+        .c
+    )
+    sums = [func.sum(case((one.n > 0, 1), else_=0)), *map(func.sum, (one.p, one.n))]
+    sums += map(func.sum, (one.p * one.p, one.p * one.n, one.n * one.n))
+    return _grouped(one.name, sums, *map(func.sum, (one.number, one.errors, one.cost)))
 
-    def in_state(state: str, label: str) -> ColumnElement[int]:
-        return func.sum(case((d.state == state, 1), else_=0)).label(label)
 
-    states = [in_state("pass", "passing"), in_state("fail", "failing"), in_state("error", "errors")]
-    query = select(name.label("name"), func.count().label("number"), *states, func.sum(d.cost).label("cost"))
-    query = query.where(*which).group_by(name)
-    if not single:
-        return query
-    joined = query.join_from(sample_index, attempts, attempts.c.id == d.attempt_id)
-    return joined.add_columns(attempts.c.sample_id).group_by(attempts.c.sample_id)
+def _grouped(name: ColumnElement[Any], sums: Iterable[ColumnElement[Any]], *others: ColumnElement[Any]) -> Select[Any]:
+    names = ("samples", "p", "n", "pp", "pn", "nn")
+    counted = [one.label(each) for each, one in zip(names, sums, strict=True)]
+    told = [one.label(each) for each, one in zip(("number", "errors", "cost"), others, strict=True)]
+    return select(name.label("name"), *counted, *told).group_by(name)
+
+
+def _name(by: By) -> ColumnElement[Any]:
+    d = sample_index.c
+    return {"tag": d.tags, "target": d.target, "trial": d.trial}[by]
+
+
+def _in_state(*states: str) -> ColumnElement[int]:
+    return func.sum(case((sample_index.c.state.in_(states), 1), else_=0))
 
 
 def _names(value: str | int | None, by: By) -> Iterator[str]:
@@ -72,28 +104,24 @@ def _names(value: str | int | None, by: By) -> Iterator[str]:
         yield str(to_number(value)) if isinstance(value, int) else value
 
 
-def _add(group: _Counted, row: Any, sample: str | None) -> None:
-    decided = row.passing + row.failing
+def _add(group: _Counted, row: Any) -> None:
     group.number += row.number
     group.errors += row.errors
-    group.decided += decided
-    group.passing += row.passing
     if row.cost is not None:
         group.cost = (group.cost or 0.0) + row.cost
-    if sample is not None:
-        group.passed += [1.0] * row.passing + [0.0] * row.failing
-        group.samples += [sample] * decided
+    group.sums += ShareSums(*map(int, (row.samples, row.p, row.n, row.pp, row.pn, row.nn)))
 
 
-def _group(name: str, one: _Counted) -> Group:
-    estimate = mean_interval(one.passed, one.samples) if one.passed else None
+def _group(name: str, one: _Counted, *, known: bool) -> Group:
+    """Return a group; without `known`, it has no interval, for its samples were not told apart."""
+    estimate = share_interval(one.sums)
     return Group(
         name=name,
         number=one.number,
         errors=one.errors,
-        decided=one.decided,
-        pass_rate=one.passing / one.decided if one.decided else None,
-        low=None if estimate is None else estimate.low,
-        high=None if estimate is None else estimate.high,
+        decided=one.sums.tries,
+        pass_rate=None if estimate is None else estimate.mean,
+        low=None if estimate is None or not known else estimate.low,
+        high=None if estimate is None or not known else estimate.high,
         cost=one.cost,
     )

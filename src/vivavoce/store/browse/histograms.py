@@ -18,8 +18,7 @@ def score_histogram(connection: Connection, grading_id: str, grader: str) -> His
     """Return how often a grader gave scores from 0 to 1, in tenths; 1 is in the last range."""
     s = scores.c
     here = (s.grading_id == grading_id, s.name == grader, s.turn.is_(None), s.value.is_not(None))
-    row = connection.execute(select(*_above(s.value, 0.0, 1.0)).where(*here)).one()
-    return Histogram(name=grader, low=0.0, high=1.0, counts=_counts(row))
+    return Histogram(name=grader, low=0.0, high=1.0, counts=_counts(connection, s.value, 0.0, 1.0, here))
 
 
 def taken_histograms(connection: Connection, grading_id: str) -> list[Histogram]:
@@ -39,15 +38,9 @@ def taken_histograms(connection: Connection, grading_id: str) -> list[Histogram]
     known: dict[Taken, tuple[float, float]] = {
         name: (low, high) for name, (low, high) in spans.items() if low is not None and high is not None and low < high
     }
-    if not known:
-        return []
-    columns: list[ColumnElement[Any]] = []
-    for name, (low, high) in known.items():
-        columns += _above(_taken(name), low, high)
-    row = list(connection.execute(select(*columns).where(mine)).one())
     return [
-        Histogram(name=name, low=low, high=high, counts=_counts(row[BINS * at : BINS * (at + 1)]))
-        for at, (name, (low, high)) in enumerate(known.items())
+        Histogram(name=name, low=low, high=high, counts=_counts(connection, _taken(name), low, high, (mine,)))
+        for name, (low, high) in known.items()
     ]
 
 
@@ -56,11 +49,18 @@ def _taken(name: Taken) -> ColumnElement[Any]:
     return column * 1.0
 
 
-def _above(value: ColumnElement[Any], low: float, high: float) -> list[ColumnElement[Any]]:
-    """Return how many values there are from the beginning of each range on: what both databases count alike."""
+def _counts(
+    connection: Connection,
+    value: ColumnElement[Any],
+    low: float,
+    high: float,
+    here: Sequence[ColumnElement[bool]],
+) -> list[int]:
+    """Return how many values are in each range; comparisons with its ends are what both databases count alike."""
     edges = [low + (high - low) * at / BINS for at in range(BINS)]
-    return [func.coalesce(func.sum(case((value >= edge, 1), else_=0)), 0) for edge in edges]
-
-
-def _counts(above: Sequence[int]) -> list[int]:
-    return [int(one) - int(beyond) for one, beyond in zip(above, [*above[1:], 0], strict=True)]
+    place = case(*((value >= edge, at) for at, edge in reversed(list(enumerate(edges)))), else_=None).label("place")
+    counts = [0] * BINS
+    for at, number in connection.execute(select(place, func.count()).where(*here).group_by("place")):
+        if at is not None:
+            counts[at] += number
+    return counts

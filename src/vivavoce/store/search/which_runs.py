@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, bindparam, select, text
 
 from vivavoce.errors import NotFound
 from vivavoce.store.database.database import AnyRow
-from vivavoce.store.database.schema import attempts, runs
+from vivavoce.store.database.schema import runs
 from vivavoce.store.runs.naming import find
 from vivavoce.store.search.query import OF_RUNS, Query, start_of
 from vivavoce.store.search.words import folded
 
-_AT_A_TIME = 500
+_NAMED = 500
+"""Runs up to which a query names them; beyond, it reads what all runs have."""
+
+# SQLite takes the tables of a CROSS JOIN in this order: one place in the index for each run, not all attempts
+_TARGETS = """
+SELECT DISTINCT a.run_id, a.target FROM runs r CROSS JOIN attempts a
+WHERE a.run_id = r.id AND a.sample_id = (SELECT min(b.sample_id) FROM attempts b WHERE b.run_id = r.id) {also}
+"""
 
 
 def runs_of(connection: Connection, query: Query) -> list[str] | None:
@@ -48,13 +54,13 @@ def runs_of(connection: Connection, query: Query) -> list[str] | None:
 def targets_of(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]]:
     """Return the targets of runs, which are those of the first sample of each."""
     found: dict[str, set[str]] = {}
-    a = attempts.c
-    for start in range(0, len(ids), _AT_A_TIME):
-        some = ids[start : start + _AT_A_TIME]
-        first = select(func.min(a.sample_id)).where(a.run_id == runs.c.id).scalar_subquery()
-        firsts = [(row.id, row.first) for row in connection.execute(_firsts(some, first)) if row.first is not None]
-        rows = connection.execute(select(a.run_id, a.target).where(tuple_(a.run_id, a.sample_id).in_(firsts)))
-        for row in rows:
+    wanted = set(ids)
+    named = len(wanted) <= _NAMED
+    listed = text(_TARGETS.format(also="AND r.id IN :ids" if named else ""))
+    if named:
+        listed = listed.bindparams(bindparam("ids", list(wanted), expanding=True))
+    for row in connection.execute(listed):
+        if row.run_id in wanted:
             found.setdefault(row.run_id, set()).add(row.target)
     return found
 
@@ -86,10 +92,6 @@ def _fits(query: Query, texts: Iterable[str]) -> bool:
     """Return whether all words occur in texts, a word also as the beginning of a longer one."""
     held = " " + " ".join(" ".join(folded(text).split()) for text in texts)
     return all(f" {phrase}" in held for phrase in query.words) and not any(f" {one}" in held for one in query.excluded)
-
-
-def _firsts(ids: Sequence[str], first: Any) -> Any:
-    return select(runs.c.id, first.label("first")).where(runs.c.id.in_(ids))
 
 
 def _with_target(connection: Connection, ids: Sequence[str], query: Query) -> list[str]:
