@@ -34,6 +34,36 @@ def test_a_filter_that_cannot_be_read_is_told_while_typing(page: Page, url: str)
     expect(page.locator(".samples .row")).to_have_count(1)
 
 
+def test_a_filter_that_the_server_does_not_answer_leaves_no_old_list_unexplained(browser: Browser, url: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{url}/runs/latest")
+    context.set_offline(True)
+    page.get_by_label("Filter samples").fill("worst<1")
+    expect(page.get_by_role("alert")).to_contain_text("server")
+    context.set_offline(False)
+    page.get_by_label("Filter samples").fill("worst<0.5")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    context.close()
+
+
+def test_on_a_narrow_screen_the_list_is_sorted_by_a_field_and_says_which_of_how_many_it_opens(
+    page: Page, url: str
+) -> None:
+    page.set_viewport_size({"width": 380, "height": 800})
+    page.goto(f"{url}/runs/latest?filter=worst%3C1")
+    first = page.locator(".samples .row").first
+    before = first.inner_text()
+    page.get_by_label("Sort by").select_option("position")
+    page.get_by_role("button", name="Sort", exact=True).click()
+    page.wait_for_url("**sort=position**")
+    expect(first).not_to_have_text(before)
+    page.locator(".samples .row").nth(1).click()
+    expect(page.get_by_label("Conversations of this run")).to_contain_text("2 of 3")
+    page.get_by_role("link", name="Next in this list").click()
+    expect(page.get_by_label("Conversations of this run")).to_contain_text("3 of 3")
+
+
 def test_everything_is_reached_with_keys(page: Page, url: str) -> None:
     page.goto(f"{url}/runs/latest")
     page.keyboard.press("f")

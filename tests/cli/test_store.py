@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.messages import HumanMessage
+from vivavoce.records.label import Label
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
@@ -78,16 +79,17 @@ def test_gc_deletes_what_is_old_after_saying_so(exam: Path, viva: Viva) -> None:
 
 
 def test_copy_carries_everything_to_another_store_and_the_second_time_nothing(exam: Path, viva: Viva) -> None:
+    with Store.open(str(exam)) as store:
+        key = min(store.done("week"))
+        said = {"author": "Ida", "verdict": "pass", "created_at": 1.0}
+        store.labels.set("week", Label.model_validate({**key._asdict(), **said}))
+        store.comments.add("week", key, None, "Ida", "Look")
     done = viva("store", "copy", "exam.db", "other.db")
     assert done.returncode == 0, done.stderr
-    assert done.stderr == (
-        "copied 3 new runs, 6 conversations, 0 labels, 0 comments and 0 replies to other.db; 0 runs completed\n"
-    )
+    assert done.stderr == ("copied 3 new runs, 6 conversations, 1 label, 1 comment to other.db\n")
     assert runs(exam.with_name("other.db")) == runs(exam)
     again = viva("store", "copy", "exam.db", "other.db")
-    assert again.stderr == (
-        "copied 0 new runs, 0 conversations, 0 labels, 0 comments and 0 replies to other.db; 0 runs completed\n"
-    )
+    assert again.stderr == "copied 0 new runs, 0 conversations to other.db\n"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.report.finding import listed_finding
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.tables import Column, FittingTable
+from vivavoce.report.text import count
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
@@ -53,7 +54,7 @@ def _data(run: Run, grading: Grading | None, entry: RunEntry | None) -> dict[str
     summary = (grading and grading.summary) or {}
     numbers = {name: summary.get(name) for name in ("attempts", "failed_attempts", "graders")}
     verdict = {"grading": grading and grading.id, "verdict": grading and grading.verdict}
-    said = {"finding": None if entry is None else listed_finding(entry)}
+    said = {"finding": None if entry is None else listed_finding(entry), "comments": entry.comments if entry else 0}
     return {**run.model_dump(exclude={"spec"}), **verdict, **said, **numbers}
 
 
@@ -61,7 +62,8 @@ def _cells(entry: RunEntry) -> list[str]:
     status = entry.status if entry.partial_of is None else f"{entry.status}, partial"
     started = datetime.fromtimestamp(entry.started_at).strftime("%Y-%m-%d %H:%M")
     known = [safe(one) for one in (entry.title, ", ".join(entry.tags)) if one]
-    said = "\n".join([*known, *([listed_finding(entry)] if listed_finding(entry) else [])])
+    known += [one for one in (listed_finding(entry), entry.comments and count(entry.comments, "comment")) if one]
+    said = "\n".join(known)
     if entry.summary is None:
         return [entry.id, started, status, "–", "", said]
     return [entry.id, started, status, entry.verdict or "no gate", str(entry.attempts), said]

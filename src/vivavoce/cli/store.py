@@ -16,6 +16,7 @@ from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
 from vivavoce.settings import user_name
 from vivavoce.store.database.address import Place
+from vivavoce.store.maintenance.copying import Copied
 from vivavoce.store.store import Store
 
 SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400}
@@ -129,13 +130,21 @@ def _copy(source: str | None, target: str | None) -> None:
         copied = source_store.maintenance.copy_to(
             target_store, lambda run, done, total: bar.update(task, description=run, completed=done, total=total)
         )
-    console.print(
-        f"copied {count(copied.runs, 'new run')}, {count(copied.attempts, 'conversation')}, "
-        f"{count(copied.labels, 'label')}, {count(copied.comments, 'comment')} and {copied.replies:,} replies "
-        f"to {target_store.place}; "
-        f"{count(copied.completed, 'run')} completed",
-        soft_wrap=True,
-    )
+    parts = [count(copied.runs, "new run"), count(copied.attempts, "conversation")]
+    parts += [count(number, what) for number, what in _beside(copied) if number]
+    completed = f"; {count(copied.completed, 'run')} completed" if copied.completed else ""
+    console.print(f"copied {', '.join(parts)} to {target_store.place}{completed}", soft_wrap=True)
+
+
+def _beside(copied: Copied) -> list[tuple[int, str]]:
+    return [
+        (copied.labels, "label"),
+        (copied.decisions, "decision"),
+        (copied.comments, "comment"),
+        (copied.queues, "queue"),
+        (copied.views, "saved view"),
+        (copied.replies, "kept answer"),
+    ]
 
 
 def seconds_of(age: str, option: str) -> float:

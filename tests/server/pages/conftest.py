@@ -1,4 +1,4 @@
-"""An empty store, and a server around it."""
+"""An empty store, a server around it, and the command line beside it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from cli.conftest import viva
 from vivavoce.store.store import Store
 
 from ..live import serving
+
+__all__ = ["viva"]
 
 
 @pytest.fixture

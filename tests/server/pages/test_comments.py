@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from cli.conftest import Viva
 from vivavoce.records.run import AttemptKey
 from vivavoce.safe_text import safe
 from vivavoce.server.users import whoever_sits_here
@@ -82,6 +84,18 @@ def test_a_comment_is_resolved_reopened_and_removed_on_the_page(url: str, store:
     assert store.comments.of("run-1", KEY) == []
     assert post(url, at, action="remove").status == 404
     assert post(url, at, action="other").status == 422
+
+
+def test_lists_of_runs_count_comments(url: str, store: Store, viva: Viva) -> None:
+    assert "1 comment" not in get(f"{url}/").text
+    for number, about in enumerate((None, 1)):
+        store.comments.add("run-1", KEY, about, ME, f"look {number}")
+    assert "2 comments" in get(f"{url}/").text
+    (listed,) = get(f"{url}/api/v1/runs").json()["runs"]
+    assert listed["comments"] == 2
+    place = store.maintenance.contents().place
+    assert "2 comments" in viva("runs", "--store", place).stdout
+    assert json.loads(viva("runs", "--json", "--store", place).stdout)["comments"] == 2
 
 
 @pytest.mark.parametrize("text", ["", "  \r\n ", "x" * 4001])

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -174,10 +173,10 @@ def test_what_people_made_of_runs_is_copied_once(store: Store, target: Store) ->
     queue = store.queues.create(store.grading(RUN), QueuePlan("", ["Ida", "Olu"], overlap=2, size=3), "Ada")
     mine = store.queues.begin(store.grading(RUN), QueuePlan("", ["Ida"]), [key])
     store.views.save("Ida", "failing", "/runs/r?filter=state:fail", shared=True)
-    hook = store.webhooks.add("https://hooks.example.org/x", ["comment.added"], actor="Ada")
+    store.webhooks.add("https://hooks.example.org/x", ["comment.added"], actor="Ada")
     store.comments.add(RUN, key, None, "Ida", "Look")
     copied = store.maintenance.copy_to(target, quiet)
-    assert (copied.decisions, copied.queues, copied.views, copied.webhooks) == (1, 1, 1, 1)
+    assert (copied.decisions, copied.queues, copied.views) == (1, 1, 1)
     assert target.decisions.all(RUN) == [said]
     assert target.queues.all() == [queue]
     assert target.queues.items(queue.id, "Olu") == store.queues.items(queue.id, "Olu")
@@ -186,10 +185,7 @@ def test_what_people_made_of_runs_is_copied_once(store: Store, target: Store) ->
     assert [(one.name, one.path, one.shared) for one in target.views.all("Olu")] == [
         ("failing", "/runs/r?filter=state:fail", True)
     ]
-    assert target.webhooks.all() == store.webhooks.all()
-    assert target.webhooks.deliveries(hook.id) == []
-    target.comments.add(RUN, key, None, "Ida", "There")
-    assert [due.secret for due in target.webhooks.take(time.time() + 1)] == [hook.secret]
+    assert target.webhooks.all() == []  # a server of the copy tells nobody what the first store was asked to tell
     again = store.maintenance.copy_to(target, quiet)
     assert again == Copied(runs=0, completed=0, attempts=0, replies=0)
 

@@ -38,7 +38,7 @@ from vivavoce.store.browse.listing import (
 )
 from vivavoce.store.browse.run_filter import RunFilter, run_conditions
 from vivavoce.store.browse.status import RANK, SampleStatus
-from vivavoce.store.comments.comments import comment_counts
+from vivavoce.store.comments.comments import comment_counts, comments_of_runs
 from vivavoce.store.database.database import AnyRow, Database, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, turns
 from vivavoce.store.runs.decode import score_of, turn_of
@@ -96,9 +96,10 @@ class Browse:
             found = connection.execute(query).all()
             page = found[:limit] if before is None else found[:limit][::-1]
             shown = _newest_gradings(connection, [row.id for row in page])
+            remarks = comments_of_runs(connection, [row.id for row in page])
         ends = [encode_cursor((row.started_at, row.id)) for row in (*page[:1], *page[-1:])]
         following, preceding = beside(ends, more=len(found) > limit, after=after, before=before)
-        entries = [run_entry(row, shown.get(row.id)) for row in page]
+        entries = [run_entry(row, shown.get(row.id), remarks.get(row.id, 0)) for row in page]
         return RunPage(runs=entries, next=following, previous=preceding)
 
     def named_runs(self, ids: Sequence[str]) -> list[RunEntry]:
@@ -113,7 +114,8 @@ class Browse:
                 select(*_ENTRY).where(r.id.in_(ids)).order_by(r.started_at.desc(), r.id.desc())
             ).all()
             shown = _newest_gradings(connection, [row.id for row in found])
-        return [run_entry(row, shown.get(row.id)) for row in found]
+            remarks = comments_of_runs(connection, [row.id for row in found])
+        return [run_entry(row, shown.get(row.id), remarks.get(row.id, 0)) for row in found]
 
     def runs_before(self, entries: Sequence[RunEntry], limit: int) -> dict[str, list[RunEntry]]:
         """Return for each suite of some runs the whole runs that started before all of them, newest first.

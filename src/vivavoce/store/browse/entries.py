@@ -26,10 +26,10 @@ TITLE = 120
 """Maximum characters of a title; a reason may have three times as many."""
 
 
-def run_entry(run: AnyRow, grading: AnyRow | None) -> RunEntry:
-    """Return a run with the figures of one of its gradings."""
+def run_entry(run: AnyRow, grading: AnyRow | None, comments: int = 0) -> RunEntry:
+    """Return a run with the figures of one of its gradings, and with how many `comments` it has."""
     options: dict[str, Any] = json.loads(run.options)
-    known: dict[str, Any] = {**values_of(run), "tags": split_tags(run.tags)}
+    known: dict[str, Any] = {**values_of(run), "tags": split_tags(run.tags), "comments": comments}
     known |= {name: options.get(name) for name in ("revision", "planned")}
     if grading is not None:
         summary: dict[str, Any] = json.loads(grading.summary) if grading.summary else {}

@@ -45,7 +45,8 @@ class RunEntry(Listed):
 
     `error_attempts` is how many conversations ended with an error or lack a score of any grader because of one, `cost`
     what all roles used in US dollars, None where a price is unknown. `revision` is the git commit that was checked out,
-    and of the `planned` conversations of a run that is not over `attempts` are stored.
+    and of the `planned` conversations of a run that is not over `attempts` are stored. `comments` counts those of
+    all its conversations.
     """
 
     id: str
@@ -64,6 +65,7 @@ class RunEntry(Listed):
     error_attempts: int | None = None
     cost: float | None = None
     revision: str | None = None
+    comments: int = 0
     headline: Headline | None = None
     summary: dict[str, Any] | None = Field(default=None, exclude=True, repr=False)
     """The stored summary, for lists that say more of a run; it is no part of the data of an entry."""

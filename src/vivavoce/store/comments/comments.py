@@ -127,6 +127,14 @@ def comment_counts(connection: Connection, attempt_ids: Sequence[int]) -> dict[i
     return {row.attempt_id: row.number for row in connection.execute(query.group_by(c.attempt_id))}
 
 
+def comments_of_runs(connection: Connection, run_ids: Sequence[str]) -> dict[str, int]:
+    """Return how many comments some runs have; those without are left out."""
+    a = attempts.c
+    query = select(a.run_id, func.count().label("number")).join_from(comments, attempts, a.id == comments.c.attempt_id)
+    rows = connection.execute(query.where(a.run_id.in_(run_ids)).group_by(a.run_id))
+    return {row.run_id: row.number for row in rows}
+
+
 def copy_comments(source: Connection, target: Connection) -> int:
     """Copy the comments that the other store lacks on conversations that it has, and return how many.
 

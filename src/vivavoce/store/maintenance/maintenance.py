@@ -22,7 +22,6 @@ from vivavoce.store.runs.claim import claimed, held
 from vivavoce.store.runs.naming import find
 from vivavoce.store.search.search import read_again
 from vivavoce.store.views.views import copy_views
-from vivavoce.store.webhooks.webhooks import copy_webhooks
 
 if TYPE_CHECKING:
     from vivavoce.store.store import Store
@@ -80,8 +79,8 @@ class Maintenance:
         """Copy runs, what people made of them, replies and watches that another store lacks, and call `progress`.
 
         A further copy completes an interrupted or older one. Only the numbers of attempts change. What belongs to the
-        servers of a store stays: jobs, tokens, the audit log, what webhooks are still to be told, queues that people
-        began for themselves, and attempts that were tried again.
+        servers of a store stays: jobs, tokens, the audit log, webhooks, queues that people began for themselves, and
+        attempts that were tried again.
 
         Raises:
             UsageError: a different run has the id of one of ours. StoreError: one store cannot be read, or the other
@@ -96,7 +95,7 @@ class Maintenance:
             copy_watches(source, destination)
             remarked = copy_comments(source, destination)
             decided, assigned = copy_decisions(source, destination), copy_queues(source, destination)
-            viewed, told = copy_views(source, destination), copy_webhooks(source, destination)
+            viewed = copy_views(source, destination)
         return Copied(
             runs=sum(new for new, _ in copies),
             completed=sum(bool(number) and not new for new, number in copies),
@@ -107,5 +106,4 @@ class Maintenance:
             decisions=decided,
             queues=assigned,
             views=viewed,
-            webhooks=told,
         )

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.access.audit import note
@@ -174,22 +174,6 @@ class Webhooks:
         }
         with self.database.writing() as connection:
             connection.execute(update(deliveries).where(deliveries.c.id == due.id).values(values))
-
-
-def copy_webhooks(source: Connection, target: Connection) -> int:
-    """Copy the webhooks whose address the other store does not tell yet, with their secrets, and return how many.
-
-    What was sent, or is still to be sent, stays with the store where it happened.
-    """
-    there = set(target.execute(select(webhooks.c.url)).scalars())
-    copied = 0
-    for row in source.execute(select(webhooks).order_by(webhooks.c.created_at, webhooks.c.id)).all():
-        if row.url not in there:
-            there.add(row.url)
-            target.execute(insert(webhooks).values(values_of(row)))
-            note(target, row.author, "webhook.copy", row.id, {"url": row.url, "events": json.loads(row.events)})
-            copied += 1
-    return copied
 
 
 def key_of(secret: str) -> bytes:
