@@ -382,7 +382,8 @@ def _check_graders(connection: Connection, within: Within, terms: Sequence[Term]
     names = dict.fromkeys(term.name for term in terms if isinstance(term, Compares) and term.grader)
     here = scores.c.grading_id == within.grading_id
     for name in names:
-        if connection.execute(select(scores.c.id).where(here, scores.c.name == name).limit(1)).first() is None:
+        found = select(scores.c.attempt_id).where(here, scores.c.name == name, scores.c.turn.is_(None)).limit(1)
+        if connection.execute(found).first() is None:
             prints = connection.execute(select(gradings.c.fingerprints).where(gradings.c.id == within.grading_id))
             known = {*json.loads(prints.scalar() or "{}")}  # where nothing is scored yet
             known |= {*connection.execute(select(scores.c.name).where(here).distinct()).scalars()}

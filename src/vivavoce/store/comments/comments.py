@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, String, bindparam, delete, func, insert, select, text, update
 
 from vivavoce.errors import NotFound
 from vivavoce.records.comment import Comment
@@ -127,12 +127,17 @@ def comment_counts(connection: Connection, attempt_ids: Sequence[int]) -> dict[i
     return {row.attempt_id: row.number for row in connection.execute(query.group_by(c.attempt_id))}
 
 
+# SQLite takes the tables of a CROSS JOIN in this order: comments are few, attempts many
+_OF_RUNS = text(
+    "SELECT a.run_id, count(*) AS number FROM comments c CROSS JOIN attempts a "
+    "WHERE a.id = c.attempt_id AND a.run_id IN :runs GROUP BY a.run_id"
+)
+
+
 def comments_of_runs(connection: Connection, run_ids: Sequence[str]) -> dict[str, int]:
     """Return how many comments some runs have; those without are left out."""
-    a = attempts.c
-    query = select(a.run_id, func.count().label("number")).join_from(comments, attempts, a.id == comments.c.attempt_id)
-    rows = connection.execute(query.where(a.run_id.in_(run_ids)).group_by(a.run_id))
-    return {row.run_id: row.number for row in rows}
+    query = _OF_RUNS.bindparams(bindparam("runs", list(run_ids), String, expanding=True))
+    return {row.run_id: row.number for row in connection.execute(query)}
 
 
 def copy_comments(source: Connection, target: Connection) -> int:

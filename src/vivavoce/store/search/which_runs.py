@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import ColumnElement, Connection, bindparam, select, text
+from sqlalchemy import ColumnElement, Connection, String, bindparam, select, text
 
 from vivavoce.errors import NotFound
 from vivavoce.store.database.database import AnyRow
@@ -58,7 +58,7 @@ def targets_of(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]
     named = len(wanted) <= _NAMED
     listed = text(_TARGETS.format(also="AND r.id IN :ids" if named else ""))
     if named:
-        listed = listed.bindparams(bindparam("ids", list(wanted), expanding=True))
+        listed = listed.bindparams(bindparam("ids", list(wanted), String, expanding=True))
     for row in connection.execute(listed):
         if row.run_id in wanted:
             found.setdefault(row.run_id, set()).add(row.target)
