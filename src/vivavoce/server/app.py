@@ -69,6 +69,10 @@ from vivavoce.server.together import LAST_PAGES, SHARED_API, SHARED_PAGES
 from vivavoce.server.webhooks import sending
 from vivavoce.store.store import Store
 
+THREADS = 8
+"""Requests that are answered at a time: Python works on one after the other, and more threads only take the processor
+and the connections of the store from each other."""
+
 EVALUATIONS = 32
 """Evaluations that run at a time; others wait."""
 
@@ -92,6 +96,7 @@ PAGES = (
 @asynccontextmanager
 async def _serving(app: FastAPI) -> AsyncGenerator[None]:
     """Continue the jobs of earlier servers, and index and send webhooks while the application is served."""
+    to_thread.current_default_thread_limiter().total_tokens = THREADS
     await to_thread.run_sync(app.state.jobs.go_on)
     async with reading_ahead(app), sharing_limits(app), sending(app):
         yield

@@ -33,6 +33,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
     )
     cast("dict[str, object]", found.globals).update(words=WORDS, alone=False, label_of=conversation_label)
     filters: dict[str, Callable[..., object]] = {

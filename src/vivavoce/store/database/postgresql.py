@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import URL, Connection, Engine, create_engine, text
 
 from vivavoce.errors import MissingExtra, StoreError
+from vivavoce.store.database.pool import KEPT
 
 if TYPE_CHECKING:
     from psycopg import Error
@@ -74,6 +75,7 @@ def connect_to(url: URL) -> Engine:
             isolation_level="REPEATABLE READ",
             paramstyle="format",
             pool_pre_ping=True,
+            pool_size=KEPT,
             max_overflow=20,
         )
     except ImportError as error:

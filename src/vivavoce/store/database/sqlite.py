@@ -13,6 +13,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.store.database.fence import WRITES
+from vivavoce.store.database.pool import KEPT
 
 LOCK_WAIT = 30
 """Seconds to wait for another writer."""
@@ -65,7 +66,7 @@ def check_file(path: Path, *, create: bool) -> None:
 
 def connect_to(path: Path) -> Engine:
     """Return the engine of an SQLite file; each of its transactions is one that we begin ourselves."""
-    engine = create_engine(_url(path), connect_args={"timeout": LOCK_WAIT, "isolation_level": None})
+    engine = create_engine(_url(path), connect_args={"timeout": LOCK_WAIT, "isolation_level": None}, pool_size=KEPT)
     event.listen(engine, "connect", _set_pragmas)
     event.listen(engine, "begin", _begin)
     return engine
