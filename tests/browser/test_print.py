@@ -80,3 +80,16 @@ def test_the_list_of_runs_fits_the_sheet(page: Page, url: str) -> None:
     page.set_viewport_size({"width": 690, "height": 1000})
     page.goto(url)
     assert page.evaluate("document.documentElement.scrollWidth") <= 690
+
+
+def test_a_run_is_printed_without_its_controls_and_with_its_suite_only_where_it_was_opened(
+    page: Page, url: str
+) -> None:
+    page.emulate_media(media="print")
+    page.goto(f"{url}/runs/latest")
+    for shown in ("button", "form", "nav", ".chosen", ".meta.by", ".remarks", ".views"):
+        assert page.locator(shown).locator("visible=true").count() == 0, shown
+    suite = page.locator("details.suite:not(.remarks)")
+    assert suite.evaluate("(fold) => fold.offsetHeight") < 60
+    suite.evaluate("(fold) => { fold.open = true; }")
+    assert suite.evaluate("(fold) => fold.offsetHeight") > 100
