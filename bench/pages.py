@@ -141,7 +141,7 @@ def built(address: str) -> float:
 @contextmanager
 def serving(address: str) -> Generator[str]:
     """Run the server in a process of its own, and give where it listens."""
-    command = [Path(sys.executable).with_name("viva"), "serve", "--port", "0", "--store", address]
+    command = [Path(sys.executable).with_name("viva"), "serve", "--port", "0", "--workers", "2", "--store", address]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:

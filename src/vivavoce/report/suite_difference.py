@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, cast
 
@@ -61,4 +63,10 @@ def suite_lines(run: Run, grading: Grading) -> list[str]:
     spec: dict[str, Any] = {**run.spec, **grading.spec}
     if isinstance(dataset := spec.get("dataset"), dict):
         spec["dataset"] = {name: value for name, value in cast("dict[str, Any]", dataset).items() if name != "rows"}
-    return yaml_text(spec).splitlines()[:LONGEST]
+    return list(_lines(json.dumps(spec)))
+
+
+@lru_cache(maxsize=64)
+def _lines(spec: str) -> Sequence[str]:
+    """Return a suite that is given as JSON as lines of YAML; writing them takes longer than a page may."""
+    return yaml_text(json.loads(spec)).splitlines()[:LONGEST]

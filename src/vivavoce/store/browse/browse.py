@@ -22,7 +22,7 @@ from vivavoce.store.browse.conditions import Within, conditions, ordering
 from vivavoce.store.browse.entries import alike_errors, listed_score, run_entry, sample_entry
 from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Term, parse_filter
 from vivavoce.store.browse.groups import By, groups
-from vivavoce.store.browse.histograms import score_histogram, taken_histograms
+from vivavoce.store.browse.histograms import score_histograms, taken_histograms
 from vivavoce.store.browse.keyset import beside, encode_cursor, read_place
 from vivavoce.store.browse.listing import (
     ErrorList,
@@ -218,7 +218,7 @@ class Browse:
             StoreError: the store cannot be read.
         """
         with self.database.connected() as connection:
-            scored = [score_histogram(connection, grading_id, name) for name in graders]
+            scored = score_histograms(connection, grading_id, graders)
             return [*scored, *taken_histograms(connection, grading_id)]
 
     def states(self, grading_id: str) -> dict[SampleStatus, int]:

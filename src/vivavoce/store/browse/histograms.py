@@ -14,11 +14,16 @@ BINS = 10
 """Ranges of a histogram."""
 
 
-def score_histogram(connection: Connection, grading_id: str, grader: str) -> Histogram:
-    """Return how often a grader gave scores from 0 to 1, in tenths; 1 is in the last range."""
+def score_histograms(connection: Connection, grading_id: str, graders: Sequence[str]) -> list[Histogram]:
+    """Return how often each grader gave scores from 0 to 1, in tenths; 1 is in the last range."""
     s = scores.c
-    here = (s.grading_id == grading_id, s.name == grader, s.turn.is_(None), s.value.is_not(None))
-    return Histogram(name=grader, low=0.0, high=1.0, counts=_counts(connection, s.value, 0.0, 1.0, here))
+    query = select(s.name, _place(s.value, 0.0, 1.0).label("place"), func.count().label("number")).where(
+        s.grading_id == grading_id, s.name.in_(graders), s.turn.is_(None), s.value.is_not(None)
+    )
+    counts = {name: [0] * BINS for name in graders}
+    for row in connection.execute(query.group_by(s.name, "place")):
+        counts[row.name][row.place] += row.number
+    return [Histogram(name=name, low=0.0, high=1.0, counts=found) for name, found in counts.items()]
 
 
 def taken_histograms(connection: Connection, grading_id: str) -> list[Histogram]:
@@ -38,10 +43,17 @@ def taken_histograms(connection: Connection, grading_id: str) -> list[Histogram]
     known: dict[Taken, tuple[float, float]] = {
         name: (low, high) for name, (low, high) in spans.items() if low is not None and high is not None and low < high
     }
-    return [
-        Histogram(name=name, low=low, high=high, counts=_counts(connection, _taken(name), low, high, (mine,)))
-        for name, (low, high) in known.items()
-    ]
+    if not known:
+        return []
+    labels = [f"{name}_place" for name in known]  # other names than the columns have, which GROUP BY prefers
+    places = [_place(_taken(name), *known[name]).label(label) for name, label in zip(known, labels, strict=True)]
+    counts = {name: [0] * BINS for name in known}
+    query = select(*places, func.count().label("number")).where(mine).group_by(*labels)
+    for row in connection.execute(query):
+        for name, place in zip(known, row, strict=False):  # how many there are stands behind the ranges
+            if place is not None:
+                counts[name][place] += row.number
+    return [Histogram(name=name, low=low, high=high, counts=counts[name]) for name, (low, high) in known.items()]
 
 
 def _taken(name: Taken) -> ColumnElement[Any]:
@@ -49,18 +61,7 @@ def _taken(name: Taken) -> ColumnElement[Any]:
     return column * 1.0
 
 
-def _counts(
-    connection: Connection,
-    value: ColumnElement[Any],
-    low: float,
-    high: float,
-    here: Sequence[ColumnElement[bool]],
-) -> list[int]:
-    """Return how many values are in each range; comparisons with its ends are what both databases count alike."""
+def _place(value: ColumnElement[Any], low: float, high: float) -> ColumnElement[Any]:
+    """Return in which range a value is: comparisons with the ends of ranges are what both databases do alike."""
     edges = [low + (high - low) * at / BINS for at in range(BINS)]
-    place = case(*((value >= edge, at) for at, edge in reversed(list(enumerate(edges)))), else_=None).label("place")
-    counts = [0] * BINS
-    for at, number in connection.execute(select(place, func.count()).where(*here).group_by("place")):
-        if at is not None:
-            counts[at] += number
-    return counts
+    return case(*((value >= edge, at) for at, edge in reversed(list(enumerate(edges)))), else_=None)
