@@ -20,7 +20,7 @@ from vivavoce.stats.bootstrap import bootstrap
 from vivavoce.stats.corrected import NotIdentifiable, Table, prediction_powered, rogan_gladen
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.paired import difference_of
-from vivavoce.stats.ranking import auroc
+from vivavoce.stats.ranking import auroc, aurocs
 from vivavoce.stats.raters import counts_of, krippendorff, krippendorff_interval
 
 SETS = 2000
@@ -100,7 +100,7 @@ def area(n: int, rate: float, shift: float) -> Case:
 
     def draw(random: Random) -> Interval:
         good, value = values(random, n)
-        return bootstrap(lambda at: auroc(value[at], good[at]), range(n), draws=500)
+        return bootstrap(lambda weights: aurocs(value, good, weights), range(n), draws=500)
 
     good, value = values(np.random.default_rng(0), MANY)
     truth = auroc(value, good)

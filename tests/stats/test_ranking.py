@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from math import nan
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from vivavoce.stats.ranking import auroc, ranks, spearman
+from vivavoce.stats.bootstrap import Floats
+from vivavoce.stats.ranking import auroc, aurocs, ranks, spearman, spearmans
 
 SCIPY = cast("Any", stats)
 VALUES = st.sampled_from([-1.0, 0.0, 0.5, 0.5000001, 1.0, 3.0])
@@ -38,6 +41,23 @@ def test_the_area_is_the_share_of_pairs_in_the_right_order(pairs: list[tuple[flo
     else:
         expected = SCIPY.mannwhitneyu(above, below).statistic / (len(above) * len(below))
         assert auroc(values, truth) == pytest.approx(expected)
+
+
+WEIGHTED = st.lists(st.tuples(VALUES, VALUES, st.booleans(), st.integers(0, 3)), min_size=1, max_size=12)
+
+
+@given(WEIGHTED)
+def test_a_weight_is_a_value_that_often(rows: list[tuple[float, float, bool, int]]) -> None:
+    one, other, truth = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+    weights = np.array([[row[3] for row in rows], [1] * len(rows)], dtype=np.float64)
+    repeated = [row for row in rows for _ in range(row[3])]
+    first, second, true = [row[0] for row in repeated], [row[1] for row in repeated], [row[2] for row in repeated]
+    assert_same(spearmans(one, other, weights), [spearman(first, second), spearman(one, other)])
+    assert_same(aurocs(one, truth, weights), [auroc(first, true), auroc(one, truth)])
+
+
+def assert_same(found: Floats, expected: list[float | None]) -> None:
+    assert found.tolist() == pytest.approx([nan if one is None else one for one in expected], nan_ok=True)
 
 
 def test_an_order_that_is_right_is_one_and_its_opposite_the_worst() -> None:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from vivavoce.records.score import FindingState
 from vivavoce.report.rated import Case, Rated
 from vivavoce.stats.agreement import Agreement, agreement
-from vivavoce.stats.bootstrap import bootstrap
+from vivavoce.stats.bootstrap import Floats, Weights, bootstrap
 from vivavoce.stats.intervals import mean_interval
-from vivavoce.stats.ranking import Floats, auroc, spearman
+from vivavoce.stats.ranking import auroc, aurocs, spearman, spearmans
 from vivavoce.stats.ratings import Ratings
 
 FEWEST = 10
@@ -89,7 +89,7 @@ def items(found: Rated, good_from: float | None = None) -> list[Item]:
 def _of_verdicts(cases: Sequence[Case], passed: Bools, good: Bools, tables: Sequence[Agreement]) -> list[Figure]:
     clusters = [case.sample_id for case in cases]
     right = [float(one) for one in passed == good]
-    low, high = bootstrap(lambda at: _table(passed[at], good[at]).kappa, clusters) or (None, None)
+    low, high = bootstrap(lambda weights: _kappas(passed, good, weights), clusters) or (None, None)
     kappa_of_rater = _average([table.kappa for table in tables])
     return [
         _mean("accuracy", right, clusters, _average([table.accuracy for table in tables])),
@@ -112,7 +112,10 @@ def _mean(name: str, values: Sequence[float], clusters: Sequence[str], rater: fl
 
 
 def _auroc(values: Floats, cases: Sequence[Case], good: Bools) -> Figure:
-    low, high = bootstrap(lambda at: auroc(values[at], good[at]), [case.sample_id for case in cases]) or (None, None)
+    low, high = bootstrap(lambda weights: aurocs(values, good, weights), [case.sample_id for case in cases]) or (
+        None,
+        None,
+    )
     return Figure("AUROC", len(cases), auroc(values, good), low, high, length=auroc(_lengths(cases), good))
 
 
@@ -120,7 +123,7 @@ def _spearman(cases: Sequence[Case], values: Floats | None = None) -> Figure:
     scores = _floats([case.order[0] for case in cases]) if values is None else values
     ratings = _floats([case.ratings.mean for case in cases])
     clusters = [case.sample_id for case in cases]
-    low, high = bootstrap(lambda at: spearman(scores[at], ratings[at]), clusters) or (None, None)
+    low, high = bootstrap(lambda weights: spearmans(scores, ratings, weights), clusters) or (None, None)
     beside = [
         spearman([one.mean for one, _ in pairs], [others.mean for _, others in pairs]) for pairs in _raters(cases)
     ]
@@ -164,6 +167,12 @@ def _average(values: Sequence[float | None]) -> float | None:
 def _table(passed: Bools, good: Bools) -> Agreement:
     tp, fp, fn = int((passed & good).sum()), int((passed & ~good).sum()), int((~passed & good).sum())
     return Agreement(tp=tp, fp=fp, fn=fn, tn=len(passed) - tp - fp - fn)
+
+
+def _kappas(passed: Bools, good: Bools, weights: Weights) -> Floats:
+    cells = np.stack([passed & good, passed & ~good, ~passed & good, ~passed & ~good], axis=1)
+    found = [Agreement(*map(int, row)).kappa for row in weights @ cells]
+    return _floats([np.nan if one is None else one for one in found])
 
 
 def _orders(cases: Sequence[Case]) -> Floats:

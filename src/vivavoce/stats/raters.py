@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vivavoce.stats.bootstrap import bootstrap
+from vivavoce.stats.bootstrap import Weights, bootstrap
 
 Counts = NDArray[np.int64]
 Matrix = NDArray[np.float64]
@@ -61,7 +61,12 @@ def krippendorff_interval(
 ) -> tuple[float, float] | None:
     """Return the 95% interval of alpha; `clusters` names the sample of each unit, as in `bootstrap`."""
     by_unit = _coincidences(counts)
-    return bootstrap(lambda at: _alpha(by_unit[at].sum(axis=0), level), clusters)
+
+    def alphas(weights: Weights) -> Matrix:
+        found = [_alpha(one, level) for one in np.tensordot(weights, by_unit, axes=1)]
+        return np.array([np.nan if one is None else one for one in found])
+
+    return bootstrap(alphas, clusters)
 
 
 def _known(ratings: Sequence[Sequence[Hashable]], categories: Sequence[Hashable]) -> Sequence[Sequence[Hashable]]:
