@@ -56,7 +56,7 @@ def test_a_comment_on_a_turn_stands_beside_it_and_leads_to_turns(url: str, store
     answer = post(url, second, text="odd,\r\nsee #t1 and #t9")
     (kept,) = store.comments.of("run-1", KEY)
     assert (kept.author, kept.turn, kept.text) == (ME, 1, "odd,\nsee #t1 and #t9")
-    assert (answer.status, answer.headers["location"]) == (303, f"{PAGE}?trial=1&target=bot#c{kept.id}")
+    assert (answer.status, answer.headers["location"]) == (303, f"{PAGE}?trial=1&from=2&target=bot#c{kept.id}")
     article = get(url + PAGE).text.partition('id="t2"')[2].partition("</article>")[0]
     assert f'id="c{kept.id}"' in article
     assert 'odd,\nsee <a href="#t1">#t1</a> and #t9</p>' in article

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import base64
 import gzip
+import html
 import json
 import random
+import re
 
 import pytest
 
@@ -273,6 +276,10 @@ def test_the_policy_that_judges_see_is_shown_as_text(empty: Store, url: str) -> 
     assert "\u202e" not in page
 
 
+def b64(text: str) -> str:
+    return base64.b64encode(bytes.fromhex(text)).decode()
+
+
 def packed(url: str, path: str) -> tuple[str, int]:
     """Return a page, and its size as it is sent."""
     body = get(url + path).body
@@ -301,17 +308,23 @@ def test_ten_thousand_calls_in_one_turn_are_a_bounded_page(empty: Store, url: st
     assert "more messages and calls in this turn" in text
 
 
-def test_a_page_of_long_turns_is_bounded_and_shows_something_of_each(empty: Store, url: str) -> None:
+def test_a_page_of_long_turns_has_fewer_of_them_in_full_and_all_are_reached(empty: Store, url: str) -> None:
     rng = random.Random(2)
-    long = [
-        turn(i, f"question {i}", rng.randbytes(6_000).hex(), *called("look", "{}", f"found {i}")) for i in range(100)
-    ]
+    said = [rng.randbytes(9_000).hex() for _ in range(100)]
+    long = [turn(i, f"question {i}", b64(text), *called("look", "{}", f"found {i}")) for i, text in enumerate(said)]
     keep(empty, [outcome("long", long)])
-    text, size = packed(url, "/runs/run-1/samples/long")
-    assert size < 250_000
-    page = Elements(text)
-    assert all(f"question {i}" in page.text for i in range(100))
-    assert sum("message=1" in one for one in page.having("href")) > 50
+    seen: list[str] = []
+    address = "/runs/run-1/samples/long"
+    while address:
+        text, size = packed(url, address)
+        assert size < 150_000
+        page = Elements(text)
+        seen += [one for one in page.having("id") if re.fullmatch(r"t\d+", one)]
+        assert sum(b64(one) in page.text for one in said) == len(re.findall(r'<article class="turn', text))
+        following = re.search(r'href="([^"]+)" data-next-part', text)
+        address = html.unescape(following[1]) if following else ""
+    assert seen == [f"t{number}" for number in range(1, 101)]
+    assert {"t60", "t59"} <= set(Elements(packed(url, "/runs/run-1/samples/long?from=60")[0]).having("id"))
 
 
 def test_what_was_retrieved_stands_before_the_answer_with_its_evidence(empty: Store, url: str) -> None:

@@ -30,6 +30,7 @@ from vivavoce.report.html.score_notes import (
     with_exchanges,
 )
 from vivavoce.report.html.transcript import Shown, Thought, judged, steps, thoughts
+from vivavoce.report.html.turn_windows import Window, window
 from vivavoce.report.html.wording import span
 from vivavoce.report.state_changes import StateChange, state_changes
 from vivavoce.report.tester import discarded_title, measured
@@ -37,8 +38,6 @@ from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import SampleStatus, worst_of
 
-SHOWN = 100
-"""Turns that are shown together."""
 CAUSES = 8
 """Causes that stand open at the top; the others are folded."""
 OUTLINED = 8
@@ -67,19 +66,19 @@ def conversation(
     page, and `showing` says how messages are shown. The turns that hold the words `find` are listed.
     """
     attempt, talk = outcome.attempt, outcome.attempt.trajectory
-    first = min(first, max(len(talk.turns) - 1, 0)) // SHOWN * SHOWN
-    register = Register(prefix, f"p{to_number(first)}-" if first else "")
     showing = showing or Showing()
+    part = window(talk, first, by_size=link(0) is not None)
+    register = Register(prefix, f"p{to_number(part.first)}-" if part.first else "")
     by_turn = turn_grades(outcome)
     whole = with_exchanges(whole_notes(outcome, register), outcome, None, showing.exchange)
     tested = test_notes(talk.test, register)
     shown_failures: set[Failure] = set()
     writer = Writer(register, showing)
-    opening, shown = _turns(outcome, by_turn, [*whole, *tested], writer, first, shown_failures)
+    opening, shown = _turns(outcome, by_turn, [*whole, *tested], writer, part, shown_failures)
     failures = [talk.failure] if talk.failure is not None and talk.failure not in shown_failures else []
     whole = each_failure_once(whole, shown_failures.union(failures))
     final = next((note for note in reversed(whole) if note.score is not None), None)
-    place_of = _places(link, first, prefix)
+    place_of = _places(link, part, prefix)
     states = _states(talk, by_turn)
     known: list[SampleStatus | None] = [
         state if turn.index in by_turn or turn.failure else None for turn, state in zip(talk.turns, states, strict=True)
@@ -100,8 +99,8 @@ def conversation(
         "found": found_words(talk, find, known) if find else None,
         "causes": told,
         "causes_open": CAUSES,
-        "windows": _windows(link, len(talk.turns), first),
-        "from_first": first,
+        "windows": _windows(link, len(talk.turns), part),
+        "from_first": part.first,
         "prefix": prefix,
         "raw": writer.showing.raw,
         "place_of": place_of,
@@ -129,18 +128,18 @@ def _turns(
     by_turn: TurnGrades,
     whole: Sequence[ScoreNote],
     writer: Writer,
-    first: int,
+    part: Window,
     shown_failures: set[Failure],
 ) -> tuple[list[Part], list[Shown]]:
     """Return the messages before the first turn, and the turns of this part; their failures count as shown."""
     talk, asked = outcome.attempt.trajectory, writer.showing.exchange
     opening = writer.parts(talk.opening, None)
     shown: list[Shown] = []
-    for turn in talk.turns[:first]:
+    for turn in talk.turns[: part.first]:
         writer.skip(turn.messages)
-    part = talk.turns[first : first + SHOWN]
-    by_place = {turn.index: turn_notes(by_turn, turn.index, writer.register) for turn in part}
-    for turn in part:
+    turns = talk.turns[part.first : part.end]
+    by_place = {turn.index: turn_notes(by_turn, turn.index, writer.register) for turn in turns}
+    for turn in turns:
         parts = writer.parts(turn.messages, turn.index)
         about = [
             (note, quote, what)
@@ -196,21 +195,22 @@ def _told(outcome: Outcome, place_of: Link, prefix: str) -> list[_Told]:
     return found
 
 
-def _places(link: Link, first: int, prefix: str) -> Link:
+def _places(link: Link, part: Window, prefix: str) -> Link:
     """Return a function that returns the address of a turn, None if there is no such page."""
 
     def place_of(turn: int) -> str | None:
-        page = "" if first <= turn < first + SHOWN else link(turn)
+        page = "" if part.first <= turn < part.end else link(turn)
         return None if page is None else f"{page}#{prefix}t{to_number(turn)}"
 
     return place_of
 
 
-def _windows(link: Link, turns: int, first: int) -> dict[str, object]:
+def _windows(link: Link, turns: int, part: Window) -> dict[str, object]:
     """Return which turns these are, of how many, and the links to those before and after."""
-    before = link(first - SHOWN) if first else None
-    after = link(first + SHOWN) if first + SHOWN < turns else None
-    return {"before": before, "after": after, "first": first, "last": min(first + SHOWN, turns) - 1, "turns": turns}
+    before = None if part.before is None else link(part.before)
+    after = link(part.end) if part.end < turns else None
+    shown = {"first": part.first, "last": part.end - 1, "turns": turns, "following": part.following}
+    return {"before": before, "after": after, **shown}
 
 
 def _sample(text: str) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from vivavoce.records.comment import LONGEST_COMMENT, Comment, CommentText
 from vivavoce.records.counting import to_number
 from vivavoce.records.run import AttemptKey, Outcome, Run
 from vivavoce.report.html.commenting import CommentShown, Place, shown_comments
-from vivavoce.report.html.conversation import SHOWN as TURNS
 from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.links import comment_page, comments_page, sample_page
 from vivavoce.server.pages.route import PageRoute
@@ -99,8 +98,8 @@ def comment_text(text: str) -> str:
 
 
 def _back(run_id: str, comment: Comment, anchor: str) -> Response:
-    part = None if comment.turn is None else comment.turn // TURNS * TURNS or None
-    address = sample_page(run_id, comment.sample_id, trial=comment.trial, turn=part, target=comment.target)
+    turn = comment.turn or None
+    address = sample_page(run_id, comment.sample_id, trial=comment.trial, turn=turn, target=comment.target)
     return RedirectResponse(f"{address}#{anchor}", 303)
 
 

@@ -14,7 +14,6 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.counting import conversation_label, to_number, turn_label
 from vivavoce.records.label import DifferingLabels
 from vivavoce.records.run import AttemptKey, Grading, Outcome
-from vivavoce.report.html.conversation import SHOWN as TURNS
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.labelling import VERDICTS, check_question, human_label, question
 from vivavoce.report.html.parts import Showing
@@ -78,7 +77,7 @@ def ask(
     found = _differing(store, place)
     grading = store.grading(place.run_id)
     bare = Outcome(attempt=_outcome(store, grading, place.key).attempt, scores={})
-    start = first - 1 if first > 1 or place.turn is None else place.turn // TURNS * TURNS
+    start = first - 1 if first > 1 or place.turn is None else place.turn
     shown = conversation(bare, lambda at: _address(place, at), start, showing=_BLIND)
     values: dict[str, object] = {
         **shown,

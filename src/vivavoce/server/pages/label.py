@@ -14,7 +14,6 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
-from vivavoce.report.html.conversation import SHOWN as TURNS
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.labelling import (
@@ -152,7 +151,7 @@ def save_label_beside(request: Request, form: Form) -> Response:
         store.labels.remove(stands)
     else:
         store.labels.set(stands.run_id, _label(stands, form, blind=False))
-    part, anchor = (None, "human-label") if turn is None else (turn // TURNS * TURNS or None, f"t{to_number(turn)}")
+    part, anchor = (None, "human-label") if turn is None else (turn or None, f"t{to_number(turn)}")
     return RedirectResponse(f"{_page_of(stands.run_id, key, part)}#{anchor}", 303)
 
 
