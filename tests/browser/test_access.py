@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -23,20 +24,11 @@ from vivavoce.server.app import create_app
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.labels.queues import QueuePlan
 from vivavoce.store.store import Store
+from vivavoce.testing import LoopbackServer
 from watch_cases import HOUR, alert, figures, spending, told
 
 from .conftest import SUITE
 
-JUDGE = """\
-from vivavoce.testing import ScriptedModel
-
-def answer(request):
-    helped = "cannot" not in str(request.messages)
-    words = "It answers." if helped else "It refuses."
-    return {"reasoning": words, "evidence": [], "verdict": helped, "confidence": 0.9}
-
-model = ScriptedModel(answer, "rules")
-"""
 CRITIC = "{metric: aspect_critic, name: helps, config: {definition: The assistant answers the question.}}"
 HELPED = {"t1": "Of course.", "t2": "I cannot."}
 HELLO = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Hello!"}]
@@ -55,7 +47,7 @@ PAGES = (
     "/compare",
     "/compare?a={older}&b={newer}",
     "/compare?a={older}&b={newer}&only=worsened",
-    "/compare?run={older}&run={newer}&run={judged}",
+    "/compare?a={older}&b={newer}%20{judged}",
     "/compare/suites?a={older}&b={newer}",
     "/compare/samples?a={older}&b={newer}&sample_a=correction&sample_b=correction",
     "/trends",
@@ -88,6 +80,13 @@ DATA = (
 """Addresses that answer with a file or with data, or lead on."""
 
 
+def judged_as(body: dict[str, Any]) -> dict[str, Any]:
+    """Answer as a judge of whether the assistant helps."""
+    helped = "cannot" not in json.dumps(body["messages"])
+    words = "It answers." if helped else "It refuses."
+    return {"reasoning": words, "evidence": [], "verdict": helped, "confidence": 0.9}
+
+
 def talk(name: str, answer: str) -> str:
     said = [{"role": "user", "content": "Can you help?"}, {"role": "assistant", "content": answer}]
     return json.dumps({"id": name, "messages": said})
@@ -98,14 +97,14 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     """A server with something on every page, and the names that its addresses have."""
     folder: Path = tmp_path_factory.mktemp("places")
     path = str(folder / "kept.db")
-    (folder / "judge.py").write_text(JUDGE)
     (folder / "talks.jsonl").write_text("".join(talk(*one) + "\n" for one in HELPED.items()))
     viva = [str(Path(sys.executable).with_name("viva"))]
     for bot in ("bot_v1.py", "bot_v2.py"):
         run = ["run", str(SUITE / "suite.yaml"), "--target", f"{SUITE / bot}:reply", "--store", path, "--quiet"]
         assert subprocess.run(viva + run, capture_output=True, check=False).returncode in (0, 1)
-    judge = ["judge", "talks.jsonl", "--judge", "judge.py:model", "--metrics", CRITIC, "--store", path, "--quiet"]
-    subprocess.run(viva + judge, cwd=folder, capture_output=True, check=True)
+    with LoopbackServer(judged_as) as model:
+        judge = ["judge", "talks.jsonl", "--judge", f"{model.url}/v1#judge", "--metrics", CRITIC, "--store", path]
+        subprocess.run([*viva, *judge, "--quiet"], cwd=folder, capture_output=True, check=True)
     with Store.open(path) as store, serving(store, ServerPolicy(folder)) as base:
         judged, newer, older = (one.id for one in store.runs())
         grading = store.grading(newer)
@@ -125,6 +124,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         queue = get(f"{base}/label?run={newer}&grader=answers").headers.get("location", "").split("/")[2]
         body = {"kind": "evaluation", "conversations": [{"id": "x", "messages": HELLO}], "metrics": ["refusal"]}
         job = send("POST", f"{base}/api/v1/jobs", body).json()["id"]
+        assert "It cannot be shown" not in get(f"{base}/runs/{judged}/exchange?sample=t1&grader=helps").text
         yield {
             "base": base,
             "older": older,

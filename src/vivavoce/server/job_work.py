@@ -226,7 +226,7 @@ class JobWork:
             if result.stopped_by is None:
                 self._finish(job, status="finished", verdict=result.grading.verdict, detail=None)
             else:
-                self._stopped(job, result.stopped_by)
+                self._stopped(job, "cancelled" if job.cancels else result.stopped_by)
         except asyncio.CancelledError:
             self._stopped(job, "cancelled")
         except Fenced:

@@ -227,6 +227,10 @@ def test_the_question_comes_with_its_definition(store: Store, url: str) -> None:
     assert "Judges whether a conversation reached its goal" in page.text
     assert "&lt;i&gt;no" in page.text
     assert "judged by a model" in get(f"{url}/label?run=defined").text
+    critic = {"kind": "metric", "metric": "aspect_critic", "config": {"definition": "It <b>answers."}}
+    keep(store, [talk], "aspect", spec={"graders": {"goal": critic}})
+    address = get(f"{url}/label?{urlencode({'run': 'aspect', 'grader': 'goal'})}").headers["location"]
+    assert '<p class="asked">It &lt;b&gt;answers.</p>' in get(url + address).text
     assert "judged by a model" not in get(f"{url}/label?run={RUN}").text
 
 

@@ -102,8 +102,8 @@ class AgreementShown:
 class Question:
     """The question to people about a grader.
 
-    `definition` says in a sentence what its metric or function measures, `rubric` has the instructions of its judge,
-    and `options` how the suite sets it, as JSON; each is empty where it is not known.
+    `definition` says what its metric or function measures, in the words of the suite where it has some, `rubric` has
+    the instructions of its judge, and `options` how the suite sets it, as JSON; each is empty where it is not known.
     """
 
     grader: str
@@ -168,6 +168,10 @@ def _judged(spec: Mapping[str, Any]) -> bool:
 
 
 def _definition(spec: Mapping[str, Any]) -> str:
+    """Return what the suite defines itself, or else what the metric measures, in a sentence."""
+    own = (spec.get("config") or {}).get("definition")
+    if isinstance(own, str):
+        return safe(own)
     found = _measure(spec)
     return "" if found is None else safe(inspect.cleandoc(found.__doc__ or "").partition("\n")[0].replace("`", ""))
 
