@@ -169,8 +169,8 @@ def _judged(spec: Mapping[str, Any]) -> bool:
 
 def _definition(spec: Mapping[str, Any]) -> str:
     """Return what the suite defines itself, or else what the metric measures, in a sentence."""
-    own = (spec.get("config") or {}).get("definition")
-    if isinstance(own, str):
+    config: Mapping[str, Any] = spec.get("config") or {}
+    if isinstance(own := config.get("definition"), str):
         return safe(own)
     found = _measure(spec)
     return "" if found is None else safe(inspect.cleandoc(found.__doc__ or "").partition("\n")[0].replace("`", ""))
