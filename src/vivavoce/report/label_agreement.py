@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from vivavoce.records.score import FindingState
 from vivavoce.report.rated import Case, Rated
 from vivavoce.stats.agreement import Agreement, agreement
-from vivavoce.stats.bootstrap import Floats, Weights, bootstrap
+from vivavoce.stats.bootstrap import Floats, bootstrap
 from vivavoce.stats.intervals import mean_interval
+from vivavoce.stats.kappa import kappas
 from vivavoce.stats.ranking import auroc, aurocs, spearman, spearmans
 from vivavoce.stats.ratings import Ratings
 
@@ -89,7 +90,7 @@ def items(found: Rated, good_from: float | None = None) -> list[Item]:
 def _of_verdicts(cases: Sequence[Case], passed: Bools, good: Bools, tables: Sequence[Agreement]) -> list[Figure]:
     clusters = [case.sample_id for case in cases]
     right = [float(one) for one in passed == good]
-    low, high = bootstrap(lambda weights: _kappas(passed, good, weights), clusters) or (None, None)
+    low, high = bootstrap(lambda weights: kappas(passed, good, weights), clusters) or (None, None)
     kappa_of_rater = _average([table.kappa for table in tables])
     return [
         _mean("accuracy", right, clusters, _average([table.accuracy for table in tables])),
@@ -167,12 +168,6 @@ def _average(values: Sequence[float | None]) -> float | None:
 def _table(passed: Bools, good: Bools) -> Agreement:
     tp, fp, fn = int((passed & good).sum()), int((passed & ~good).sum()), int((~passed & good).sum())
     return Agreement(tp=tp, fp=fp, fn=fn, tn=len(passed) - tp - fp - fn)
-
-
-def _kappas(passed: Bools, good: Bools, weights: Weights) -> Floats:
-    cells = np.stack([passed & good, passed & ~good, ~passed & good, ~passed & ~good], axis=1)
-    found = [Agreement(*map(int, row)).kappa for row in weights @ cells]
-    return _floats([np.nan if one is None else one for one in found])
 
 
 def _orders(cases: Sequence[Case]) -> Floats:

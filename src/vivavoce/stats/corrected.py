@@ -70,21 +70,28 @@ class Table:
         return self.tn / (self.tn + self.fp) if self.tn + self.fp else None
 
 
-def table_of(truth: Sequence[float], judged: Sequence[float], clusters: Sequence[Hashable]) -> Table:
+def table_of(
+    truth: Sequence[float],
+    judged: Sequence[float],
+    clusters: Sequence[Hashable],
+    weights: Sequence[float] | None = None,
+) -> Table:
     """Return the table of labels 0 or 1 beside verdicts 0 or 1; `clusters` names the sample of each.
 
-    Labels of one sample are not independent: the counts of a class are divided by its design effect, the variance of
-    its share with whole samples over that with single labels.
+    `weights` are 1 / the probability with which each label was drawn, where these differ. Labels of one sample are not
+    independent, and those of small weight tell little: a class counts as many labels as independent ones of equal
+    weight would give its share the same variance.
 
-    Source: L. Kish, Survey Sampling (1965), section 8.2.
+    Source: L. Kish, Survey Sampling (1965), sections 8.2 and 11.7.
 
     Raises:
-        ValueError: the sequences differ in length, or a value is neither 0 nor 1.
+        ValueError: the sequences differ in length, a value is neither 0 nor 1, or a weight is not above 0.
     """
     good, passed, groups = _binary(truth), _binary(judged), _groups(clusters)
-    _same_length(good, passed, groups)
-    tp, fn = _effective(passed, good == 1, groups)
-    fp, tn = _effective(passed, good == 0, groups)
+    w = _weights(weights, len(good))
+    _same_length(good, passed, groups, w)
+    tp, fn = _effective(passed, good == 1, groups, w)
+    fp, tn = _effective(passed, good == 0, groups, w)
     return Table(tp=tp, fn=fn, tn=tn, fp=fp)
 
 
@@ -116,12 +123,10 @@ def prediction_powered(
         ValueError: sequences differ in length, a value is neither 0 nor 1, or a weight is not above 0.
     """
     y, f, rest = _binary(truth), _binary(judged), _binary(others)
-    w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
+    w = _weights(weights, len(y))
     groups = _groups([*clusters, *other_clusters])
     _same_length(y, f, w)
     _same_length(np.concatenate([f, rest]), groups)
-    if len(w) and not (np.isfinite(w).all() and w.min() > 0):
-        raise ValueError("a weight is a finite number above 0")
     labelled = len(np.unique(groups[: len(y)]))
     if labelled < 2:
         raise NotIdentifiable(f"at least two labelled samples are needed, and there is {labelled or 'none'}")
@@ -174,7 +179,9 @@ def rogan_gladen(
     raw = float(verdicts.mean())
     value = (raw + specificity - 1) / (sensitivity + specificity - 1)
     z = NormalDist().inv_cdf((1 + level) / 2)
-    all_passed, all_failed = _effective(verdicts, np.ones(len(verdicts), dtype=np.bool_), groups)
+    all_passed, all_failed = _effective(
+        verdicts, np.ones(len(verdicts), dtype=np.bool_), groups, np.ones(len(verdicts))
+    )
     shares = (
         _moved(all_passed, all_failed, z * z / 2),
         _moved(table.tp, table.fn, 1.0),
@@ -237,21 +244,33 @@ def _survey_interval(value: float, variance: float, freedom: int, level: float) 
     return wilson(value * n, n, level)
 
 
-def _effective(passed: Floats, those: NDArray[np.bool_], groups: Places) -> tuple[float, float]:
+def _effective(passed: Floats, those: NDArray[np.bool_], groups: Places, w: Floats) -> tuple[float, float]:
     """Return how many independent verdicts of `those` passed and did not, by the design effect of their samples."""
-    n = int(those.sum())
-    if not n:
+    if not those.any():
         return 0.0, 0.0
-    mine, samples = passed[those], np.unique(groups[those], return_inverse=True)[1]
-    count, share = int(samples.max()) + 1, float(mine.mean())
-    effect = n / count if count == 1 else 1.0
-    if 1 < count < n and 0 < share < 1:
-        summed = np.bincount(samples, weights=mine - share)
-        effect = float((summed**2).sum()) * count / (count - 1) / (n * share * (1 - share))
-    elif count < n:
-        effect = n / count
-    hits = n * share / max(1.0, effect)
-    return hits, n / max(1.0, effect) - hits
+    mine, weight = passed[those], w[those] / w[those].sum()
+    samples = np.unique(groups[those], return_inverse=True)[1]
+    share, count = _share(weight, mine), int(samples.max()) + 1
+    n = 1 / float((np.bincount(samples, weights=weight) ** 2).sum())
+    independent = count == len(mine) and weight.min() == weight.max()
+    if count > 1 and 0 < share < 1 and not independent:
+        summed = np.bincount(samples, weights=weight * (mine - share))
+        n = share * (1 - share) / (float((summed**2).sum()) * count / (count - 1))
+    n = min(n, float(len(mine)))
+    return n * share, n * (1 - share)
+
+
+def _share(weight: Floats, passed: Floats) -> float:
+    """Return the weighted share that passed, exactly 0 or 1 where none or all did."""
+    hits, misses = float(weight[passed == 1].sum()), float(weight[passed == 0].sum())
+    return hits / (hits + misses)
+
+
+def _weights(weights: Sequence[float] | None, count: int) -> Floats:
+    found = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
+    if len(found) and not (np.isfinite(found).all() and found.min() > 0):
+        raise ValueError("a weight is a finite number above 0")
+    return found
 
 
 def _binary(values: Sequence[float]) -> Floats:
