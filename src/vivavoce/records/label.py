@@ -19,7 +19,8 @@ class Label(BaseModel):
     """One person's answer to the question of one grader; it never changes a score.
 
     `turn` is None for the whole conversation, `grader` empty where the answer is to no grader's question. `blind` says
-    that the grader's own answer was hidden. `created_at` is in seconds since the epoch.
+    that the grader's own answer was hidden. `drawn` is how likely the conversation was drawn to be labelled, 1 where
+    all were as likely; None where it was chosen in another way. `created_at` is in seconds since the epoch.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -34,6 +35,7 @@ class Label(BaseModel):
     note: str | None = Field(default=None, max_length=LONGEST_NOTE)
     blind: bool = False
     created_at: float
+    drawn: float | None = Field(default=None, gt=0)
 
     @property
     def key(self) -> AttemptKey:

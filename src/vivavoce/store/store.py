@@ -35,6 +35,7 @@ from vivavoce.store.database.schema import attempts, gradings, replies, runs
 from vivavoce.store.database.upgrade import upgrade
 from vivavoce.store.database.watch import watch
 from vivavoce.store.jobs.queue import JobQueue
+from vivavoce.store.labels.calibrations import Calibrations
 from vivavoce.store.labels.decisions import Decisions
 from vivavoce.store.labels.labels import Labels
 from vivavoce.store.labels.queues import Queues
@@ -62,8 +63,8 @@ class Store:
     """One store; any thread may read from it while a writer writes.
 
     `run` finds a run, and `outcomes`, `attempts`, `scores` and `errors` stream its records. Everything else is in its
-    parts: `browse`, `series`, `scenarios`, `labels`, `decisions`, `queues`, `views`, `webhooks`, `comments`, `tokens`,
-    `audit` and `maintenance`.
+    parts: `browse`, `series`, `scenarios`, `labels`, `decisions`, `calibrations`, `queues`, `views`, `webhooks`,
+    `comments`, `tokens`, `audit` and `maintenance`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -127,6 +128,11 @@ class Store:
     def decisions(self) -> Decisions:
         """Decisions where labels of people differ."""
         return Decisions(self.database)
+
+    @property
+    def calibrations(self) -> Calibrations:
+        """Calibrations of judges by labels of people."""
+        return Calibrations(self.database)
 
     @property
     def queues(self) -> Queues:

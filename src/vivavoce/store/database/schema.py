@@ -26,7 +26,7 @@ from vivavoce.store.database import server_tables
 from vivavoce.store.database.server_tables import BigId
 from vivavoce.store.database.text import Name, Text
 
-HEAD = "0012"
+HEAD = "0013"
 """The newest migration; versions are ordered as text."""
 
 metadata = server_tables.metadata
@@ -242,10 +242,12 @@ labels = Table(
     Column("note", Text),
     Column("blind", Integer, nullable=False),
     Column("created_at", Double, nullable=False),
+    Column("drawn", Double),
 )
 """What people say of a conversation, or of a `turn` of it, beside what a grader says; `grader` is empty for neither.
 
-`blind` is 1 where the grader's own answer was hidden from them.
+`blind` is 1 where the grader's own answer was hidden from them. `drawn` is that of the item of the queue in which the
+label was given, null where it was given elsewhere.
 """
 
 Index(
@@ -325,11 +327,29 @@ queue_items = Table(
     Column("person", Name, nullable=False),
     Column("position", Integer, nullable=False),
     Column("attempt_id", BigId, ForeignKey("attempts.id"), nullable=False),
+    Column("drawn", Double),
     PrimaryKeyConstraint("queue_id", "person", "position"),
     Index("queue_items_by_attempt", "attempt_id"),
     Index("queue_items_by_person", "person"),
 )
-"""Who labels what in a queue; all rows of a queue are written with it."""
+"""Who labels what in a queue; all rows of a queue are written with it.
+
+`drawn` is how likely the conversation was drawn, 1 where all were as likely, null where it was chosen in another way.
+"""
+
+calibrations = Table(
+    "calibrations",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("run_id", Name, nullable=False),
+    Column("grader", Name, nullable=False),
+    Column("fingerprint", Name, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("calibrations_by_run", "run_id"),
+    Index("calibrations_by_fingerprint", "fingerprint"),
+)
+"""Labels of a run beside the verdicts of a judge, as JSON; they stay when the run is deleted, for gates need them."""
 
 replaced = Table(
     "replaced",

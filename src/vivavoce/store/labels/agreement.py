@@ -22,6 +22,7 @@ class Paired(NamedTuple):
     state: State | None
     score: float | None
     passed: bool | None
+    confidence: float | None = None
 
     @property
     def differs(self) -> bool:
@@ -57,4 +58,5 @@ def agreement_with(pairs: Sequence[Paired]) -> LabelAgreement:
 
 def paired(row: AnyRow) -> Paired:
     """Return a row of a label and of a score as a pair."""
-    return Paired(label_of(row), row.state, row.value, None if row.passed is None else bool(row.passed))
+    passed = None if row.passed is None else bool(row.passed)
+    return Paired(label_of(row), row.state, row.value, passed, row.confidence)

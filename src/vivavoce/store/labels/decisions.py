@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, and_, delete, func, insert, null, select, update
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import Decision, DifferingLabels, Label
@@ -18,7 +18,11 @@ from vivavoce.store.labels.agreement import Paired
 from vivavoce.store.labels.rows import LabelPlace, attempt_number, change_of, label_of, label_query, labelled_attempt
 
 _KEY = (attempts.c.sample_id, attempts.c.target, attempts.c.trial)
-_SAID = (*_KEY, *(decisions.c[name] for name in ("turn", "grader", "author", "verdict", "note", "blind", "created_at")))
+_SAID = (
+    *_KEY,
+    *(decisions.c[name] for name in ("turn", "grader", "author", "verdict", "note", "blind", "created_at")),
+    null().label("drawn"),
+)
 
 Where = tuple[AttemptKey, int | None, str]
 """A conversation, a turn of it or None, and a grader."""

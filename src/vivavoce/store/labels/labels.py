@@ -20,6 +20,7 @@ from vivavoce.store.browse.listing import LabelPage
 from vivavoce.store.database.database import Database
 from vivavoce.store.database.schema import attempts, labels, scores
 from vivavoce.store.labels.agreement import Paired, paired
+from vivavoce.store.labels.drawing import drawn_in
 from vivavoce.store.labels.order import MOST, GraderScores
 from vivavoce.store.labels.rows import (
     LabelPlace,
@@ -44,11 +45,14 @@ class Labels:
 
     database: Database
 
-    def set(self, run_id: str, label: Label) -> Label | None:
+    def set(self, run_id: str, label: Label, *, queue: str | None = None) -> Label | None:
         """Store a label, and return the earlier label of the same author that it replaces.
 
+        `queue` is the queue of its author in which it is given: where that one is blind, the label is of a conversation
+        that was drawn as the queue says.
+
         Raises:
-            UsageError: there is no such conversation, turn or grader.
+            UsageError: there is no such conversation, turn, grader or queue.
             StoreError: the store cannot be written.
         """
         place = LabelPlace.of(run_id, label)
@@ -56,6 +60,8 @@ class Labels:
             attempt_id = labelled_attempt(connection, place)
             if label.grader and not is_graded(connection, attempt_id, label.grader):
                 raise NotFound("grader", label.grader, within=f"the scores of sample '{label.sample_id}'")
+            if queue is not None:
+                label = label.model_copy(update={"drawn": drawn_in(connection, queue, attempt_id, label)})
             before = put_label(connection, attempt_id, place, label)
             note(connection, label.author, "label.set", place.subject, change_of(label, before))
             tell(connection, "label.saved", {"run": run_id, "label": label.model_dump()})
@@ -142,7 +148,7 @@ class Labels:
             s.name == labels.c.grader,
             func.coalesce(s.turn, -1) == of_turn,
         )
-        query = label_query().add_columns(s.state, s.value, s.passed).outerjoin(scores, same)
+        query = label_query().add_columns(s.state, s.value, s.passed, s.confidence).outerjoin(scores, same)
         about = of_turn >= 0 if turns else of_turn < 0
         with self.database.connected() as connection:
             rows = connection.execute(of_run(query, grading.run_id, grader, author).where(about)).all()

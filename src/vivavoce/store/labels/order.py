@@ -7,7 +7,7 @@ import random
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
@@ -20,6 +20,14 @@ _SPLIT = 5000
 """Maximum number of votes that are searched for split ones."""
 
 _KEY = (attempts.c.sample_id, attempts.c.target, attempts.c.trial)
+
+
+class Verdict(NamedTuple):
+    """The verdict of a grader on an attempt, and how sure the grader is."""
+
+    attempt_id: int
+    passed: bool
+    confidence: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,13 @@ class GraderScores:
         s = scores.c
         query = select(s.value).where(*self._graded_here(), s.value.is_not(None)).group_by(s.value).order_by(s.value)
         return list(self.connection.execute(query).scalars())
+
+    def verdicts(self) -> list[Verdict]:
+        """Return every verdict on a whole conversation, in the order of the attempts."""
+        s = scores.c
+        query = select(s.attempt_id, s.passed, s.confidence).where(*self._graded_here(), s.passed.is_not(None))
+        rows = self.connection.execute(query.order_by(s.attempt_id))
+        return [Verdict(row.attempt_id, bool(row.passed), row.confidence) for row in rows]
 
     def extra(self, value: float) -> dict[str, Any]:
         """Return the extra data of one of the scores with a value."""

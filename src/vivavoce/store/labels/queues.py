@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Connection, Select, and_, delete, func, insert, select
 
@@ -20,16 +20,13 @@ from vivavoce.store.access.audit import note
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import AnyRow, Database, values_of
 from vivavoce.store.database.schema import attempts, gradings, labels, queue_items, queues
-from vivavoce.store.labels.order import MOST, GraderScores
-
-Selection = Literal["disagreement", "random"]
-"""Uncertain conversations first, or a random order."""
+from vivavoce.store.labels.drawing import Drawn, Selection, attempt_numbers, chosen_for
+from vivavoce.store.labels.order import MOST
 
 MOST_PEOPLE = 50
 KEPT = 20
 """Queues that somebody began for themselves and that are kept; beyond that, the oldest is dropped."""
 _LISTED = 100
-_CHUNK = 500
 _OWN = 0
 """The overlap of a queue that somebody began for themselves."""
 
@@ -120,7 +117,7 @@ class Queues:
         """
         plan.check()
         with self.database.writing() as connection:
-            chosen = _chosen(connection, grading, plan)
+            chosen = chosen_for(connection, grading, plan.grader, plan.selection, plan.seed, plan.size)
             if not chosen:
                 raise UsageError("no conversation of this run has a score")
             queue_id = _insert(connection, grading, plan, author)
@@ -139,7 +136,8 @@ class Queues:
         (person,) = plan.people
         alone = replace(plan, overlap=1)
         with self.database.writing() as connection:
-            chosen = _numbers(connection, grading.run_id, keys)
+            drawn = 1.0 if plan.selection == "random" and plan.blind else None
+            chosen = [(number, drawn) for number in attempt_numbers(connection, grading.run_id, keys)]
             if not chosen:
                 raise UsageError("no conversation of this run has a score")
             queue_id = _insert(connection, grading, replace(plan, overlap=_OWN), person)
@@ -221,15 +219,23 @@ def copy_queues(source: Connection, target: Connection) -> int:
     for row in source.execute(_assigned().order_by(queues.c.created_at, queues.c.id)).all():
         if row.id in there or row.grading_id not in known:
             continue
-        named = select(i.person, i.position, a.sample_id, a.target, a.trial).join(attempts, a.id == i.attempt_id)
+        named = select(i.person, i.position, i.drawn, a.sample_id, a.target, a.trial).join(
+            attempts, a.id == i.attempt_id
+        )
         items = source.execute(named.where(i.queue_id == row.id).order_by(i.person, i.position)).all()
         keys = [AttemptKey(one.sample_id, one.target, one.trial) for one in items]
-        numbers = _numbers(target, row.run_id, keys)
+        numbers = attempt_numbers(target, row.run_id, keys)
         if len(numbers) < len(keys):  # a conversation was added meanwhile; the queue comes with the next copy
             continue
         target.execute(insert(queues).values(values_of(row)))
         dealt = [
-            {"queue_id": row.id, "person": one.person, "position": one.position, "attempt_id": number}
+            {
+                "queue_id": row.id,
+                "person": one.person,
+                "position": one.position,
+                "attempt_id": number,
+                "drawn": one.drawn,
+            }
             for one, number in zip(items, numbers, strict=True)
         ]
         if dealt:
@@ -268,34 +274,14 @@ def _delete(connection: Connection, ids: Sequence[str]) -> None:
         connection.execute(delete(queues).where(queues.c.id.in_(ids)))
 
 
-def _chosen(connection: Connection, grading: Grading, plan: QueuePlan) -> list[int]:
-    """Return the attempts of a queue in its order."""
-    ranked = GraderScores(connection, grading, plan.grader)
-    if plan.selection == "random" or not plan.grader:
-        keys = ranked.at_random(plan.seed, plan.size)
-    else:
-        keys = ranked.in_doubt(plan.size)
-    return _numbers(connection, grading.run_id, keys)
-
-
-def _numbers(connection: Connection, run_id: str, keys: Sequence[AttemptKey]) -> list[int]:
-    """Return the attempts of a run with these keys, in the same order; what was deleted meanwhile is left out."""
-    a, number_of = attempts.c, dict[AttemptKey, int]()
-    for start in range(0, len(keys), _CHUNK):
-        names = {key.sample_id for key in keys[start : start + _CHUNK]}
-        query = select(a.id, a.sample_id, a.target, a.trial)
-        rows = connection.execute(query.where(a.run_id == run_id, a.sample_id.in_(names)))
-        number_of |= {AttemptKey(row.sample_id, row.target, row.trial): row.id for row in rows}
-    return [number_of[key] for key in keys if key in number_of]
-
-
-def _dealt(queue_id: str, chosen: Sequence[int], plan: QueuePlan) -> list[dict[str, object]]:
+def _dealt(queue_id: str, chosen: Sequence[Drawn], plan: QueuePlan) -> list[dict[str, object]]:
     """Return the rows of a queue: people take turns, so that their shares differ by one at most."""
     rows: list[dict[str, object]] = []
-    for place, attempt_id in enumerate(chosen):
+    for place, (attempt_id, drawn) in enumerate(chosen):
         for more in range(plan.overlap):
             person = plan.people[(place * plan.overlap + more) % len(plan.people)]
-            rows.append({"queue_id": queue_id, "person": person, "position": place, "attempt_id": attempt_id})
+            item = {"queue_id": queue_id, "person": person, "position": place, "attempt_id": attempt_id}
+            rows.append({**item, "drawn": drawn})
     return rows
 
 

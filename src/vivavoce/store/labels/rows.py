@@ -17,7 +17,10 @@ from vivavoce.store.database.schema import attempts, labels, scores, turns
 from vivavoce.store.runs.naming import keys_of, no_conversation
 
 _KEY = (attempts.c.sample_id, attempts.c.target, attempts.c.trial)
-_SAID = (*_KEY, *(labels.c[name] for name in ("turn", "grader", "author", "verdict", "note", "blind", "created_at")))
+_SAID = (
+    *_KEY,
+    *(labels.c[name] for name in ("turn", "grader", "author", "verdict", "note", "blind", "created_at", "drawn")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +101,22 @@ def label_of(row: AnyRow) -> Label:
         note=row.note,
         blind=bool(row.blind),
         created_at=row.created_at,
+        drawn=row.drawn,
     )
 
 
 def put_label(connection: Connection, attempt_id: int, place: LabelPlace, label: Label) -> Label | None:
-    """Store a label of an attempt, replacing the author's earlier one; the caller writes the audit log and commits."""
+    """Store a label of an attempt, replacing the author's earlier one; the caller writes the audit log and commits.
+
+    Who labels a drawn conversation again, wherever, still labels a drawn one.
+    """
     before = found_label(connection, attempt_id, place)
     values: dict[str, Any] = {
         "verdict": label.verdict,
         "note": label.note,
         "blind": int(label.blind),
         "created_at": label.created_at,
+        "drawn": label.drawn if before is None or label.drawn is not None else before.drawn,
     }
     if before is not None:
         connection.execute(update(labels).where(labels.c.id == before.id).values(values))

@@ -40,6 +40,7 @@ class Copied:
     decisions: int = 0
     queues: int = 0
     views: int = 0
+    calibrations: int = 0
 
 
 def copy_run(source: Database, target: Database, run_id: str, progress: Listener) -> tuple[bool, int]:

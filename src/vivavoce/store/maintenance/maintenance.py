@@ -12,6 +12,7 @@ from vivavoce.store.browse.watches import copy_watches
 from vivavoce.store.comments.comments import copy_comments
 from vivavoce.store.database.database import Database, for_writing, on_postgresql
 from vivavoce.store.database.schema import runs
+from vivavoce.store.labels.calibrations import copy_calibrations
 from vivavoce.store.labels.decisions import copy_decisions
 from vivavoce.store.labels.labels import copy_labels
 from vivavoce.store.labels.queues import copy_queues
@@ -95,7 +96,7 @@ class Maintenance:
             copy_watches(source, destination)
             remarked = copy_comments(source, destination)
             decided, assigned = copy_decisions(source, destination), copy_queues(source, destination)
-            viewed = copy_views(source, destination)
+            calibrated, viewed = copy_calibrations(source, destination), copy_views(source, destination)
         return Copied(
             runs=sum(new for new, _ in copies),
             completed=sum(bool(number) and not new for new, number in copies),
@@ -106,4 +107,5 @@ class Maintenance:
             decisions=decided,
             queues=assigned,
             views=viewed,
+            calibrations=calibrated,
         )

@@ -1,0 +1,126 @@
+"""Which conversations are drawn, with which probability, and which labels are of drawn ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import NotFound
+from vivavoce.records.label import Label
+from vivavoce.records.run import AttemptKey
+from vivavoce.store.labels.drawing import weighted
+from vivavoce.store.labels.order import Verdict
+from vivavoce.store.labels.queues import QueuePlan
+from vivavoce.store.store import Store
+
+from ..cases import FINGERPRINTS, GRADING, RUN, outcome
+
+POPULATION = [Verdict(n, passed=n >= 4, confidence=0.99 if n % 2 else 0.6) for n in range(40)]
+
+
+@pytest.fixture
+def held(store: Store) -> Store:
+    """A store with six conversations."""
+
+    async def fill() -> None:
+        async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
+            for number in range(6):
+                await writer.put(outcome(number, number))
+
+    asyncio.run(fill())
+    return store
+
+
+def label(sample: str, **more: Any) -> Label:
+    said = Label(sample_id=sample, target="bot", trial=0, author="Ida", verdict="fail", created_at=5.0)
+    return said.model_copy(update={"grader": "judge", **more})
+
+
+def queue(held: Store, **more: Any) -> tuple[str, list[AttemptKey]]:
+    made = held.queues.create(held.grading(RUN), QueuePlan("judge", ["Ida"], size=6, **more), "Ida")
+    return made.id, held.queues.items(made.id, "Ida")
+
+
+def drawn(held: Store) -> dict[str, float | None]:
+    return {one.sample_id: one.drawn for one in held.labels.all(RUN)}
+
+
+def test_a_label_in_a_blind_random_queue_is_of_a_drawn_conversation(held: Store) -> None:
+    name, items = queue(held)
+    held.labels.set(RUN, label(items[0].sample_id), queue=name)
+    held.labels.set(RUN, label(items[1].sample_id))
+    assert drawn(held) == {items[0].sample_id: 1.0, items[1].sample_id: None}
+
+
+@pytest.mark.parametrize("plan", [{"blind": False}, {"selection": "disagreement"}])
+def test_no_other_queue_draws(held: Store, plan: dict[str, Any]) -> None:
+    name, items = queue(held, **plan)
+    held.labels.set(RUN, label(items[0].sample_id), queue=name)
+    assert drawn(held) == {items[0].sample_id: None}
+
+
+def test_what_was_labelled_before_counts_as_drawn_when_the_queue_has_come_past_it(held: Store) -> None:
+    name, items = queue(held)
+    for place in (1, 4):
+        held.labels.set(RUN, label(items[place].sample_id))
+    held.labels.set(RUN, label(items[2].sample_id), queue=name)
+    assert drawn(held) == {items[1].sample_id: 1.0, items[2].sample_id: 1.0, items[4].sample_id: None}
+
+
+def test_a_second_thought_on_another_page_is_still_about_a_drawn_conversation(held: Store) -> None:
+    name, items = queue(held)
+    held.labels.set(RUN, label(items[0].sample_id, blind=True), queue=name)
+    held.labels.set(RUN, label(items[0].sample_id, verdict="pass"))
+    (found,) = held.labels.all(RUN)
+    assert (found.verdict, found.drawn, found.blind) == ("pass", 1.0, False)
+
+
+def test_a_queue_that_does_not_ask_for_it_is_refused(held: Store) -> None:
+    name, items = queue(held)
+    for more in ({"author": "Olu"}, {"turn": 1}, {"grader": "exact"}):
+        with pytest.raises(NotFound, match="does not ask"):
+            held.labels.set(RUN, label(items[0].sample_id, **more), queue=name)
+    with pytest.raises(NotFound):
+        held.labels.set(RUN, label(items[0].sample_id), queue="q-nobody")
+    assert drawn(held) == {}
+
+
+def test_a_weighted_queue_keeps_how_likely_each_was(held: Store) -> None:
+    name, items = queue(held, selection="weighted")
+    assert len(items) == 6
+    for item in items:
+        held.labels.set(RUN, label(item.sample_id), queue=name)
+    assert set(drawn(held).values()) == {1.0}, "all were drawn, so all were as likely"
+
+
+def test_each_is_drawn_as_often_as_is_said() -> None:
+    draws, size = 4000, 10
+    times: Counter[int] = Counter()
+    said: dict[int, float | None] = {}
+    for seed in range(draws):
+        found = weighted(POPULATION, size, seed)
+        assert len({number for number, _ in found}) == len(found) == size
+        times.update(number for number, _ in found)
+        said.update(found)
+    for number, likely in said.items():
+        assert likely is not None
+        expected = likely * size / len(POPULATION)
+        assert times[number] / draws == pytest.approx(expected, abs=0.04)
+    assert min(said[n] or 0 for n in range(4)) > 2, "failures are rare, and drawn more often"
+    assert (said[4] or 0) > (said[5] or 0), "and so is what the judge is unsure of"
+    assert min(one or 0 for one in said.values()) >= 1 / 3
+
+
+def test_weights_undo_the_choice() -> None:
+    failed = [sum((n < 4) / (p or 1) for n, p in weighted(POPULATION, 10, seed)) / 10 for seed in range(4000)]
+    assert sum(failed) / len(failed) == pytest.approx(0.1, abs=0.003)
+
+
+def test_more_than_there_are_draws_each_once() -> None:
+    assert sorted(weighted(POPULATION, 99, 1)) == [(one.attempt_id, pytest.approx(1.0)) for one in POPULATION]
+    assert weighted([], 5, 1) == []
+    same = [Verdict(n, passed=True, confidence=None) for n in range(9)]
+    assert [likely for _, likely in weighted(same, 3, 1)] == [pytest.approx(1.0)] * 3
