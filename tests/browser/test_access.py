@@ -66,6 +66,7 @@ PAGES = (
     "/label/{queue}/end",
     "/label/assign?run={newer}",
     "/label-queues/{assigned}",
+    "/runs/{newer}/calibration?grader=answers",
     "/label/differing?run={newer}",
     "/label/decide?run={newer}&sample=correction&target={target}&trial=1&grader=answers",
 )

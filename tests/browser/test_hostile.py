@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page
@@ -34,7 +35,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def _fill(store: Store) -> None:
     for number, text in enumerate(TEXTS):
-        more = {"suite": text, "spec": {"description": text}, "version": text}
+        more: dict[str, Any] = {"suite": text, "spec": {"description": text}, "version": text}
         keep(store, [everywhere(text)], f"run-{number}", at=number, **more)
 
 

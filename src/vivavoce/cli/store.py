@@ -143,6 +143,7 @@ def _beside(copied: Copied) -> list[tuple[int, str]]:
         (copied.comments, "comment"),
         (copied.queues, "queue"),
         (copied.views, "saved view"),
+        (copied.calibrations, "calibration"),
         (copied.replies, "kept answer"),
     ]
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from vivavoce.client.connection import checked, part
 from vivavoce.client.refusal import refusal_of
-from vivavoce.client.together import Place, Together
+from vivavoce.client.together import Labelled, Place, Together
 from vivavoce.errors import Fault
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore, as_several
@@ -289,14 +289,14 @@ class AsyncClient(Together):
 
     @shows_options
     async def label(
-        self, run: str, sample: str, verdict: HumanVerdict, note: str | None = None, **where: Unpack[Place]
+        self, run: str, sample: str, verdict: HumanVerdict, note: str | None = None, **where: Unpack[Labelled]
     ) -> Label:
         """Label a conversation as passing or not, in place of one's earlier label; no score changes.
 
         Raises:
             UsageError: there is no such conversation, or there are several targets and none is named.
         """
-        body = {"verdict": verdict, "note": note}
+        body = {"verdict": verdict, "note": note, "queue": where.pop("queue", None)}
         return checked(Label, (await self._send("PUT", _labels_at(run, sample, **where), body)).body)
 
     @shows_options

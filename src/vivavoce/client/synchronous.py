@@ -9,7 +9,7 @@ from typing import Any, Self, Unpack
 from vivavoce.client.asynchronous import AsyncClient, AsyncJob
 from vivavoce.client.connection import LOCAL
 from vivavoce.client.each import each
-from vivavoce.client.together import Place
+from vivavoce.client.together import Labelled, Place
 from vivavoce.client.together_sync import TogetherSync
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore
@@ -179,7 +179,7 @@ class Client(TogetherSync):
 
     @shows_options
     def label(
-        self, run: str, sample: str, verdict: HumanVerdict, note: str | None = None, **where: Unpack[Place]
+        self, run: str, sample: str, verdict: HumanVerdict, note: str | None = None, **where: Unpack[Labelled]
     ) -> Label:
         """Label a conversation as passing or not."""
         return self._loop.run(self._client.label(run, sample, verdict, note, **where))

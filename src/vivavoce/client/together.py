@@ -9,12 +9,15 @@ from urllib.parse import urlencode
 from pydantic import TypeAdapter
 
 from vivavoce.client.connection import Connection, checked, part
+from vivavoce.records.calibration import Calibration
 from vivavoce.records.comment import Comment
 from vivavoce.records.label import Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
+from vivavoce.report.calibrated import CalibrationReport
 from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage
-from vivavoce.store.labels.queues import AssignedQueue, Selection
+from vivavoce.store.labels.drawing import Selection
+from vivavoce.store.labels.queues import AssignedQueue
 from vivavoce.store.views.views import View
 from vivavoce.store.webhooks.outbox import EVENTS, Event
 from vivavoce.store.webhooks.webhooks import Delivery, NewWebhook, Webhook
@@ -22,6 +25,7 @@ from vivavoce.store.webhooks.webhooks import Delivery, NewWebhook, Webhook
 _COMMENTS = TypeAdapter(list[Comment])
 _DIFFERING = TypeAdapter(list[DifferingLabels])
 _QUEUES = TypeAdapter(list[AssignedQueue])
+_CALIBRATIONS = TypeAdapter(list[Calibration])
 _VIEWS = TypeAdapter(list[View])
 _WEBHOOKS = TypeAdapter(list[Webhook])
 _DELIVERIES = TypeAdapter(list[Delivery])
@@ -41,6 +45,13 @@ class Place(TypedDict, total=False):
     """Whose question is answered."""
 
 
+class Labelled(Place, total=False):
+    """What a label is about, and where it is given."""
+
+    queue: str | None
+    """One's queue in which it is given: where that one is blind and drawn at random, rates are estimated from it."""
+
+
 class QueueOptions(TypedDict, total=False):
     """How a queue is dealt."""
 
@@ -51,7 +62,7 @@ class QueueOptions(TypedDict, total=False):
     size: int
     """How many conversations; 50 unless given."""
     selection: Selection
-    """At `random`, or with `disagreement` the uncertain ones first."""
+    """At `random`, `weighted` for more of those that tell most, or with `disagreement` the uncertain ones first."""
     seed: int
     """What decides a random order; 1 unless given."""
     blind: bool
@@ -180,6 +191,35 @@ class Together(Connection):
             NotFound: there is no such queue.
         """
         return checked(AssignedQueue, (await self._send("DELETE", f"/label-queues/{part(queue)}")).body)
+
+    async def calibration(self, run: str, grader: str, *, width: float = 0.1) -> CalibrationReport:
+        """Return how far a judge can be believed by the labels of a run; nothing is kept.
+
+        `width` is how wide the 95% interval of the rate may be.
+
+        Raises:
+            UsageError: there is no such run or grader.
+        """
+        path = f"/runs/{part(run)}/calibration?{_named(grader=grader, width=str(width))}"
+        return checked(CalibrationReport, (await self._send("GET", path)).body)
+
+    async def calibrations(self, run: str, *, grader: str | None = None) -> list[Calibration]:
+        """Return the calibrations that were kept of the labels of a run, newest first.
+
+        Raises:
+            UsageError: there is no such run.
+        """
+        path = f"/runs/{part(run)}/calibrations?{_named(grader=grader)}"
+        return _CALIBRATIONS.validate_json((await self._send("GET", path)).body)
+
+    async def calibrate(self, run: str, grader: str) -> CalibrationReport:
+        """Keep the labels of a run as they are now, so that they correct the rates of a judge.
+
+        Raises:
+            UsageError: there is no such run or grader, or no label is of a conversation that was drawn at random.
+        """
+        body = {"grader": grader}
+        return checked(CalibrationReport, (await self._send("POST", f"/runs/{part(run)}/calibrations", body)).body)
 
     async def views(self) -> list[View]:
         """Return one's own views and those that others share."""

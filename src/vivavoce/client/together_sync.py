@@ -8,9 +8,11 @@ from typing import Literal, Unpack
 from vivavoce.client.each import each
 from vivavoce.client.together import Place, QueueOptions, Together
 from vivavoce.pacing.loop_thread import LoopThread
+from vivavoce.records.calibration import Calibration
 from vivavoce.records.comment import Comment
 from vivavoce.records.label import Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
+from vivavoce.report.calibrated import CalibrationReport
 from vivavoce.signatures import shows_options
 from vivavoce.store.labels.queues import AssignedQueue
 from vivavoce.store.views.views import View
@@ -87,6 +89,18 @@ class TogetherSync:
     def delete_queue(self, queue: str) -> AssignedQueue:
         """Delete a queue, and return it; labels stay."""
         return self._loop.run(self._together.delete_queue(queue))
+
+    def calibration(self, run: str, grader: str, *, width: float = 0.1) -> CalibrationReport:
+        """Return how far a judge can be believed by the labels of a run; nothing is kept."""
+        return self._loop.run(self._together.calibration(run, grader, width=width))
+
+    def calibrations(self, run: str, *, grader: str | None = None) -> list[Calibration]:
+        """Return the calibrations that were kept of the labels of a run, newest first."""
+        return self._loop.run(self._together.calibrations(run, grader=grader))
+
+    def calibrate(self, run: str, grader: str) -> CalibrationReport:
+        """Keep the labels of a run as they are now, so that they correct the rates of a judge."""
+        return self._loop.run(self._together.calibrate(run, grader))
 
     def views(self) -> list[View]:
         """Return one's own views and those that others share."""

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol
 
-from vivavoce.records.reason import Aggregation, Bound, Code, Condition, Operator, Reason, SampleTrials, Verdict
+from vivavoce.records.calibration import CalibrationNeed, CorrectedRate
+from vivavoce.records.reason import Aggregation, Code, Condition, Operator, RateBound, Reason, SampleTrials, Verdict
 from vivavoce.records.score import PASSING
 from vivavoce.stats.intervals import mean_interval, percentile
 from vivavoce.stats.passes import pass_at_k, pass_hat_k
 
+_NO_TRIAL = -1
+"""The trial of a missing score: no label is of it."""
 LISTED = 20
 """Samples that a reason names at most."""
 
@@ -28,12 +31,25 @@ _COMPARE: dict[Operator, Callable[[float, float], bool]] = {
 }
 
 
+class Corrects(Protocol):
+    """A calibration of the judge that gave scores."""
+
+    def rate(self, keys: Sequence[tuple[str, int]], passed: Sequence[bool]) -> CorrectedRate:
+        """Return the rate of passing without the errors of the judge, of the trials of samples with these keys."""
+        ...
+
+    def unmet(self, need: CalibrationNeed) -> str | None:
+        """Return what the judge lacks before it may decide, in words; None where it lacks nothing."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Scores:
     """The scores of a grader or of the reward: values, whether each passes, and its sample.
 
     `missing` has the sample of each trial without a score because of an error; those in `allowed` a limit on errors
-    allows, so that no aggregate waits for them.
+    allows, so that no aggregate waits for them. `trials` has the trial of each score, and `correction` the calibration
+    of the judge, where there is one.
     """
 
     values: Sequence[float]
@@ -42,6 +58,8 @@ class Scores:
     missing: Sequence[str] = ()
     skipped: int = 0
     allowed: Sequence[str] = ()
+    trials: Sequence[int] = ()
+    correction: Corrects | None = None
 
     @property
     def errors(self) -> int:
@@ -51,7 +69,15 @@ class Scores:
     def filled(self, missing: float) -> Scores:
         """Return the scores as if every error had been `missing`."""
         values, passed = [*self.values, *[missing] * self.errors], [*self.passed, *[missing >= 1] * self.errors]
-        return Scores(values, passed, [*self.clusters, *self.missing], (), self.skipped)
+        trials = [*self.trials, *[_NO_TRIAL] * self.errors]
+        clusters = [*self.clusters, *self.missing]
+        return Scores(values, passed, clusters, (), self.skipped, trials=trials, correction=self.correction)
+
+    def corrected(self) -> CorrectedRate | None:
+        """Return the rate of passing without the errors of the judge, None where nobody calibrated it."""
+        if self.correction is None:
+            return None
+        return self.correction.rate(list(zip(self.clusters, self.trials, strict=True)), self.passed)
 
     def by_sample(self) -> list[SampleTrials]:
         """Return how often each sample passed, of how many scores, and how many are missing."""
@@ -85,7 +111,7 @@ class Threshold:
     value: float
     pass_threshold: float | None = None
     pass_op: Operator = "gte"
-    on: Bound = "mean"
+    on: RateBound = "mean"
     k: int | None = None
 
     def aggregate(self, scores: Scores) -> float | None:
@@ -93,7 +119,13 @@ class Threshold:
 
         With `on: lower` it is the lower end of the 95% interval of the mean, of the accuracy or of pass^k, None for a
         single sample, which has no interval. `pass^k` is over the samples with `k` scores, None where there is none.
+        With `on: corrected` and `on: corrected_lower` it is the accuracy without the errors of the judge, or the lower
+        end of its interval, None where it cannot be known.
         """
+        if self.corrects:
+            rate = scores.corrected()
+            found = None if rate is None else rate.low if self.on == "corrected_lower" else rate.value
+            return None if found is None else 100 * found
         if self.k is not None:
             return self._over_trials(scores, self.k)
         values = list(scores.values)
@@ -104,6 +136,11 @@ class Threshold:
         if self.aggregation in ("min", "max"):
             return min(values) if self.aggregation == "min" else max(values)
         return percentile(values, {"median": 50, "p50": 50, "p95": 95, "p99": 99}[self.aggregation])
+
+    @property
+    def corrects(self) -> bool:
+        """Whether it is about the rate without the errors of the judge."""
+        return self.on in ("corrected", "corrected_lower")
 
     def _over_trials(self, scores: Scores, k: int) -> float | None:
         chance = pass_hat_k if self.aggregation == "pass^k" else pass_at_k
@@ -133,8 +170,14 @@ class Threshold:
     @property
     def condition(self) -> Condition:
         """The condition as data."""
-        lower = self.on == "lower"
-        return Condition(aggregation=self.aggregation, op=self.op, value=self.value, lower=lower, k=self.k)
+        return Condition(
+            aggregation=self.aggregation,
+            op=self.op,
+            value=self.value,
+            lower=self.on in ("lower", "corrected_lower"),
+            corrected=self.corrects,
+            k=self.k,
+        )
 
     def decide(
         self, graders: Mapping[str, float], measure: Callable[[float | None], float | None], errors: int
@@ -152,24 +195,29 @@ class Threshold:
         if found is None and (self.k is None or not ends):
             return result("inconclusive", "no_interval")
         verdicts = {self.holds(one) for one in (found, *ends) if one is not None}
-        if len(verdicts) == 1:
+        unknown_end = self.k is None and len(ends) < 2
+        if len(verdicts) == 1 and not unknown_end:
             return result("pass" if verdicts.pop() else "fail")
         return result("inconclusive")
 
 
 @dataclass(frozen=True, slots=True)
 class SimpleGate:
-    """One condition on one grader; `min_scored` is the share of samples, 0 to 1, that must have a score."""
+    """One condition on one grader; `min_scored` is the share of samples, 0 to 1, that must have a score.
+
+    `needs` is the calibration without which its judge decides nothing.
+    """
 
     metric_key: str
     threshold: Threshold
     min_scored: float = 0.0
+    needs: CalibrationNeed | None = None
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
         found = scores[self.metric_key]
         unmet = _too_few(self.metric_key, found, self.min_scored)
-        unmet = unmet or _too_short(self.metric_key, found, self.threshold.k or 1)
+        unmet = unmet or _too_short(self.metric_key, found, self.threshold.k or 1) or self._uncalibrated(found)
         if unmet:
             return unmet
 
@@ -177,6 +225,21 @@ class SimpleGate:
             return self.threshold.aggregate(found if missing is None else found.filled(missing))
 
         return self.threshold.decide({self.metric_key: 1.0}, measure, found.errors)
+
+    def _uncalibrated(self, scores: Scores) -> GateResult | None:
+        """Return that the judge cannot decide for want of a calibration, None where it can."""
+        if self.needs is None and not self.threshold.corrects:
+            return None
+        command = f"viva calibrate RUN --grader {self.metric_key}"
+        why = f"its judge is not calibrated; calibrate it with: {command}" if scores.correction is None else None
+        if scores.correction is not None and self.needs is not None:
+            why = scores.correction.unmet(self.needs)
+        if why is None and self.threshold.corrects and (rate := scores.corrected()) is not None:
+            why = None if rate.why is None else f"its rate cannot be corrected: {rate.why}"
+        if why is None:
+            return None
+        reason = Reason(verdict="inconclusive", code="calibration", graders={self.metric_key: 1.0}, text=why)
+        return GateResult("inconclusive", (reason,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from vivavoce.production import handing
 from vivavoce.production.spool import Spool
 from vivavoce.production.tally import HOUR, KEPT, hour_of, tallies
 from vivavoce.report.watch_state import STATES, Alert, GraderCount, HourFigures, Spending, WatchState
+from vivavoce.run.corrected import correcting
 from vivavoce.run.summary import ErrorLimit, summarise, tally
 from vivavoce.store.browse.watches import ScoreCount, WatchRow
 from vivavoce.store.store import Store
@@ -107,7 +108,8 @@ class Beat:
 
     def _alert(self, gate: Gate, now: float) -> Alert:
         watches, since = self.store.watches, now - self.rules.window
-        mine = [one.grading for one in watches.runs(self.name, since, now)]
+        runs = watches.runs(self.name, since, now)
+        mine = [one.grading for one in runs]
         statuses = watches.status_counts(mine, since, now + 1)
         judged = sum(statuses.values())
         known = Alert(
@@ -115,6 +117,7 @@ class Beat:
         )
         if judged < self.rules.least:
             return known
+        newest = self.store.grading(runs[-1].run, runs[-1].grading)
         found = summarise(
             tally(watches.scores(mine, since, now + 1)),
             attempts=judged,
@@ -122,6 +125,7 @@ class Beat:
             gate=gate,
             errors=statuses.get("error", 0),
             limit=None if self.limit is None else ErrorLimit(self.limit),
+            correct=correcting(self.store, newest.run_id, newest.fingerprints),
         )
         state = STATES[found.verdict or "inconclusive"]
         return known.model_copy(update={"state": state, "reasons": found.reasons, "graders": found.graders})

@@ -12,21 +12,36 @@ Aggregation = OfScores | Literal["pass^k", "pass@k"]
 """What is compared: an aggregate of all scores, or of what the trials of each sample come to."""
 Operator = Literal["gt", "gte", "lt", "lte", "eq"]
 Bound = Literal["mean", "lower"]
+"""A mean itself, or the lower end of its 95% interval."""
+RateBound = Bound | Literal["corrected", "corrected_lower"]
+"""The same, and both of a pass rate without the errors of its judge."""
 
 Code = Literal[
-    "threshold", "no_interval", "samples", "few_trials", "min_scored", "nothing_scored", "errors", "sentence"
+    "threshold",
+    "no_interval",
+    "calibration",
+    "samples",
+    "few_trials",
+    "min_scored",
+    "nothing_scored",
+    "errors",
+    "sentence",
 ]
 """What a reason is about.
 
 `threshold`: an aggregate and what it must be; inconclusive where the `errors` could change the result. `no_interval`:
-a lower bound of a single sample. `samples`: how often each sample must pass. `few_trials`: samples with fewer trials
+a lower bound of a single sample. `calibration`: what the judge lacks before it may decide, or why its rate cannot be
+corrected, is its text. `samples`: how often each sample must pass. `few_trials`: samples with fewer trials
 than the gate needs. `min_scored`: too few scores. `nothing_scored`: no score at all. `errors`: more
 conversations with errors than the run may have. `sentence`: one of an older store, of which only the words are known.
 """
 
 
 class Condition(BaseModel):
-    """What an aggregate of scores must be; with `lower` the lower end of its 95% interval; `k` is that of pass^k."""
+    """What an aggregate of scores must be; with `lower` the lower end of its 95% interval; `k` is that of pass^k.
+
+    With `corrected` it is the pass rate without the errors of the judge.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -34,6 +49,7 @@ class Condition(BaseModel):
     op: Operator
     value: float
     lower: bool = False
+    corrected: bool = False
     k: int | None = None
 
 
@@ -51,11 +67,12 @@ class SampleTrials(BaseModel):
 class Reason(BaseModel):
     """One thing that the verdict on a run rests on.
 
-    `graders` has the weight of each grader that it is about; empty for the whole run. `target` is named where a run has
-    several. `found` is the aggregate. `errors` and `scored` count what has no score because of an error and what has
-    one; for `errors`, of the code, they count conversations, and `limit` is how many may have an error. `text` is a
-    `sentence`. For `samples` and `few_trials`, `trials` is how many of them must pass or are needed, `scored` counts
-    samples, `samples` are the first of those that missed it, and `samples_in_all` is how many did.
+    `graders` has the weight of each grader that it is about; empty for the whole run. `target` is named where a run
+    has several. `found` is the aggregate. `errors` and `scored` count what has no score because of an error and
+    what has one; for `errors`, of the code, they count conversations, and `limit` is how many may have an error.
+    `text` is a `sentence`, or of `calibration`. For `samples` and `few_trials`, `trials` is how many of them must
+    pass or are needed, `scored` counts samples, `samples` are the first of those that missed it, and
+    `samples_in_all` is how many did.
     """
 
     model_config = ConfigDict(frozen=True)

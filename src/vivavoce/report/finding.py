@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import comb
 
-from vivavoce.records.reason import Operator, Reason, Verdict
+from vivavoce.records.reason import Condition, Operator, Reason, Verdict
 from vivavoce.records.run import Grading
 from vivavoce.report.headline import headline
 from vivavoce.report.reasons import reason_text
@@ -118,7 +118,9 @@ def _interval(low: float | None, high: float | None) -> str:
 def _reason(reason: Reason, summary: Summary) -> str:
     """Return a condition as a comparison; anything else in the words of every report."""
     condition, grader = reason.condition, _grader(reason, summary)
-    plain = condition is not None and reason.code == "threshold" and not condition.lower and reason.found is not None
+    plain = (
+        condition is not None and reason.code == "threshold" and not _bounded(condition) and reason.found is not None
+    )
     if not plain or grader is None or reason.verdict == "inconclusive":
         return reason_text(reason)
     assert condition is not None
@@ -132,6 +134,10 @@ def _reason(reason: Reason, summary: Summary) -> str:
             return f"{_name(grader, summary)} pass rate {reason.found:.4g}% {sign} {condition.value:.4g}%"
         case _:
             return reason_text(reason)
+
+
+def _bounded(condition: Condition) -> bool:
+    return condition.lower or condition.corrected
 
 
 def _apart(found: float, limit: float) -> str:

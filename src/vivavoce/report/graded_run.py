@@ -10,6 +10,7 @@ from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.report.finding import finding
 from vivavoce.report.text import count
+from vivavoce.run.corrected import corrected
 from vivavoce.run.details import detailed
 from vivavoce.run.summary import Summary, summarise, tally
 from vivavoce.samples.table import Tabular
@@ -47,6 +48,9 @@ class GradedRun(Tabular):
         """Return the summary; of a run that was stopped or killed, what is there so far, which decides nothing."""
         if self.run.status == "running":
             return self._count().stopped_by("unfinished")
+        return corrected(self._ended(), self.store, self.run, self.grading)
+
+    def _ended(self) -> Summary:
         if self.grading.summary is None:
             return self._part()
         stored = Summary.model_validate(self.grading.summary)

@@ -21,6 +21,7 @@ from vivavoce.records.counting import conversation_label, to_number
 from vivavoce.records.failure import shorten
 from vivavoce.records.run import Attempt, Outcome, Run
 from vivavoce.records.score import Score
+from vivavoce.report.corrected import corrected_text
 from vivavoce.report.exchange import exchange_of
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
@@ -57,7 +58,7 @@ def write_junit(graded: GradedRun, out: TextIO) -> None:
         out.write('<?xml version="1.0" encoding="utf-8"?>\n')
         out.write(f"<testsuites name={_attribute(name)} {_counted(total)}>\n")
         for suite in written:
-            suite.copy_to(out, graded.run)
+            suite.copy_to(out, graded.run, _properties(graded.run, summary, suite.name))
         out.write("</testsuites>\n")
 
 
@@ -94,16 +95,28 @@ class _Suite:
         self.counts.update(child.tag for child in case if child.tag != "properties")
         self.cases.write(tostring(case, encoding="unicode") + "\n")
 
-    def copy_to(self, out: TextIO, run: Run) -> None:
+    def copy_to(self, out: TextIO, run: Run, properties: Mapping[str, str]) -> None:
         """Write the test suite."""
         timestamp = datetime.fromtimestamp(run.started_at, UTC).strftime("%Y-%m-%dT%H:%M:%S")
         out.write(f'<testsuite name={_attribute(self.name)} timestamp="{timestamp}" {_counted(self.counts)}')
         out.write(f' time="{self.seconds:.3f}">\n')
-        if run.partial_of is not None:
-            out.write(f'<properties><property name="partial_of" value={_attribute(run.partial_of)}/></properties>\n')
+        if properties:
+            listed = (f"<property name={_attribute(name)} value={_attribute(it)}/>" for name, it in properties.items())
+            out.write(f"<properties>{''.join(listed)}</properties>\n")
         self.cases.seek(0)
         shutil.copyfileobj(self.cases, out)
         out.write("</testsuite>\n")
+
+
+def _properties(run: Run, summary: Summary, target: str) -> dict[str, str]:
+    """Return what is said of a test suite: the run that it repeats in part, and the corrected rates of its target."""
+    known = {} if run.partial_of is None else {"partial_of": run.partial_of}
+    rates = {
+        f"corrected.{one.name}": corrected_text(one.corrected, run.id)
+        for one in summary.graders
+        if one.target == target and one.corrected is not None
+    }
+    return {**known, **rates}
 
 
 def _graded(case: Element, attempt: Attempt, score: Score) -> Element:

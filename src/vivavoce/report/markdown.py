@@ -15,6 +15,7 @@ from vivavoce.records.counting import conversation_label
 from vivavoce.records.run import Run
 from vivavoce.records.spending import by_role
 from vivavoce.report.best_target import sentences, target_names
+from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import latency_lines, tags_line, variance_lines
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun, partial_note
@@ -70,7 +71,7 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         _SIDES,
         (_grader(grader) for grader in summary.graders),
     )
-    for sentence in sentences(summary):
+    for sentence in (*sentences(summary), *corrected_lines(summary, graded.run.id)):
         yield ""
         yield code(sentence, 400)
     if len(target_names(summary)) > 1:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from vivavoce.errors import UsageError
 from vivavoce.records.counting import conversation_label
-from vivavoce.records.run import Attempt, Outcome
+from vivavoce.records.run import Attempt, AttemptKey, Outcome
 from vivavoce.records.score import Finding, Score
 from vivavoce.records.trajectory import assistant_texts
 from vivavoce.records.usage import Usage
@@ -21,7 +21,7 @@ from vivavoce.stats.ratings import Ratings, ratings_at
 class Case:
     """A scored conversation with its ratings; `length` is the number of characters of the last reply."""
 
-    sample_id: str
+    key: AttemptKey
     passed: bool | None
     order: tuple[float, float]
     """Sorts cases by the score, and those of equal score by how sure the judge is."""
@@ -29,6 +29,11 @@ class Case:
     ratings: Ratings
     length: int
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def sample_id(self) -> str:
+        """The sample of the conversation."""
+        return self.key.sample_id
 
 
 @dataclass(slots=True)
@@ -86,7 +91,7 @@ def _add(found: Rated, attempt: Attempt, score: Score, ratings: Ratings | None) 
         texts = assistant_texts(attempt.trajectory.messages)
         length = len(texts[-1]) if texts else 0
         what = (score.passed, _order(score.value, score), score.confidence)
-        found.cases.append(Case(attempt.key.sample_id, *what, ratings, length, score.findings))
+        found.cases.append(Case(attempt.key, *what, ratings, length, score.findings))
 
 
 def _order(value: float, score: Score) -> tuple[float, float]:

@@ -42,7 +42,7 @@ def reason_text(reason: Reason) -> str:
 def _what(reason: Reason) -> str:
     errors = count(reason.errors, "error")
     match reason.code:
-        case "sentence":
+        case "sentence" | "calibration":
             return reason.text or ""
         case "nothing_scored":
             return f"nothing was scored ({errors})" if reason.errors else "nothing was scored"
@@ -89,6 +89,7 @@ def _condition(reason: Reason, errors: str) -> str:
 
 def _name(condition: Condition) -> str:
     name = _NAMES[condition.aggregation] + ("" if condition.k is None else str(condition.k))
+    name = f"corrected {name}" if condition.corrected else name
     return f"lower bound of the {name}" if condition.lower else name
 
 

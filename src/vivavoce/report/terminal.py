@@ -11,6 +11,7 @@ from vivavoce.records.counting import conversation_label
 from vivavoce.records.spending import in_words
 from vivavoce.records.usage import Usage
 from vivavoce.report.best_target import sentences, standings, target_names
+from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import detail_lines, tags_line
 from vivavoce.report.finding import failures
 from vivavoce.report.reasons import explained
@@ -71,6 +72,7 @@ def run_report(
     parts += [Text(safe(one)) for one in sentences(summary)]
     parts += [Text(f"{safe(name)} used {in_words(one)}") for name, one in (used or {}).items() if several]
     parts += [*trial_lines(summary), *tester_lines(summary)]
+    parts += [Labelled(Text(), Text(line)) for line in corrected_lines(summary, run_id)]
     parts += [agreement_line(found) for found in summary.agreement]
     parts += [Labelled(Text(), Text(safe(line))) for line in detail_lines(summary)]
     parts += [Text(), Text("by tag", style="bold"), tag_table(summary)] if summary.tags else []

@@ -11,6 +11,7 @@ from functools import cached_property
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.events import Event, Listener
 from vivavoce.records.run import Grading
+from vivavoce.run.corrected import correcting
 from vivavoce.run.details import detailed
 from vivavoce.run.experiment import Experiment
 from vivavoce.run.heap import tuned_gc
@@ -101,6 +102,7 @@ class Execution(ABC):
             graders=scoring.graders,
             errors=self.store.error_count(grading.id),
             limit=None if limit is None else ErrorLimit(limit),
+            correct=correcting(self.store, grading.run_id, scoring.fingerprints),
         )
         return detailed(found, tallies, self.store, grading, scoring.graders)
 

@@ -18,6 +18,7 @@ from vivavoce.records.failure import CANCELLED
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Run, Status
 from vivavoce.records.trajectory import Turn
 from vivavoce.run.attempt import Grades, Task, hold
+from vivavoce.run.corrected import corrected
 from vivavoce.run.drivers import driver_on
 from vivavoce.run.execution import Execution, ended
 from vivavoce.run.experiment import Experiment, Limits
@@ -225,7 +226,8 @@ class ExperimentRun(Execution):
         self.store.update_grading(grading)
         self.store.update_run(run)
         await self.tell(RunEnded(run, grading))
-        return RunResult(run, grading, summary, self.store.place, stopped_by)
+        shown = corrected(summary, self.store, run, grading)
+        return RunResult(run, grading, shown, self.store.place, stopped_by)
 
 
 def new_id(name: str, end: str | None = None) -> str:

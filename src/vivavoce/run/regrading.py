@@ -14,6 +14,7 @@ from vivavoce.messages import describe
 from vivavoce.records.events import AttemptEnded, RunEnded, RunStarted
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Run
 from vivavoce.run.attempt import Grades
+from vivavoce.run.corrected import corrected
 from vivavoce.run.execution import Execution, ended
 from vivavoce.run.experiment import Experiment
 from vivavoce.run.result import RunResult
@@ -69,7 +70,8 @@ class Regrading(Execution):
             grading = ended(grading, summary, time.time())
             store.update_grading(grading)
         await self.tell(RunEnded(run, grading))
-        return RunResult(run, grading, summary, store.place, workers.stopped_by)
+        shown = corrected(summary, store, run, grading)
+        return RunResult(run, grading, shown, store.place, workers.stopped_by)
 
     def _begun(self, experiment: Experiment) -> Grading:
         """Return a new set of scores, or the one to continue; an empty one of a process that was killed is used.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
-from vivavoce.grading.gates import EveryPass, Gate, Scores
+from vivavoce.grading.gates import Corrects, EveryPass, Gate, Scores
+from vivavoce.records.calibration import CorrectedRate
 from vivavoce.records.details import Latency, VarianceSummary
 from vivavoce.records.reason import Reason, Verdict
 from vivavoce.records.run import ScoreRow
@@ -22,6 +23,9 @@ from vivavoce.stats.passes import passes
 
 if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
     from vivavoce.grading.grader import Grader
+
+Correct = Callable[[str, str], Corrects | None]
+"""Gives the calibration that corrects what a target has from a grader, None where there is none."""
 
 _RANK: dict[Verdict, int] = {"pass": 0, "inconclusive": 1, "fail": 2}
 
@@ -54,7 +58,8 @@ class GraderSummary(BaseModel):
     clustered by sample; `pass_rate` is the share of scores that pass, with its interval from `pass_low` to `pass_high`;
     `pass_at` and `pass_hat` map k to pass@k and pass^k over the samples, counted in `pass_samples`, that have so many
     scored trials. Of the errors, `tester_errors` were made by the tester that led the conversations: `pass_rate` is net
-    of them, and `raw_pass_rate` counts them as not passed; it is None if there are none.
+    of them, and `raw_pass_rate` counts them as not passed; it is None if there are none. `corrected` is the rate of
+    passing without the errors of the judge, or why there is none, where the judge was calibrated.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -77,6 +82,7 @@ class GraderSummary(BaseModel):
     pass_at: dict[int, float] = Field(default_factory=dict[int, float])
     pass_hat: dict[int, float] = Field(default_factory=dict[int, float])
     pass_samples: dict[int, int] = Field(default_factory=dict[int, int])
+    corrected: CorrectedRate | None = None
 
 
 class TagSummary(BaseModel):
@@ -191,7 +197,8 @@ class Tally:
     @property
     def scores(self) -> Scores:
         """The scores as a gate reads them."""
-        return Scores(self.values, self.passed, self.samples, self.missing, self.skipped)
+        trials = [trial for _, trial in self.keys]
+        return Scores(self.values, self.passed, self.samples, self.missing, self.skipped, trials=trials)
 
 
 Tallies = dict[tuple[str, str], Tally]
@@ -216,12 +223,14 @@ def summarise(
     graders: Sequence[Grader] = (),
     errors: int = 0,
     limit: ErrorLimit | None = None,
+    correct: Correct | None = None,
 ) -> Summary:
     """Return the summary of a run; a gate passes only if it passes for every target.
 
-    `errors` is the number of attempts with an error of any kind, and `limit` the number allowed.
+    `errors` is the number of attempts with an error of any kind, and `limit` the number allowed. `correct` gives the
+    calibration of a grader for a target.
     """
-    verdict, reasons = _decide(tallies, gate, errors, attempts, limit)
+    verdict, reasons = _decide(tallies, gate, correct, errors, attempts, limit)
     known = {grader.name: grader for grader in graders}
     return Summary(
         attempts=attempts,
@@ -304,12 +313,17 @@ def _answers(tallies: Tallies, name: str, threshold: float | None) -> dict[tuple
 
 
 def _decide(
-    tallies: Tallies, gate: Gate | None, errors: int, attempts: int, limit: ErrorLimit | None
+    tallies: Tallies,
+    gate: Gate | None,
+    correct: Correct | None,
+    errors: int,
+    attempts: int,
+    limit: ErrorLimit | None,
 ) -> tuple[Verdict | None, list[Reason]]:
     silent = _silent(tallies)
     if not any(found.values for found in tallies.values()):
         return "inconclusive", silent or [Reason(verdict="inconclusive", code="nothing_scored")]
-    verdict, reasons = _by_gate(tallies, gate, tolerant=limit is not None)
+    verdict, reasons = _by_gate(tallies, gate, correct, tolerant=limit is not None)
     known = {(reason.target, *reason.graders) for reason in reasons if reason.code == "nothing_scored"}
     reasons += [reason for reason in silent if (reason.target, *reason.graders) not in known]
     if silent and verdict != "fail":
@@ -338,7 +352,9 @@ def _silent(tallies: Tallies) -> list[Reason]:
     ]
 
 
-def _by_gate(tallies: Tallies, gate: Gate | None, *, tolerant: bool) -> tuple[Verdict | None, list[Reason]]:
+def _by_gate(
+    tallies: Tallies, gate: Gate | None, correct: Correct | None, *, tolerant: bool
+) -> tuple[Verdict | None, list[Reason]]:
     """Return the worst verdict over the targets; a `tolerant` one uses the scores that exist."""
     if gate is None:
         return None, []
@@ -346,11 +362,11 @@ def _by_gate(tallies: Tallies, gate: Gate | None, *, tolerant: bool) -> tuple[Ve
     worst: Verdict = "pass"
     reasons: list[Reason] = []
     for target in targets:
-        by_name = {
-            name: replace(found.scores, missing=(), allowed=found.missing) if tolerant else found.scores
-            for (t, name), found in tallies.items()
-            if t == target
-        }
+        by_name = {name: found.scores for (t, name), found in tallies.items() if t == target}
+        if correct is not None:
+            by_name = {name: replace(one, correction=correct(target, name)) for name, one in by_name.items()}
+        if tolerant:
+            by_name = {name: replace(one, missing=(), allowed=one.missing) for name, one in by_name.items()}
         result = gate.decide(_Defaulting(by_name))
         worst = max(worst, result.verdict, key=_RANK.__getitem__)
         named = {"target": target if len(targets) > 1 else None}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading
+from vivavoce.store.labels.drawing import Selection
 from vivavoce.store.labels.order import MOST
-from vivavoce.store.labels.queues import QueuePlan, Selection
+from vivavoce.store.labels.queues import QueuePlan
 from vivavoce.store.store import Store
 
-Order = Selection
+Order = Literal["disagreement", "random"]
+"""The orders of a queue that somebody begins for themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +27,18 @@ class LabelTask:
     grading: Grading
     grader: str
     author: str
-    order: Order
+    order: Selection
     seed: int
     blind: bool
 
 
 @dataclass(frozen=True, slots=True)
 class LabelQueue:
-    """The conversations of a queue, those first that its author had labelled before it began."""
+    """The conversations of a queue.
+
+    Those that its author had labelled before it began come first, except in a blind queue in random order: there they
+    keep the place at which they were drawn.
+    """
 
     id: str
     task: LabelTask
@@ -76,8 +83,8 @@ def labels_of_task(store: Store, task: LabelTask) -> dict[AttemptKey, Label]:
 def _items(store: Store, task: LabelTask) -> list[AttemptKey]:
     labels = labels_of_task(store, task)
     if task.order == "random" or not task.grader:
-        rest = store.labels.at_random(task.grading, task.grader, task.seed, MOST + len(labels))
-        return [*dict.fromkeys([*labels, *rest])]
+        drawn = store.labels.at_random(task.grading, task.grader, task.seed, MOST + len(labels))
+        return drawn if task.blind else [*dict.fromkeys([*labels, *drawn])]
     others = store.labels.paired(task.grading, task.grader)
     doubted = store.labels.in_doubt(task.grading, task.grader, MOST + len(labels))
     disputed = [one.label.key for one in others if one.differs]

@@ -322,7 +322,7 @@ class Builder:
             self._enough_trials(spec.min_pass, (*at, "min_pass"))
             return SamplesGate(spec.metric_key, spec.min_pass, spec.min_scored)
         self._enough_trials(spec.k or 1, (*at, "k"))
-        return SimpleGate(spec.metric_key, _threshold(spec), spec.min_scored)
+        return SimpleGate(spec.metric_key, _threshold(spec), spec.min_scored, spec.needs_calibration)
 
     def _enough_trials(self, needed: int, at: KeyPath) -> None:
         if self.trials is not None and self.trials < needed:

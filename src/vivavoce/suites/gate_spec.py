@@ -6,7 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from vivavoce.records.reason import Aggregation, Bound, OfScores, Operator
+from vivavoce.records.calibration import CalibrationNeed
+from vivavoce.records.reason import Aggregation, Bound, OfScores, Operator, RateBound
 from vivavoce.suites.part import Spec, check_weights
 
 
@@ -70,7 +71,11 @@ GateValue = Annotated[float, AfterValidator(_reachable)]
 
 
 class ConditionSpec(Spec):
-    """An aggregate of one grader's scores compared with a value; `k` is for pass^k and pass@k."""
+    """An aggregate of one grader's scores compared with a value; `k` is for pass^k and pass@k.
+
+    `needs_calibration` says on how many labels the judge must be calibrated, and how far it must agree with them,
+    before it decides: without that the run is inconclusive.
+    """
 
     metric_key: str
     aggregation: Aggregation = "avg_score"
@@ -78,9 +83,20 @@ class ConditionSpec(Spec):
     value: GateValue
     pass_threshold: float | None = Field(default=None, ge=0, le=1)
     pass_op: Operator = "gte"
-    on: Bound = "mean"
+    on: RateBound = "mean"
     k: int | None = Field(default=None, ge=1)
     min_scored: float = Field(default=0.0, ge=0, le=1)
+    needs_calibration: CalibrationNeed | None = None
+
+    @model_validator(mode="after")
+    def _corrected(self) -> Self:
+        own = self.pass_threshold is not None or self.pass_op != "gte"
+        if self.on in ("corrected", "corrected_lower") and (self.aggregation != "accuracy" or own):
+            raise ValueError(
+                f"on: {self.on} is about the rate of passing: write aggregation: accuracy, without pass_threshold "
+                "and pass_op"
+            )
+        return self
 
     @model_validator(mode="after")
     def _trials(self) -> Self:

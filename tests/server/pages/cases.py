@@ -21,10 +21,19 @@ from vivavoce.store.store import Store
 BROKEN = Failure(blame="target", kind="timeout", message="no answer within 5 s", evidence="<html>")
 
 
-def keep(store: Store, outcomes: Sequence[Outcome], name: str = "run-1", *, at: float = 1000.0, **more: Any) -> None:
+def keep(
+    store: Store,
+    outcomes: Sequence[Outcome],
+    name: str = "run-1",
+    *,
+    at: float = 1000.0,
+    fingerprints: dict[str, str] | None = None,
+    **more: Any,
+) -> None:
     """Store a finished run without a gate, unless `more` says otherwise."""
     run = Run(id=name, suite="support", spec={}, base="/s", started_at=at, version="1").model_copy(update=more)
-    grading = Grading(id=f"{name}-g1", run_id=name, spec=run.spec, created_at=at)
+    prints = fingerprints or {}
+    grading = Grading(id=f"{name}-g1", run_id=name, spec=run.spec, fingerprints=prints, created_at=at)
     store.add_run(run)
     store.add_grading(grading)
     asyncio.run(_write(store, grading, outcomes))

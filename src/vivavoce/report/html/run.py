@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.best_target import sentences
+from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import detail_lines, tags_line
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import partial_note
@@ -23,7 +24,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
     running = run.status == "running"
     lines = [safe(one) for one in sentences(summary)]
     lines += [one.plain for one in (*tester_lines(summary), *map(agreement_line, summary.agreement))]
-    lines += map(safe, detail_lines(summary))
+    lines += [*corrected_lines(summary, run.id), *map(safe, detail_lines(summary))]
     lines += [note] if (note := partial_note(run)) else []
     return {
         "run": run,

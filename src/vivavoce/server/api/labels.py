@@ -29,13 +29,18 @@ Author = Annotated[str | None, Query(description="Only labels by this person.")]
 
 
 class LabelToSet(BaseModel):
-    """A label; `blind` if the score of the judge was hidden."""
+    """A label; `blind` if the score of the judge was hidden.
+
+    `queue` is one's queue in which it is given. Where that one is blind and was drawn at random, rates are estimated
+    from the label; without it they are not.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     verdict: HumanVerdict
     note: Annotated[str | None, Field(max_length=LONGEST_NOTE)] = None
     blind: bool = False
+    queue: str | None = None
 
 
 @router.get("/runs/{run}/labels", response_model=LabelPage)
@@ -97,9 +102,11 @@ def put(
 ) -> Response:
     """Label a conversation or a turn; this replaces the same person's earlier label there. No score changes."""
     place = place_of(request, run, AttemptKey(sample, target or "", trial), turn, grader)
+    store: Store = request.app.state.store
     label = now_label(place, body.verdict, body.note, blind=body.blind)
-    request.app.state.store.labels.set(place.run_id, label)
-    return answer(label)
+    store.labels.set(place.run_id, label, queue=body.queue)
+    mine = (one for one in store.labels.of(place.run_id, place.key) if LabelPlace.of(place.run_id, one) == place)
+    return answer(next(mine, label))
 
 
 @router.delete("/runs/{run}/samples/{sample:path}/{trial}/labels", response_model=Label)

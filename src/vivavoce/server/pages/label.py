@@ -136,7 +136,7 @@ def save_label(request: Request, queue: str, place: int, form: Form) -> Response
         return RedirectResponse(label_item(found.id, place), 303)
     before = labels_of_task(store, task).get(key)
     blind = task.blind if before is None else before.blind and task.blind
-    store.labels.set(task.grading.run_id, _label(stands, form, blind=blind))
+    store.labels.set(task.grading.run_id, _label(stands, form, blind=blind), queue=found.id)
     return RedirectResponse(label_item(found.id, found.following(place, labels_of_task(store, task))), 303)
 
 

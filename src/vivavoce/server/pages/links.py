@@ -222,6 +222,16 @@ def assign_page(**query: Value) -> str:
     return f"/label/assign{_query(query)}"
 
 
+def calibration_page(run: str, **query: Value) -> str:
+    """Return the address of what the labels of a run say of a judge."""
+    return f"/runs/{_part(run)}/calibration{_query(query)}"
+
+
+def calibration_data(run: str, **query: Value) -> str:
+    """Return the address of what the labels of a run say of a judge, as JSON."""
+    return f"/api/v1/runs/{_part(run)}/calibration{_query(query)}"
+
+
 def queue_page(queue: str) -> str:
     """Return the address of a queue that is assigned to people."""
     return f"/label-queues/{_part(queue)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated, cast, get_args
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
@@ -15,6 +15,7 @@ from vivavoce.server.pages.links import differing_page, label_item, queue_page, 
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import needs, user_of
+from vivavoce.store.labels.drawing import Selection
 from vivavoce.store.labels.queues import QueuePlan
 from vivavoce.store.store import Store
 
@@ -50,7 +51,7 @@ def assign(request: Request, form: Form) -> Response:
         people=[one.strip() for one in form.get("people", "").splitlines() if one.strip()],
         overlap=_number(form.get("overlap", "1")),
         size=_number(form.get("size", "50")),
-        selection="disagreement" if form.get("selection") == "disagreement" else "random",
+        selection=_selection(form.get("selection", "random")),
         blind="blind" in form,
     )
     if plan.grader:
@@ -100,6 +101,12 @@ def _number(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 9:
         raise UsageError("overlap and the number of conversations are whole numbers")
     return int(text)
+
+
+def _selection(text: str) -> Selection:
+    if text not in get_args(Selection):
+        raise UsageError(f"the order of a queue is one of {', '.join(get_args(Selection))}")
+    return cast("Selection", text)
 
 
 def _store(request: Request) -> Store:

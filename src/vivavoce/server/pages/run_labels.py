@@ -7,7 +7,7 @@ from typing import NamedTuple
 from vivavoce.records.label import Label
 from vivavoce.records.run import Grading
 from vivavoce.report.people_agreement import labels_line
-from vivavoce.server.pages.links import label_page
+from vivavoce.server.pages.links import calibration_page, label_page
 from vivavoce.store.labels.people import agreement_of_all
 from vivavoce.store.store import Store
 
@@ -16,11 +16,15 @@ MOST = 2000
 
 
 class LabelLine(NamedTuple):
-    """The labels of one grader in words, and the page to label with; `more` where there are labels it did not read."""
+    """The labels of one grader in words, and the pages to label with and to calibrate its judge.
+
+    `more` says that there are labels it did not read.
+    """
 
     text: str
     link: str
     more: bool
+    calibration: str | None
 
 
 def label_lines(store: Store, grading: Grading) -> list[LabelLine]:
@@ -32,7 +36,10 @@ def label_lines(store: Store, grading: Grading) -> list[LabelLine]:
     link = label_page(run=grading.run_id)
     return [
         LabelLine(
-            labels_line(name, some, agreement_of_all(store.labels.paired(grading, name))), link, listed.next is not None
+            labels_line(name, some, agreement_of_all(store.labels.paired(grading, name))),
+            link,
+            listed.next is not None,
+            calibration_page(grading.run_id, grader=name) if name in grading.fingerprints else None,
         )
         for name, some in by_grader.items()
     ]

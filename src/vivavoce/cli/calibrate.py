@@ -1,0 +1,144 @@
+"""`viva calibrate`: how far a judge can be believed, from labels of people, and its rates without its errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, store_of
+from vivavoce.errors import UsageError
+from vivavoce.records.calibration import Calibration
+from vivavoce.report.calibrating import from_dataset, from_file, from_people
+from vivavoce.report.calibration import WIDTH, calibration_report
+from vivavoce.report.calibration_lines import markdown_lines, terminal_lines
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.html.labelling import check_question
+from vivavoce.report.text import count
+from vivavoce.settings import user_name
+from vivavoce.store.labels.queues import QueuePlan
+from vivavoce.store.store import Store
+
+
+def command(
+    run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
+    *,
+    grader: Annotated[str, typer.Option(help="The grader whose judge is calibrated.")],
+    labels: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Labels in JSON Lines, as viva labels export writes; default: of the pages."),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(help="A label of the dataset instead, a dotted path in the labels of its rows."),
+    ] = None,
+    good_from: Annotated[
+        float | None, typer.Option(help="With --label: from which number a conversation is good.")
+    ] = None,
+    at_random: Annotated[
+        bool,
+        typer.Option("--random", help="The labelled conversations of --labels or --label were drawn at random."),
+    ] = False,
+    width: Annotated[
+        float, typer.Option(min=0.001, max=1.0, help="How wide the 95% interval of the rate may be.")
+    ] = WIDTH,
+    draw: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Draw N conversations to label, those that tell most more often."),
+    ] = None,
+    people: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="With --draw: who labels them, separated by commas.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="With --draw: what decides the draw.")] = 1,
+    grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the figures, and keep nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the figures as Markdown.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Compare a judge with labels of people, and keep the labels to correct the rates of that judge.
+
+    Only labels of conversations that were drawn at random enter a figure: from a blind queue in random order, from
+    --draw, or from a file or dataset with --random or with a label for every conversation. The labels are kept with the
+    fingerprint of the judge: its prompt, model and settings. Every run with this fingerprint then shows the corrected
+    rate beside the judge's own, and a gate may ask for it with on: corrected_lower.
+
+    With --draw, conversations are dealt to people instead, who find them under Label on the pages.
+    """
+    _check(labels, label, good_from, at_random, draw, people, as_json=as_json, markdown=markdown)
+    with Store.open(store_of(store), create=False) as opened:
+        found = opened.run(run)
+        graded = GradedRun(opened, found, opened.grading(found.id, grading))
+        check_question(grader, graded.grading)
+        if draw is not None:
+            _draw(graded, grader, draw, people or "", seed)
+            return
+        calibration = _gathered(graded, grader, labels, label, good_from, at_random=at_random)
+        keep = not dry_run and bool(calibration.drawn)
+        if keep:
+            opened.calibrations.add(calibration)
+        report = calibration_report(opened, graded.grading, calibration, width=width, kept=keep)
+    if as_json:
+        print_json(report.model_dump_json(indent=2))
+        return
+    for line in (markdown_lines if markdown else terminal_lines)(report):
+        out().print(line, soft_wrap=True, markup=False, highlight=False)
+    if keep:
+        kept = f"kept as {report.id}: it corrects the rates of this judge until its prompt, model or settings change"
+        notes().print(kept, soft_wrap=True)
+    elif not dry_run:
+        notes().print("nothing was kept: no label is of a conversation that was drawn at random")
+
+
+def _gathered(
+    graded: GradedRun,
+    grader: str,
+    labels: Path | None,
+    label: str | None,
+    good_from: float | None,
+    *,
+    at_random: bool,
+) -> Calibration:
+    author = user_name()
+    if labels is not None:
+        return from_file(graded, grader, existing(labels), author, at_random=at_random)
+    if label is not None:
+        return from_dataset(graded, grader, label, author, good_from=good_from, at_random=at_random)
+    return from_people(graded.store, graded.grading, grader, author)
+
+
+def _draw(graded: GradedRun, grader: str, number: int, people: str, seed: int) -> None:
+    named = [one.strip() for one in people.split(",") if one.strip()]
+    plan = QueuePlan(grader, named, size=number, selection="weighted", seed=seed)
+    made = graded.store.queues.create(graded.grading, plan, user_name())
+    each = ", ".join(f"{one.person} {one.assigned}" for one in made.people)
+    out().print(f"{count(made.items, 'conversation')} drawn as queue {made.id}: {each}", soft_wrap=True)
+    out().print(f"label them under Label on the pages, then: viva calibrate {made.run_id} --grader {grader}")
+
+
+def _check(
+    labels: Path | None,
+    label: str | None,
+    good_from: float | None,
+    at_random: bool,
+    draw: int | None,
+    people: str | None,
+    *,
+    as_json: bool,
+    markdown: bool,
+) -> None:
+    if labels is not None and label is not None:
+        raise UsageError("--labels and --label name two places for labels; name one")
+    if good_from is not None and label is None:
+        raise UsageError("--good-from belongs to a label of the dataset: name it with --label")
+    if at_random and labels is None and label is None:
+        raise UsageError("--random is for --labels and --label; labels of the pages know how they were drawn")
+    if as_json and markdown:
+        raise UsageError("--json and --markdown are two formats; name one")
+    if (draw is None) is not (people is None):
+        raise UsageError("--draw N and --people NAMES belong together")
+    if draw is not None and (labels or label or as_json or markdown):
+        raise UsageError(
+            "--draw deals conversations and shows no figures: without --labels, --label, --json, --markdown"
+        )

@@ -1,0 +1,256 @@
+"""How far a judge can be believed: sensitivity, specificity and more from labels, by slice, and how many more to ask.
+
+Only drawn labels enter a figure. Those that were chosen in another way, such as by doubt, are counted and named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from vivavoce.grading.correction import Correction
+from vivavoce.records.calibration import Calibration, LabelledVerdict
+from vivavoce.records.run import Grading
+from vivavoce.report.calibrated import Bin, CalibrationReport, Figure, LabelsNeeded, Measure, Slice, TargetRate
+from vivavoce.report.text import count
+from vivavoce.stats.bootstrap import Floats, Weights, bootstrap
+from vivavoce.stats.corrected import Table, table_of
+from vivavoce.stats.intervals import wilson
+from vivavoce.stats.kappa import kappas
+from vivavoce.stats.ranking import aurocs
+from vivavoce.store.labels.calibrations import KeyedVerdict
+from vivavoce.store.labels.people import people_agreement
+from vivavoce.store.store import Store
+
+FEWEST = 10
+"""Labels that a slice has at least to be shown."""
+WIDTH = 0.1
+"""The width of an interval that is asked for unless another one is."""
+_EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_Z2 = 1.959963984540054**2
+
+
+def calibration_report(
+    store: Store, grading: Grading, found: Calibration, *, width: float = WIDTH, kept: bool = False
+) -> CalibrationReport:
+    """Return what a calibration shows of the judge of a grading, which is one of the run with the labels."""
+    drawn = found.drawn
+    cells = {(good, passed): 0 for good in (True, False) for passed in (True, False)}
+    for one in drawn:
+        cells[one.good, one.passed] += 1
+    verdicts = _verdicts(store, grading, found.grader)
+    rates = _rates(verdicts, found, grading.run_id)
+    people = store.labels.all(found.run_id, grader=found.grader) if found.source == "people" else ()
+    return CalibrationReport(
+        id=found.id,
+        run=found.run_id,
+        grader=found.grader,
+        fingerprint=found.fingerprint,
+        source=found.source,
+        created_at=found.created_at,
+        kept=kept,
+        labels=len(found.labels),
+        drawn=len(drawn),
+        not_blind=sum(not one.blind for one in drawn),
+        unsure=found.unsure,
+        split=found.split,
+        unscored=found.unscored,
+        both_pass=cells[True, True],
+        too_strict=cells[True, False],
+        too_lenient=cells[False, True],
+        both_fail=cells[False, False],
+        figures=figures_of(drawn),
+        bins=list(_bins(drawn)),
+        slices=list(_slices(drawn, store.details.tags(found.run_id) if drawn else {})),
+        people=people_agreement([one for one in people if one.turn is None]),
+        rates=rates,
+        needed=needed(rates, len(drawn), sum(map(len, verdicts.values())) - len(drawn), width),
+        notes=list(_notes(found, cells, rates)),
+    )
+
+
+def figures_of(labels: Sequence[LabelledVerdict]) -> list[Figure]:
+    """Return the measures of drawn labels.
+
+    Sensitivity is the share of the good ones that the judge passes, specificity that of the bad ones that it fails.
+    These and the accuracy have Wilson's interval for as many independent labels as they are worth; the interval of
+    kappa is that of the accuracy beyond chance, as in `Agreement.kappa_interval`; others are drawn.
+    """
+    if not labels:
+        return []
+    good, passed = [one.good for one in labels], [one.passed for one in labels]
+    clusters, weights = [one.sample_id for one in labels], _weights(labels)
+    table = table_of([float(one) for one in good], [float(one) for one in passed], clusters, weights)
+    right = [float(one is other) for one, other in zip(good, passed, strict=True)]
+    whole = table_of([1.0] * len(labels), right, clusters, weights)
+    figures = [
+        _share("sensitivity", table.tp, table.fn, sum(good)),
+        _share("specificity", table.tn, table.fp, len(good) - sum(good)),
+        _share("accuracy", whole.tp, whole.fn, len(labels)),
+        _kappa(good, passed, weights, whole),
+        _auroc(labels, good, clusters, weights),
+    ]
+    return [*figures, *_brier(labels)]
+
+
+def needed(rates: Sequence[TargetRate], labels: int, unlabelled: int, width: float) -> LabelsNeeded:
+    """Return how many more labels make the widest interval of the rates as narrow as `width`, about.
+
+    The width goes with one over the square root of the labels. Without an interval the variance is taken to be that
+    of a judge who tells nothing about a rate of one half.
+    """
+    known = [one.rate.high - one.rate.low for one in rates if one.rate.high is not None and one.rate.low is not None]
+    now = max(known, default=None)
+    every = _Z2 / width**2 if now is None else labels * (now / width) ** 2
+    more = max(0, math.ceil(every) - labels)
+    enough = None if more > unlabelled else more
+    return LabelsNeeded(width=width, now=now, unlabelled=unlabelled, labels=enough)
+
+
+def _verdicts(store: Store, grading: Grading, grader: str) -> dict[str, list[KeyedVerdict]]:
+    """Return the verdicts of a grader by target."""
+    found: dict[str, list[KeyedVerdict]] = {}
+    for one in store.calibrations.verdicts(grading, grader):
+        found.setdefault(one.target, []).append(one)
+    return found
+
+
+def _rates(verdicts: Mapping[str, Sequence[KeyedVerdict]], found: Calibration, run_id: str) -> list[TargetRate]:
+    return [
+        TargetRate(
+            target=target,
+            rate=Correction(found, run_id, target).rate(
+                [(one.sample_id, one.trial) for one in mine], [one.passed for one in mine]
+            ),
+        )
+        for target, mine in verdicts.items()
+    ]
+
+
+def _weights(labels: Sequence[LabelledVerdict]) -> list[float]:
+    return [1 / (one.drawn or 1.0) for one in labels]
+
+
+def _share(name: Measure, hits: float, misses: float, n: int) -> Figure:
+    if not hits + misses:
+        return Figure(name=name, n=0)
+    low, high = wilson(hits, hits + misses)
+    return Figure(name=name, n=n, value=hits / (hits + misses), low=low, high=high)
+
+
+def _kappa(good: Sequence[bool], passed: Sequence[bool], weights: Sequence[float], whole: Table) -> Figure:
+    row = np.array([weights])
+    (value,) = kappas(good, passed, row)
+    if np.isnan(value):
+        return Figure(name="kappa", n=len(good))
+    share = whole.tp / (whole.tp + whole.fn)
+    chance = (share - float(value)) / (1 - float(value)) if value < 1 else None
+    if chance is None:  # all agree: what chance alone would give comes from the shares of good and of passed
+        yes = float((row @ np.array(good, dtype=np.float64)).item() / row.sum())
+        chance = yes * yes + (1 - yes) * (1 - yes)
+    low, high = wilson(whole.tp, whole.tp + whole.fn)
+    ends = (max(-1.0, (low - chance) / (1 - chance)), (high - chance) / (1 - chance))
+    return Figure(name="kappa", n=len(good), value=float(value), low=ends[0], high=ends[1])
+
+
+def _auroc(
+    labels: Sequence[LabelledVerdict], good: Sequence[bool], clusters: Sequence[str], weights: Sequence[float]
+) -> Figure:
+    orders = sorted({_order(one) for one in labels})
+    place = {order: float(number) for number, order in enumerate(orders)}
+    values = [place[_order(one)] for one in labels]
+    row = np.array(weights)
+    (value,) = aurocs(values, good, row[np.newaxis])
+    if np.isnan(value):
+        return Figure(name="auroc", n=len(labels))
+    low, high = bootstrap(lambda times: aurocs(values, good, times * row), clusters) or (None, None)
+    return Figure(name="auroc", n=len(labels), value=float(value), low=low, high=high)
+
+
+def _order(one: LabelledVerdict) -> tuple[float, float]:
+    """Sort by the score, and those of equal score by how sure the judge is."""
+    sure = one.confidence or 0.0
+    return one.score, sure if one.passed else -sure
+
+
+def _brier(labels: Sequence[LabelledVerdict]) -> Iterator[Figure]:
+    sure = [(one, one.confidence) for one in labels if one.confidence is not None]
+    if not sure:
+        return
+    errors = np.array([(confidence - float(one.good is one.passed)) ** 2 for one, confidence in sure])
+    row = np.array(_weights([one for one, _ in sure]))
+
+    def mean(times: Weights) -> Floats:
+        return (times * row) @ errors / (times * row).sum(axis=1)
+
+    low, high = bootstrap(mean, [one.sample_id for one, _ in sure]) or (None, None)
+    yield Figure(name="brier", n=len(sure), value=float(row @ errors / row.sum()), low=low, high=high)
+
+
+def _bins(labels: Sequence[LabelledVerdict]) -> Iterator[Bin]:
+    for start, end in pairwise(_EDGES):
+        last = end == _EDGES[-1]
+        mine = [
+            (one, one.confidence)
+            for one in labels
+            if one.confidence is not None and (start <= one.confidence < end or (last and one.confidence == end))
+        ]
+        if not mine:
+            continue
+        inside = [one for one, _ in mine]
+        weights = _weights(inside)
+        right = [float(one.good is one.passed) for one in inside]
+        table = table_of([1.0] * len(inside), right, [one.sample_id for one in inside], weights)
+        n = table.tp + table.fn
+        low, high = wilson(table.tp, n)
+        said = float(np.average([confidence for _, confidence in mine], weights=weights))
+        yield Bin(low_end=start, high_end=end, n=len(inside), said=said, right=table.tp / n, low=low, high=high)
+
+
+def _slices(labels: Sequence[LabelledVerdict], tags: Mapping[str, frozenset[str]]) -> Iterator[Slice]:
+    targets = sorted({one.target for one in labels})
+    for target in targets if len(targets) > 1 else ():
+        yield from _slice("target", target, [one for one in labels if one.target == target])
+    for tag in sorted({tag for one in labels for tag in tags.get(one.sample_id, ())}):
+        yield from _slice("tag", tag, [one for one in labels if tag in tags.get(one.sample_id, ())])
+
+
+def _slice(kind: Literal["tag", "target"], name: str, labels: Sequence[LabelledVerdict]) -> Iterator[Slice]:
+    if len(labels) >= FEWEST:
+        kept = [one for one in figures_of(labels) if one.name in ("sensitivity", "specificity", "kappa")]
+        yield Slice(kind=kind, name=name, labels=len(labels), figures=kept)
+
+
+def _notes(found: Calibration, cells: Mapping[tuple[bool, bool], int], rates: Sequence[TargetRate]) -> Iterator[str]:
+    drawn, labels = len(found.drawn), len(found.labels)
+    if not labels:
+        yield "no label can be compared with a score: label conversations first"
+    if labels > drawn:
+        chosen = count(labels - drawn, "label")
+        yield f"{chosen} of conversations that were not drawn at random: no figure has them"
+    if drawn and (shown := sum(not one.blind for one in found.drawn)):
+        yield f"{count(shown, 'drawn label')} given in sight of the judge's answer, which people tend to follow"
+    if found.split:
+        yield f"{count(found.split, 'conversation')} on which people differ evenly, and nobody decided: left out"
+    if found.unsure:
+        yield f"{count(found.unsure, 'conversation')} that nobody could tell: left out"
+    good, bad = cells[True, True] + cells[True, False], cells[False, False] + cells[False, True]
+    if drawn and not bad:
+        yield "people pass every drawn conversation: how often the judge fails a bad one is not known"
+    if drawn and not good:
+        yield "people fail every drawn conversation: how often the judge passes a good one is not known"
+    if drawn and good and bad and not cells[True, False] + cells[False, False]:
+        yield "the judge passes everything: its rate says nothing, only the labels do"
+    if 0 < drawn < FEWEST:
+        yield f"{count(drawn, 'label')} show only the largest differences: see the intervals"
+    for one in rates:
+        if one.rate.why is not None:
+            yield (
+                f"no corrected rate of {one.target}: {one.rate.why}"
+                if len(rates) > 1
+                else (f"no corrected rate: {one.rate.why}")
+            )

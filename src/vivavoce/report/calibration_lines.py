@@ -1,0 +1,123 @@
+"""A calibration in words and tables, for the terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from vivavoce.report.calibrated import Bin, CalibrationReport, Figure, Measure
+from vivavoce.report.corrected import corrected_text
+from vivavoce.report.markdown import code, table
+from vivavoce.report.people_agreement import people_lines
+from vivavoce.report.text import count
+from vivavoce.safe_text import safe
+
+NAMES: dict[Measure, str] = {
+    "sensitivity": "sensitivity (passes the good)",
+    "specificity": "specificity (fails the bad)",
+    "accuracy": "accuracy",
+    "kappa": "κ",
+    "auroc": "AUROC",
+    "brier": "Brier score of confidence",
+}
+
+
+def heading(found: CalibrationReport) -> str:
+    """Return what was compared."""
+    drawn = "all drawn at random" if found.drawn == found.labels else f"{found.drawn:,} of them drawn at random"
+    return safe(f"{found.grader} of run {found.run}: {count(found.labels, 'label')}, {drawn}")
+
+
+def closing(found: CalibrationReport) -> Iterator[str]:
+    """Yield the corrected rates, what cannot be stated, and how many more labels would narrow the interval."""
+    for one in found.rates:
+        if one.rate.value is not None:
+            name = f"{one.target}: " if len(found.rates) > 1 else ""
+            yield safe(f"{name}{corrected_text(one.rate, found.run)}")
+    yield from (safe(f"note: {line}") for line in found.notes)
+    yield needed_line(found)
+
+
+def needed_line(found: CalibrationReport) -> str:
+    """Return how many more labels a wanted interval takes."""
+    need = found.needed
+    wanted = f"a 95% interval of the rate that is {need.width:.1%} wide"
+    now = "" if need.now is None else f"; it is {need.now:.1%} wide now"
+    if need.labels is None:
+        rest = f"a label for each of the {need.unlabelled:,} others would not do" if need.unlabelled else "all have one"
+        return f"more conversations are needed for {wanted}, not only more labels: {rest}{now}"
+    if not need.labels:
+        return f"the labels are enough for {wanted}{now}"
+    return f"about {count(need.labels, 'more label')} of drawn conversations for {wanted}{now}"
+
+
+def terminal_lines(found: CalibrationReport) -> Iterator[str]:
+    """Yield a calibration as lines of text."""
+    yield heading(found)
+    if found.drawn:
+        yield ""
+        yield from _aligned([["", "people pass", "people fail"], *_verdicts(found)])
+        yield ""
+        yield from _aligned([["measure", "n", "value", "95% interval"], *map(_figure, found.figures)])
+    if found.bins:
+        yield ""
+        yield from _aligned([["confidence", "n", "said", "right", "95% interval"], *map(_bin, found.bins)])
+    for one in found.slices:
+        yield ""
+        yield safe(f"{one.kind} {one.name}: {count(one.labels, 'label')}")
+        yield from _aligned([["measure", "n", "value", "95% interval"], *map(_figure, one.figures)])
+    yield ""
+    yield from people_lines(found.people)
+    yield from closing(found)
+
+
+def markdown_lines(found: CalibrationReport) -> Iterator[str]:
+    """Yield a calibration as Markdown."""
+    yield f"**{code(heading(found), 400)}**"
+    yield ""
+    if found.drawn:
+        yield from table(["", "people pass", "people fail"], "lrr", _verdicts(found))
+        yield ""
+        yield from table(["measure", "n", "value", "95% interval"], "lrrr", map(_figure, found.figures))
+        yield ""
+    if found.bins:
+        yield from table(["confidence", "n", "said", "right", "95% interval"], "lrrrr", map(_bin, found.bins))
+        yield ""
+    for one in found.slices:
+        yield f"{one.kind} {code(one.name)}: {count(one.labels, 'label')}"
+        yield ""
+        yield from table(["measure", "n", "value", "95% interval"], "lrrr", map(_figure, one.figures))
+        yield ""
+    for line in (*people_lines(found.people), *closing(found)):
+        yield f"- {code(line, 400)}"
+
+
+def _verdicts(found: CalibrationReport) -> list[list[str]]:
+    return [
+        ["judge passes", f"{found.both_pass:,}", f"{found.too_lenient:,}"],
+        ["judge fails", f"{found.too_strict:,}", f"{found.both_fail:,}"],
+    ]
+
+
+def _figure(one: Figure) -> list[str]:
+    value = "–" if one.value is None else f"{one.value:.3f}"
+    return [NAMES[one.name], f"{one.n:,}", value, _interval(one.low, one.high)]
+
+
+def _bin(one: Bin) -> list[str]:
+    ends = f"{one.low_end:.0%} … {one.high_end:.0%}"
+    return [ends, f"{one.n:,}", f"{one.said:.3f}", f"{one.right:.3f}", _interval(one.low, one.high)]
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{low:.3f} … {high:.3f}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield rows with the first column to the left and the others to the right."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if not place else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()

@@ -1,0 +1,96 @@
+"""The rates of a run without the errors of their judges, from the calibrations of its store."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from vivavoce.plugins import lazy
+from vivavoce.records.calibration import Calibration, CorrectedRate
+from vivavoce.records.run import Grading, Run
+from vivavoce.run.summary import Correct, Summary
+from vivavoce.store.store import Store
+
+if TYPE_CHECKING:
+    from vivavoce.grading.gates import Corrects
+
+MOST = 500
+"""Rates that are kept; those of a set of scores that has ended do not change."""
+
+_Key = tuple[str, str, float, str, str]
+_kept: OrderedDict[_Key, Mapping[str, CorrectedRate]] = OrderedDict()
+_lock = Lock()
+
+
+def calibrated(store: Store, run_id: str, fingerprints: Mapping[str, str]) -> dict[str, Calibration]:
+    """Return for each grader the calibration that corrects its rates in a run, where there is one."""
+    found = store.calibrations.with_fingerprints(fingerprints.values())
+    # numpy takes long to load, and most runs have no calibration
+    return lazy("vivavoce.grading.correction:best_calibrations")(run_id, fingerprints, found) if found else {}
+
+
+def correcting(store: Store, run_id: str, fingerprints: Mapping[str, str]) -> Correct:
+    """Return what gives a gate the calibration of a grader for a target, None where there is none."""
+    found = calibrated(store, run_id, fingerprints)
+
+    def correct(target: str, grader: str) -> Corrects | None:
+        one = found.get(grader)
+        return None if one is None else lazy("vivavoce.grading.correction:Correction")(one, run_id, target)
+
+    return correct
+
+
+def corrected(summary: Summary, store: Store, run: Run, grading: Grading) -> Summary:
+    """Return a summary whose graders have their corrected rate, or why there is none where they were calibrated."""
+    found = calibrated(store, run.id, grading.fingerprints)
+    stale = store.calibrations.stale(run.suite, grading) if len(found) < len(grading.fingerprints) else {}
+    if not found and not stale:
+        return summary
+    rates = {name: _rates(store, grading, name, one) for name, one in found.items()}
+    graders = [
+        one.model_copy(update={"corrected": rates[one.name].get(one.target)})
+        if one.name in rates
+        else one.model_copy(update={"corrected": _stale(stale[one.name])})
+        if one.name in stale
+        else one
+        for one in summary.graders
+    ]
+    return summary.model_copy(update={"graders": graders})
+
+
+def _rates(store: Store, grading: Grading, grader: str, calibration: Calibration) -> Mapping[str, CorrectedRate]:
+    """Return the rate of a calibrated grader by target."""
+    if grading.finished_at is None:
+        return _rates_now(store, grading, grader, calibration)
+    key = (store.place, grading.id, grading.finished_at, grader, calibration.id)
+    with _lock:
+        if (kept := _kept.get(key)) is not None:
+            _kept.move_to_end(key)
+            return kept
+    found = _rates_now(store, grading, grader, calibration)
+    with _lock:
+        _kept[key] = found
+        while len(_kept) > MOST:
+            _kept.popitem(last=False)
+    return found
+
+
+def _rates_now(store: Store, grading: Grading, grader: str, calibration: Calibration) -> Mapping[str, CorrectedRate]:
+    correction = lazy("vivavoce.grading.correction:Correction")
+    verdicts = store.calibrations.verdicts(grading, grader)
+    by_target: dict[str, tuple[list[tuple[str, int]], list[bool]]] = {}
+    for one in verdicts:
+        keys, passed = by_target.setdefault(one.target, ([], []))
+        keys.append((one.sample_id, one.trial))
+        passed.append(one.passed)
+    return {
+        target: correction(calibration, grading.run_id, target).rate(keys, passed)
+        for target, (keys, passed) in by_target.items()
+    }
+
+
+def _stale(run_id: str) -> CorrectedRate:
+    why = f"it was calibrated in run {run_id} with another prompt, model or setting; calibrate it again"
+    return CorrectedRate(why=why, labels_of=run_id)

@@ -1,0 +1,82 @@
+"""Calibrations: how far a judge can be believed by the labels of people, and the labels that correct its rates."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.errors import UsageError
+from vivavoce.records.calibration import Calibration
+from vivavoce.records.run import Grading
+from vivavoce.report.calibrated import CalibrationReport
+from vivavoce.report.calibrating import from_people
+from vivavoce.report.calibration import WIDTH, calibration_report
+from vivavoce.report.html.labelling import check_question
+from vivavoce.server.api.answers import ERRORS, answer
+from vivavoce.server.api.runs import GradingName, RunName
+from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.users import user_of
+from vivavoce.store.store import Store
+
+router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)
+
+Width = Annotated[float, Query(gt=0, le=1, description="How wide the 95% interval of the rate may be.")]
+
+
+class JudgeToCalibrate(BaseModel):
+    """The grader whose judge is calibrated, by the labels of the run as they are now."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    grader: str
+    width: float = Field(default=WIDTH, gt=0, le=1)
+    grading: str | None = None
+
+
+@router.get("/runs/{run}/calibration", response_model=CalibrationReport)
+def calibration(
+    request: Request,
+    run: RunName,
+    grader: Annotated[str, Query(description="The grader whose judge is compared with the labels.")],
+    width: Width = WIDTH,
+    grading: GradingName = None,
+) -> Response:
+    """Return how far a judge can be believed by the labels of the run as they are now; nothing is kept."""
+    store, scores = _graded(request, run, grading, grader)
+    found = from_people(store, scores, grader, user_of(request).name)
+    return answer(calibration_report(store, scores, found, width=width))
+
+
+@router.get("/runs/{run}/calibrations", response_model=list[Calibration])
+def calibrations(
+    request: Request,
+    run: RunName,
+    grader: Annotated[str | None, Query(description="Only those of this grader.")] = None,
+) -> Response:
+    """List the calibrations that were kept of the labels of a run, newest first."""
+    store = _store(request)
+    return answer(store.calibrations.of_run(store.run(run).id, grader))
+
+
+@router.post("/runs/{run}/calibrations", response_model=CalibrationReport, status_code=201)
+def keep(request: Request, run: RunName, body: JudgeToCalibrate) -> Response:
+    """Keep the labels of the run as they are now, to correct the rates of the judge, and return what they show."""
+    store, scores = _graded(request, run, body.grading, body.grader)
+    found = from_people(store, scores, body.grader, user_of(request).name)
+    if not found.drawn:
+        raise UsageError("nothing to keep: no label is of a conversation that was drawn at random")
+    store.calibrations.add(found)
+    return answer(calibration_report(store, scores, found, width=body.width, kept=True), 201)
+
+
+def _graded(request: Request, run: str, grading: str | None, grader: str) -> tuple[Store, Grading]:
+    store = _store(request)
+    scores = store.grading(store.run(run).id, grading)
+    check_question(grader, scores)
+    return store, scores
+
+
+def _store(request: Request) -> Store:
+    return cast("Store", request.app.state.store)

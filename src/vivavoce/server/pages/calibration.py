@@ -1,0 +1,69 @@
+"""How far a judge can be believed: its figures by the labels of people, and the button that keeps them."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+
+from vivavoce.errors import UsageError
+from vivavoce.records.run import Grading
+from vivavoce.report.calibrating import from_people
+from vivavoce.report.calibration import calibration_report
+from vivavoce.report.calibration_lines import NAMES, closing, heading
+from vivavoce.report.html.labelling import check_question
+from vivavoce.report.people_agreement import people_lines
+from vivavoce.server.pages.forms import Form, form_key
+from vivavoce.server.pages.links import assign_page, calibration_data, calibration_page, label_page, run_page
+from vivavoce.server.pages.page import page
+from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.users import needs, user_of
+from vivavoce.store.store import Store
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.get("/runs/{run}/calibration")
+def calibration(request: Request, run: str, grader: str, grading: str | None = None) -> Response:
+    """Show what the labels of a run say of a judge."""
+    store, scores = _graded(request, run, grading, grader)
+    user = user_of(request)
+    found = from_people(store, scores, grader, user.name)
+    values: dict[str, object] = {
+        "section": "label",
+        "run": store.run(scores.run_id),
+        "run_link": run_page(scores.run_id, grading=grading),
+        "found": (report := calibration_report(store, scores, found)),
+        "heading": heading(report),
+        "lines": [*people_lines(report.people), *closing(report)],
+        "names": NAMES,
+        "kept": store.calibrations.of_run(scores.run_id, grader),
+        "fingerprint": scores.fingerprints.get(grader),
+        "here": calibration_page(scores.run_id, grader=grader, grading=grading),
+        "data": calibration_data(scores.run_id, grader=grader, grading=grading),
+        "label": label_page(run=scores.run_id, grader=grader, blind=1, seed=1),
+        "assign": assign_page(run=scores.run_id, grader=grader),
+        "form_key": form_key(request) if user.may("write") else None,
+    }
+    return page("calibration.html", values)
+
+
+@router.post("/runs/{run}/calibration", dependencies=[needs("write")])
+def keep(request: Request, run: str, grader: str, form: Form, grading: str | None = None) -> Response:
+    """Keep the labels as they are now, and show them."""
+    store, scores = _graded(request, run, grading, grader)
+    if form.get("action") != "keep":
+        raise UsageError("the labels of a judge can only be kept")
+    found = from_people(store, scores, grader, user_of(request).name)
+    if not found.drawn:
+        raise UsageError("nothing to keep: no label is of a conversation that was drawn at random")
+    store.calibrations.add(found)
+    return RedirectResponse(calibration_page(scores.run_id, grader=grader, grading=grading), 303)
+
+
+def _graded(request: Request, run: str, grading: str | None, grader: str) -> tuple[Store, Grading]:
+    store = cast("Store", request.app.state.store)
+    scores = store.grading(store.run(run).id, grading)
+    check_question(grader, scores)
+    return store, scores

@@ -1,0 +1,221 @@
+"""What a calibration shows of a judge, and what cannot be said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.pages.cases import keep, outcome
+from vivavoce.errors import UsageError
+from vivavoce.records.calibration import Calibration, LabelledVerdict
+from vivavoce.records.label import Label
+from vivavoce.records.score import Score
+from vivavoce.report.calibrated import CalibrationReport
+from vivavoce.report.calibrating import from_file, from_people
+from vivavoce.report.calibration import calibration_report, figures_of
+from vivavoce.report.calibration_lines import closing, markdown_lines, needed_line, terminal_lines
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.stats.agreement import Agreement
+from vivavoce.stats.intervals import wilson
+from vivavoce.store.store import Store
+
+PASSED = [*[True] * 44, *[False] * 16]
+GOOD = [*[True] * 40, *[False] * 4, *[True] * 4, *[False] * 12]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    """A store with a run of a hundred conversations, of which the judge passes 70."""
+    with Store.open(str(tmp_path / "kept.db")) as store:
+        verdicts = [*PASSED, *[True] * 26, *[False] * 14]
+        held = [
+            outcome(f"s{n:02}", grades={"goal": Score(value=float(one), confidence=0.9)}, position=n)
+            for n, one in enumerate(verdicts)
+        ]
+        keep(store, held, fingerprints={"goal": "f1"})
+        yield store
+
+
+def label(store: Store, number: int, *, good: bool, drawn: float | None = 1.0, **more: Any) -> None:
+    said = {"sample_id": f"s{number:02}", "target": "bot", "trial": 0, "grader": "goal", "author": "Ida", "blind": True}
+    told = {"verdict": "pass" if good else "fail", "created_at": 1.0, "drawn": drawn}
+    store.labels.set("run-1", Label.model_validate({**said, **told, **more}))
+
+
+def labelled(store: Store, **more: Any) -> None:
+    for number, good in enumerate(GOOD):
+        label(store, number, good=good, **more)
+
+
+def report(store: Store, **more: Any) -> CalibrationReport:
+    grading = store.grading("run-1")
+    return calibration_report(store, grading, from_people(store, grading, "goal", "Ida"), **more)
+
+
+def test_the_figures_are_those_of_the_table(store: Store) -> None:
+    labelled(store)
+    found = report(store)
+    assert (found.both_pass, found.too_strict, found.too_lenient, found.both_fail) == (40, 4, 4, 12)
+    assert (found.labels, found.drawn, found.not_blind) == (60, 60, 0)
+    figures = {one.name: one for one in found.figures}
+    sensitivity, specificity = figures["sensitivity"], figures["specificity"]
+    assert (sensitivity.n, sensitivity.value) == (44, 40 / 44)
+    assert (sensitivity.low, sensitivity.high) == pytest.approx(wilson(40, 44))
+    assert (specificity.n, specificity.value) == (16, 12 / 16)
+    assert (specificity.low, specificity.high) == pytest.approx(wilson(12, 16))
+    table = Agreement(tp=40, fp=4, fn=4, tn=12)
+    assert figures["kappa"].value == pytest.approx(table.kappa)
+    assert (figures["kappa"].low, figures["kappa"].high) == pytest.approx(table.kappa_interval())
+    assert figures["accuracy"].value == pytest.approx(52 / 60)
+    assert figures["brier"].value == pytest.approx((52 * 0.01 + 8 * 0.81) / 60)
+    (shown,) = found.bins
+    assert (shown.low_end, shown.high_end, shown.n, shown.said) == (0.9, 1.0, 60, pytest.approx(0.9))
+    assert shown.right == pytest.approx(52 / 60)
+
+
+def test_rates_are_corrected_and_labels_counted(store: Store) -> None:
+    labelled(store)
+    found = report(store)
+    (rate,) = found.rates
+    assert (rate.rate.raw, rate.rate.method, rate.rate.labels) == (0.7, "prediction_powered", 60)
+    assert "70.0% pass by the judge, 71.2% corrected [59.3%, 80.8%] by 60 labels of this run" in next(closing(found))
+    assert found.needed.labels is None
+    assert "a label for each of the 40 others would not do; it is " in needed_line(found)
+    wide = report(store, width=0.25)
+    assert wide.needed.labels == 0
+    assert needed_line(wide).startswith(
+        "the labels are enough for a 95% interval of the rate that is 25.0% wide; it is"
+    )
+
+
+def test_labels_by_doubt_enter_nothing_and_are_named(store: Store) -> None:
+    labelled(store)
+    before = report(store)
+    for number in range(60, 70):
+        label(store, number, good=False, drawn=None)
+    found = report(store)
+    assert (found.labels, found.drawn) == (70, 60)
+    assert (found.figures, found.rates) == (before.figures, [one.model_copy() for one in found.rates])
+    assert found.rates[0].rate.value == before.rates[0].rate.value
+    assert "10 labels of conversations that were not drawn at random: no figure has them" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ([], "no label can be compared with a score: label conversations first"),
+        ([True] * 3, "people pass every drawn conversation"),
+        ([False] * 3, "people fail every drawn conversation"),
+        ([True, False, True], "3 labels show only the largest differences"),
+        ([True, False, True], "the judge passes everything: its rate says nothing, only the labels do"),
+    ],
+)
+def test_what_cannot_be_said_is_said(store: Store, verdicts: list[bool], said: str) -> None:
+    for number, good in enumerate(verdicts):
+        label(store, number, good=good)
+    assert any(said in line for line in report(store).notes)
+    assert list(terminal_lines(report(store)))
+    assert list(markdown_lines(report(store)))
+
+
+def test_people_who_differ_are_left_out_until_somebody_decides(store: Store) -> None:
+    labelled(store)
+    label(store, 0, good=False, author="Olu")
+    found = report(store)
+    assert found.drawn == 59
+    assert "1 conversation on which people differ evenly, and nobody decided: left out" in found.notes
+    assert found.people is not None
+    assert found.people.n == 1
+
+
+def test_labels_in_sight_of_the_answer_are_told(store: Store) -> None:
+    labelled(store, blind=False)
+    assert any("60 drawn labels given in sight of the judge's answer" in line for line in report(store).notes)
+
+
+def test_a_label_for_every_conversation_was_not_chosen(store: Store) -> None:
+    for number in range(100):
+        label(store, number, good=number % 3 > 0, drawn=None)
+    found = report(store)
+    assert (found.labels, found.drawn) == (100, 100)
+    assert found.rates[0].rate.value == pytest.approx(66 / 100)
+
+
+def test_several_trials_of_a_sample_are_worth_less() -> None:
+    one = LabelledVerdict(sample_id="a", target="bot", trial=0, good=True, passed=True, score=1.0, drawn=1.0)
+    many = [
+        one.model_copy(update={"sample_id": f"s{n}", "trial": trial, "passed": n % 4 > 0})
+        for n in range(20)
+        for trial in range(3)
+    ]
+    single = [found for found in many if found.trial == 0]
+    (of_many, of_single) = (figures_of(labels)[0] for labels in (many, single))
+    assert (of_many.value, of_single.value) == pytest.approx((0.75, 0.75))
+    assert of_many.low is not None
+    assert of_single.low == pytest.approx(of_many.low, abs=0.02)
+
+
+def test_slices_are_those_with_enough_labels(tmp_path: Path) -> None:
+    with Store.open(str(tmp_path / "two.db")) as store:
+        held = [
+            outcome(f"s{n}", grades={"goal": Score(value=float(n % 3 > 0))}, target=target, position=n)
+            for n in range(14)
+            for target in ("bot", "other")
+        ]
+        keep(store, held, fingerprints={"goal": "f1"})
+        for n in range(14):
+            for target in ("bot", "other") if n < 5 else ("bot",):
+                said = {"sample_id": f"s{n}", "target": target, "trial": 0, "grader": "goal", "author": "Ida"}
+                told = {"verdict": "pass" if n % 2 else "fail", "created_at": 1.0, "drawn": 1.0}
+                store.labels.set("run-1", Label.model_validate({**said, **told}))
+        (part,) = report(store).slices
+        assert (part.kind, part.name, part.labels) == ("target", "bot", 14)
+
+
+def graded(store: Store) -> GradedRun:
+    run = store.run("run-1")
+    return GradedRun(store, run, store.grading(run.id))
+
+
+def test_a_file_of_labels_is_drawn_only_if_somebody_says_so(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "labels.jsonl"
+    file.write_text('{"sample_id": "s00", "verdict": "pass"}\n{"sample_id": "s01", "verdict": "fail", "drawn": 0.5}\n')
+    found = from_file(graded(store), "goal", file, "Ida", at_random=False)
+    assert [(one.sample_id, one.good, one.drawn) for one in found.labels] == [("s00", True, None), ("s01", False, 0.5)]
+    found = from_file(graded(store), "goal", file, "Ida", at_random=True)
+    assert [one.drawn for one in found.labels] == [1.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            '{"sample_id": "s00", "verdict": "good"}',
+            "labels.jsonl:1 verdict: Input should be 'pass', 'fail' or 'unsure'",
+        ),
+        ('{"verdict": "pass"}', "labels.jsonl:1 sample_id: Field required"),
+        ('{"sample_id": "nobody", "verdict": "pass"}', "labels.jsonl:1 run run-1 has no conversation nobody"),
+        (
+            '{"sample_id": "s00", "verdict": "pass", "grader": "tone"}',
+            "has no label of a whole conversation for grader",
+        ),
+        ("", "has no label of a whole conversation for grader"),
+        ("{", "labels.jsonl:1"),
+    ],
+)
+def test_a_file_that_is_none_is_refused(store: Store, tmp_path: Path, line: str, said: str) -> None:
+    file = tmp_path / "labels.jsonl"
+    file.write_text(line)
+    with pytest.raises(UsageError) as refused:
+        from_file(graded(store), "goal", file, "Ida", at_random=True)
+    assert said in str(refused.value)
+
+
+def test_labels_of_another_run_correct_this_one(store: Store) -> None:
+    labelled(store)
+    calibration = from_people(store, store.grading("run-1"), "goal", "Ida")
+    elsewhere = Calibration.model_validate({**calibration.model_dump(), "run_id": "run-0"})
+    found = calibration_report(store, store.grading("run-1"), elsewhere)
+    assert found.rates[0].rate.method == "rogan_gladen"
