@@ -17,11 +17,13 @@ import numpy as np
 
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.bootstrap import bootstrap
-from vivavoce.stats.corrected import NotIdentifiable, Table, prediction_powered, rogan_gladen
-from vivavoce.stats.intervals import mean_interval
+from vivavoce.stats.corrected import NotIdentifiable, Table, prediction_powered, rogan_gladen, table_of
+from vivavoce.stats.intervals import mean_interval, wilson
 from vivavoce.stats.paired import difference_of
 from vivavoce.stats.ranking import auroc, aurocs
 from vivavoce.stats.raters import counts_of, krippendorff, krippendorff_interval
+from vivavoce.store.labels.drawing import weighted
+from vivavoce.store.labels.order import Verdict
 
 SETS = 2000
 ASKED = 0.93, 0.97
@@ -142,6 +144,38 @@ def by_labels(labels: int, judged: int, rate: float, se: float, sp: float, each:
     return Case("corrected, labels of the run", data, draw, rate)
 
 
+def drawn_by_weight(labels: int, judged: int, rate: float, error: float, *, overall: bool) -> Case:
+    """A judge that says how sure it is, and labels drawn where it is unsure or where it passes or fails seldom."""
+
+    def draw(random: Random) -> Interval:
+        good, doubt = random.random(judged) < rate, random.beta(1, 1 / error - 1, judged) / 2
+        passed = np.where(random.random(judged) < doubt, ~good, good)
+        verdicts = [Verdict(place, bool(passed[place]), float(1 - doubt[place])) for place in range(judged)]
+        found = weighted(verdicts, labels, int(random.integers(2**31)))
+        at = [place for place, _ in found]
+        weights = [1 / (chance or 1.0) for _, chance in found]
+        if not overall:
+            table = table_of(good[at].astype(float).tolist(), passed[at].astype(float).tolist(), at, weights)
+            return wilson(table.tp, table.tp + table.fn) if table.tp + table.fn else None
+        rest = np.setdiff1d(np.arange(judged), at)
+        got = prediction_powered(
+            good[at].astype(float).tolist(),
+            passed[at].astype(float).tolist(),
+            at,
+            passed[rest].astype(float).tolist(),
+            rest.tolist(),
+            weights,
+        )
+        return got.low, got.high
+
+    data = f"{labels} labels of {judged} drawn by weight, {rate:.0%} good, judge {1 - error / 2:.0%}"
+    return (
+        Case("corrected, weighted labels", data, draw, rate)
+        if overall
+        else Case("sensitivity, weighted labels", data, draw, 1 - error / 2)
+    )
+
+
 def from_elsewhere(good: int, bad: int, judged: int, rate: float, se: float, sp: float) -> Case:
     def draw(random: Random) -> Interval:
         _, passed = _judged(random, judged, rate, se, sp)
@@ -180,6 +214,11 @@ CASES = (
     by_labels(60, 500, 0.95, 0.9, 0.5),
     by_labels(50, 1000, 0.5, 0.99, 0.99),
     by_labels(250, 2500, 0.7, 0.9, 0.8, each=5),
+    drawn_by_weight(50, 500, 0.7, 0.2, overall=True),
+    drawn_by_weight(60, 500, 0.95, 0.1, overall=True),
+    drawn_by_weight(200, 2000, 0.7, 0.3, overall=True),
+    drawn_by_weight(60, 500, 0.7, 0.2, overall=False),
+    drawn_by_weight(200, 2000, 0.7, 0.3, overall=False),
     from_elsewhere(50, 50, 100, 0.7, 0.9, 0.8),
     from_elsewhere(50, 50, 5000, 0.3, 0.9, 0.8),
     from_elsewhere(30, 30, 1000, 0.95, 0.95, 0.9),
