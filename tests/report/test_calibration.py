@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def test_labels_by_doubt_enter_nothing_and_are_named(store: Store) -> None:
 @pytest.mark.parametrize(
     ("verdicts", "said"),
     [
-        ([], "no label can be compared with a score: label conversations first"),
+        ([], "no corrected rate: no conversation has a label"),
         ([True] * 3, "people pass every drawn conversation"),
         ([False] * 3, "people fail every drawn conversation"),
         ([True, False, True], "3 labels show only the largest differences"),
@@ -125,7 +126,7 @@ def test_people_who_differ_are_left_out_until_somebody_decides(store: Store) -> 
     label(store, 0, good=False, author="Olu")
     found = report(store)
     assert found.drawn == 59
-    assert "1 conversation on which people differ evenly, and nobody decided: left out" in found.notes
+    assert "1 conversation on which people differ evenly: no figure has them, so they are" in found.notes[0]
     assert found.people is not None
     assert found.people.n == 1
 
@@ -186,6 +187,25 @@ def test_a_file_of_labels_is_drawn_only_if_somebody_says_so(store: Store, tmp_pa
     assert [(one.sample_id, one.good, one.drawn) for one in found.labels] == [("s00", True, None), ("s01", False, 0.5)]
     found = from_file(graded(store), "goal", file, "Ida", at_random=True)
     assert [one.drawn for one in found.labels] == [1.0, 0.5]
+
+
+def test_the_agreement_of_people_stands_beside_the_judge_wherever_their_labels_are_from(
+    store: Store, tmp_path: Path
+) -> None:
+    file = tmp_path / "labels.jsonl"
+    said = [("s00", "Ida", "pass"), ("s00", "Olu", "pass"), ("s01", "Ida", "fail"), ("s01", "Olu", "pass")]
+    with file.open("w") as lines:
+        for sample, author, verdict in said:
+            lines.write(json.dumps({"sample_id": sample, "author": author, "verdict": verdict}) + "\n")
+            number = int(sample[1:])
+            label(store, number, good=verdict == "pass", author=author)
+    by_file = from_file(graded(store), "goal", file, "Ida", at_random=True)
+    by_people = from_people(store, store.grading("run-1"), "goal", "Ida")
+    for one in (by_file, by_people):
+        shown = calibration_report(store, store.grading("run-1"), one)
+        assert shown.people is not None
+        assert (shown.people.people, shown.people.n, shown.people.same) == (["Ida", "Olu"], 2, 1)
+        assert "2 people: 1 of 2 labelled alike" in list(terminal_lines(shown))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import typer
 from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
 from vivavoce.records.calibration import Calibration
-from vivavoce.report.calibrating import from_dataset, from_file, from_people
+from vivavoce.report.calibrating import from_dataset, from_file, shown
 from vivavoce.report.calibration import WIDTH, calibration_report
 from vivavoce.report.calibration_lines import markdown_lines, terminal_lines
 from vivavoce.report.graded_run import GradedRun
@@ -74,19 +74,21 @@ def command(
         if draw is not None:
             _draw(graded, grader, draw, people or "", seed)
             return
-        calibration = _gathered(graded, grader, labels, label, good_from, at_random=at_random)
-        keep = not dry_run and bool(calibration.drawn)
+        calibration, kept = _gathered(graded, grader, labels, label, good_from, at_random=at_random)
+        keep = not dry_run and not kept and bool(calibration.drawn)
         if keep:
             opened.calibrations.add(calibration)
-        report = calibration_report(opened, graded.grading, calibration, width=width, kept=keep)
+        report = calibration_report(opened, graded.grading, calibration, width=width, kept=kept or keep)
     if as_json:
         print_json(report.model_dump_json(indent=2))
         return
     for line in (markdown_lines if markdown else terminal_lines)(report):
         out().print(line, soft_wrap=True, markup=False, highlight=False)
-    if keep:
-        kept = f"kept as {report.id}: it corrects the rates of this judge until its prompt, model or settings change"
-        notes().print(kept, soft_wrap=True)
+    if kept:
+        notes().print(f"kept before as {report.id}; people labelled nothing on the pages", soft_wrap=True)
+    elif keep:
+        said = f"kept as {report.id}: it corrects the rates of this judge until its prompt, model or settings change"
+        notes().print(said, soft_wrap=True)
     elif not dry_run:
         notes().print("nothing was kept: no label is of a conversation that was drawn at random")
 
@@ -99,13 +101,14 @@ def _gathered(
     good_from: float | None,
     *,
     at_random: bool,
-) -> Calibration:
+) -> tuple[Calibration, bool]:
+    """Return the labels to look at, and whether they were kept before."""
     author = user_name()
     if labels is not None:
-        return from_file(graded, grader, existing(labels), author, at_random=at_random)
+        return from_file(graded, grader, existing(labels), author, at_random=at_random), False
     if label is not None:
-        return from_dataset(graded, grader, label, author, good_from=good_from, at_random=at_random)
-    return from_people(graded.store, graded.grading, grader, author)
+        return from_dataset(graded, grader, label, author, good_from=good_from, at_random=at_random), False
+    return shown(graded.store, graded.grading, grader, author)
 
 
 def _draw(graded: GradedRun, grader: str, number: int, people: str, seed: int) -> None:

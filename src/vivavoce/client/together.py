@@ -192,15 +192,18 @@ class Together(Connection):
         """
         return checked(AssignedQueue, (await self._send("DELETE", f"/label-queues/{part(queue)}")).body)
 
-    async def calibration(self, run: str, grader: str, *, width: float = 0.1) -> CalibrationReport:
+    async def calibration(
+        self, run: str, grader: str, *, width: float = 0.1, kept: str | None = None
+    ) -> CalibrationReport:
         """Return how far a judge can be believed by the labels of a run; nothing is kept.
 
-        `width` is how wide the 95% interval of the rate may be.
+        `width` is how wide the 95% interval of the rate may be. `kept` is the id of a kept calibration to show;
+        without one it is that of the labels as they are now, or where there are none the newest kept one of the judge.
 
         Raises:
             UsageError: there is no such run or grader.
         """
-        path = f"/runs/{part(run)}/calibration?{_named(grader=grader, width=str(width))}"
+        path = f"/runs/{part(run)}/calibration?{_named(grader=grader, width=str(width), kept=kept)}"
         return checked(CalibrationReport, (await self._send("GET", path)).body)
 
     async def calibrations(self, run: str, *, grader: str | None = None) -> list[Calibration]:

@@ -90,9 +90,9 @@ class TogetherSync:
         """Delete a queue, and return it; labels stay."""
         return self._loop.run(self._together.delete_queue(queue))
 
-    def calibration(self, run: str, grader: str, *, width: float = 0.1) -> CalibrationReport:
+    def calibration(self, run: str, grader: str, *, width: float = 0.1, kept: str | None = None) -> CalibrationReport:
         """Return how far a judge can be believed by the labels of a run; nothing is kept."""
-        return self._loop.run(self._together.calibration(run, grader, width=width))
+        return self._loop.run(self._together.calibration(run, grader, width=width, kept=kept))
 
     def calibrations(self, run: str, *, grader: str | None = None) -> list[Calibration]:
         """Return the calibrations that were kept of the labels of a run, newest first."""

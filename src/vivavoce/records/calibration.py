@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.records.label import PeopleAgreement
 from vivavoce.records.run import AttemptKey
 
 LabelSource = Literal["people", "file", "dataset"]
@@ -45,7 +46,8 @@ class Calibration(BaseModel):
     """The labels of a run beside the verdicts of one judge.
 
     `fingerprint` is that of all that decides the judge's scores: labels correct the rates of scores that have the same
-    one. What is not in `labels` is counted: `unsure` conversations that nobody could tell, `split` ones of which as
+    one. `people` is how far those who gave them agree, where two or more labelled one conversation. What is not in
+    `labels` is counted: `unsure` conversations that nobody could tell, `split` ones of which as
     many people say pass as fail and that nobody decided, and `unscored` ones without a score.
     """
 
@@ -63,6 +65,7 @@ class Calibration(BaseModel):
     unsure: int = 0
     split: int = 0
     unscored: int = 0
+    people: PeopleAgreement | None = None
 
     @property
     def drawn(self) -> list[LabelledVerdict]:

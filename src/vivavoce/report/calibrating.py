@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from vivavoce.errors import Problem, UsageError
+from vivavoce.errors import NotFound, Problem, UsageError
 from vivavoce.files.rows import format_of, read_rows
 from vivavoce.records.calibration import Calibration, LabelledVerdict
 from vivavoce.records.counting import conversation_label
@@ -19,6 +19,7 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.rated import rated
 from vivavoce.store.labels.agreement import Paired
 from vivavoce.store.labels.calibrations import KeyedVerdict, new_calibration
+from vivavoce.store.labels.people import people_agreement
 from vivavoce.store.labels.truth import Truth, truth_of
 from vivavoce.store.store import Store
 
@@ -49,8 +50,33 @@ def from_people(store: Store, grading: Grading, grader: str, author: str) -> Cal
     """
     pairs, decisions = store.labels.paired(grading, grader), store.decisions.all(grading.run_id, grader=grader)
     truth = truth_of(pairs, decisions)
+    truth.people = people_agreement([one.label for one in pairs])
     _count_everything(truth, len(store.calibrations.verdicts(grading, grader)))
     return new_calibration(grading, grader, truth, "people", author)
+
+
+def shown(
+    store: Store, grading: Grading, grader: str, author: str, kept: str | None = None
+) -> tuple[Calibration, bool]:
+    """Return the calibration of a grader to look at, and whether it is a kept one.
+
+    That is the one with the id `kept`; without one the labels of people as they are now; where there are none, the
+    newest kept one of this judge in this run.
+
+    Raises:
+        NotFound: there is no such grader, or no calibration `kept` of it.
+    """
+    if kept is None:
+        found = from_people(store, grading, grader, author)
+        if found.labels:
+            return found, False
+        mine = grading.fingerprints[grader]
+        same = [one for one in store.calibrations.of_run(grading.run_id, grader) if one.fingerprint == mine]
+        return (same[0], True) if same else (found, False)
+    for one in store.calibrations.of_run(grading.run_id, grader):
+        if one.id == kept:
+            return one, True
+    raise NotFound("calibration", kept, within=f"run {grading.run_id}")
 
 
 def from_file(graded: GradedRun, grader: str, path: Path, author: str, *, at_random: bool) -> Calibration:
@@ -75,6 +101,7 @@ def from_file(graded: GradedRun, grader: str, path: Path, author: str, *, at_ran
     if not pairs:
         raise UsageError(Problem(f"has no label of a whole conversation for grader '{grader}'", path))
     truth = truth_of(pairs)
+    truth.people = people_agreement([one.label for one in pairs])
     _count_everything(truth, len(places.verdicts))
     return new_calibration(graded.grading, grader, truth, "file", author)
 

@@ -23,7 +23,6 @@ from vivavoce.stats.intervals import wilson
 from vivavoce.stats.kappa import kappas
 from vivavoce.stats.ranking import aurocs
 from vivavoce.store.labels.calibrations import KeyedVerdict
-from vivavoce.store.labels.people import people_agreement
 from vivavoce.store.store import Store
 
 FEWEST = 10
@@ -44,7 +43,6 @@ def calibration_report(
         cells[one.good, one.passed] += 1
     verdicts = _verdicts(store, grading, found.grader)
     rates = _rates(verdicts, found, grading.run_id)
-    people = store.labels.all(found.run_id, grader=found.grader) if found.source == "people" else ()
     return CalibrationReport(
         id=found.id,
         run=found.run_id,
@@ -66,7 +64,7 @@ def calibration_report(
         figures=figures_of(drawn),
         bins=list(_bins(drawn)),
         slices=list(_slices(drawn, store.details.tags(found.run_id) if drawn else {})),
-        people=people_agreement([one for one in people if one.turn is None]),
+        people=found.people,
         rates=rates,
         needed=needed(rates, len(drawn), sum(map(len, verdicts.values())) - len(drawn), width),
         notes=list(_notes(found, cells, rates)),
@@ -212,45 +210,50 @@ def _bins(labels: Sequence[LabelledVerdict]) -> Iterator[Bin]:
 
 
 def _slices(labels: Sequence[LabelledVerdict], tags: Mapping[str, frozenset[str]]) -> Iterator[Slice]:
-    targets = sorted({one.target for one in labels})
-    for target in targets if len(targets) > 1 else ():
-        yield from _slice("target", target, [one for one in labels if one.target == target])
+    """Yield the figures of each target and each tag that some labels have and others have not."""
+    for target in sorted({one.target for one in labels}):
+        yield from _slice("target", target, [one for one in labels if one.target == target], len(labels))
     for tag in sorted({tag for one in labels for tag in tags.get(one.sample_id, ())}):
-        yield from _slice("tag", tag, [one for one in labels if tag in tags.get(one.sample_id, ())])
+        yield from _slice("tag", tag, [one for one in labels if tag in tags.get(one.sample_id, ())], len(labels))
 
 
-def _slice(kind: Literal["tag", "target"], name: str, labels: Sequence[LabelledVerdict]) -> Iterator[Slice]:
-    if len(labels) >= FEWEST:
+def _slice(kind: Literal["tag", "target"], name: str, labels: Sequence[LabelledVerdict], every: int) -> Iterator[Slice]:
+    if FEWEST <= len(labels) < every:
         kept = [one for one in figures_of(labels) if one.name in ("sensitivity", "specificity", "kappa")]
         yield Slice(kind=kind, name=name, labels=len(labels), figures=kept)
 
 
 def _notes(found: Calibration, cells: Mapping[tuple[bool, bool], int], rates: Sequence[TargetRate]) -> Iterator[str]:
-    drawn, labels = len(found.drawn), len(found.labels)
-    if not labels:
-        yield "no label can be compared with a score: label conversations first"
-    if labels > drawn:
-        chosen = count(labels - drawn, "label")
-        yield f"{chosen} of conversations that were not drawn at random: no figure has them"
-    if drawn and (shown := sum(not one.blind for one in found.drawn)):
-        yield f"{count(shown, 'drawn label')} given in sight of the judge's answer, which people tend to follow"
-    if found.split:
-        yield f"{count(found.split, 'conversation')} on which people differ evenly, and nobody decided: left out"
-    if found.unsure:
-        yield f"{count(found.unsure, 'conversation')} that nobody could tell: left out"
-    good, bad = cells[True, True] + cells[True, False], cells[False, False] + cells[False, True]
-    if drawn and not bad:
-        yield "people pass every drawn conversation: how often the judge fails a bad one is not known"
-    if drawn and not good:
-        yield "people fail every drawn conversation: how often the judge passes a good one is not known"
-    if drawn and good and bad and not cells[True, False] + cells[False, False]:
-        yield "the judge passes everything: its rate says nothing, only the labels do"
-    if 0 < drawn < FEWEST:
-        yield f"{count(drawn, 'label')} show only the largest differences: see the intervals"
+    yield from _left_out(found)
+    if found.drawn:
+        yield from _one_sided(cells)
+    if 0 < len(found.drawn) < FEWEST:
+        yield f"{count(len(found.drawn), 'label')} show only the largest differences: see the intervals"
     for one in rates:
         if one.rate.why is not None:
-            yield (
-                f"no corrected rate of {one.target}: {one.rate.why}"
-                if len(rates) > 1
-                else (f"no corrected rate: {one.rate.why}")
-            )
+            of = f" of {one.target}" if len(rates) > 1 else ""
+            yield f"no corrected rate{of}: {one.rate.why}"
+
+
+def _left_out(found: Calibration) -> Iterator[str]:
+    """Yield what no figure has, and what people saw."""
+    if chosen := len(found.labels) - len(found.drawn):
+        yield f"{count(chosen, 'label')} of conversations that were not drawn at random: no figure has them"
+    if shown := sum(not one.blind for one in found.drawn):
+        yield f"{count(shown, 'drawn label')} given in sight of the judge's answer, which people tend to follow"
+    if found.split:
+        left = f"{count(found.split, 'conversation')} on which people differ evenly: no figure has them"
+        yield f"{left}, so they are about the easier ones: let a third person label these"
+    if found.unsure:
+        yield f"{count(found.unsure, 'conversation')} that nobody could tell: no figure has them"
+
+
+def _one_sided(cells: Mapping[tuple[bool, bool], int]) -> Iterator[str]:
+    """Yield what labels or verdicts of one kind leave open."""
+    good, bad = cells[True, True] + cells[True, False], cells[False, False] + cells[False, True]
+    if not bad:
+        yield "people pass every drawn conversation: how often the judge fails a bad one is not known"
+    if not good:
+        yield "people fail every drawn conversation: how often the judge passes a good one is not known"
+    if good and bad and not cells[True, False] + cells[False, False]:
+        yield "the judge passes everything: its rate says nothing, only the labels do"

@@ -23,6 +23,8 @@ NAMES: dict[Measure, str] = {
 
 def heading(found: CalibrationReport) -> str:
     """Return what was compared."""
+    if not found.labels:
+        return safe(f"{found.grader} of run {found.run} has no label that can be compared with a score")
     drawn = "all drawn at random" if found.drawn == found.labels else f"{found.drawn:,} of them drawn at random"
     return safe(f"{found.grader} of run {found.run}: {count(found.labels, 'label')}, {drawn}")
 
@@ -47,7 +49,8 @@ def needed_line(found: CalibrationReport) -> str:
         return f"more conversations are needed for {wanted}, not only more labels: {rest}{now}"
     if not need.labels:
         return f"the labels are enough for {wanted}{now}"
-    return f"about {count(need.labels, 'more label')} of drawn conversations for {wanted}{now}"
+    more = "more label" if found.drawn else "label"
+    return f"about {count(need.labels, more)} of drawn conversations for {wanted}{now}"
 
 
 def terminal_lines(found: CalibrationReport) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -11,8 +12,11 @@ import pytest
 
 from vivavoce.client import Client
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.records.calibration import LabelledVerdict
 from vivavoce.records.score import Score
 from vivavoce.server.users import whoever_sits_here
+from vivavoce.store.labels.calibrations import new_calibration
+from vivavoce.store.labels.truth import Truth
 from vivavoce.store.store import Store
 
 from ..live import Reply, get, send, serving
@@ -113,3 +117,31 @@ def test_without_a_drawn_label_there_is_nothing_to_keep(url: str) -> None:
             client.calibrate("run-1", "goal")
         with pytest.raises(NotFound):
             client.label("run-1", "s1", "pass", grader="goal", queue="q-nobody")
+
+
+def test_without_a_label_of_people_the_kept_calibration_is_shown(url: str, store: Store) -> None:
+    assert "has no label that can be compared" in get(url + PAGE).text
+    grading = store.grading("run-1")
+    truth = Truth(
+        labels=[
+            LabelledVerdict(
+                sample_id=f"s{n}", target="bot", trial=0, good=n < 6, passed=n < 8, score=float(n < 8), drawn=1.0
+            )
+            for n in range(12)
+        ]
+    )
+    kept = new_calibration(grading, "goal", truth, "file", ME)
+    store.calibrations.add(kept)
+    page = get(url + PAGE).text
+    assert "12 labels, all drawn at random" in page
+    assert "Keep these labels" not in page
+    label(url, 4)
+    assert "4 labels, all drawn at random" in get(url + PAGE).text
+    (link,) = re.findall(r'href="([^"]*kept=[^"]*)"', get(url + PAGE).text)
+    assert "12 labels, all drawn at random" in get(url + unescape(link)).text
+    with Client(url) as client:
+        assert (client.calibration("run-1", "goal").drawn, client.calibration("run-1", "goal").kept) == (4, False)
+        shown = client.calibration("run-1", "goal", kept=kept.id)
+        assert (shown.drawn, shown.kept, shown.id) == (12, True, kept.id)
+        with pytest.raises(NotFound):
+            client.calibration("run-1", "goal", kept="cal-none")

@@ -11,7 +11,7 @@ from vivavoce.errors import UsageError
 from vivavoce.records.calibration import Calibration
 from vivavoce.records.run import Grading
 from vivavoce.report.calibrated import CalibrationReport
-from vivavoce.report.calibrating import from_people
+from vivavoce.report.calibrating import from_people, shown
 from vivavoce.report.calibration import WIDTH, calibration_report
 from vivavoce.report.html.labelling import check_question
 from vivavoce.server.api.answers import ERRORS, answer
@@ -42,11 +42,15 @@ def calibration(
     grader: Annotated[str, Query(description="The grader whose judge is compared with the labels.")],
     width: Width = WIDTH,
     grading: GradingName = None,
+    kept: Annotated[str | None, Query(description="The id of a kept calibration to show.")] = None,
 ) -> Response:
-    """Return how far a judge can be believed by the labels of the run as they are now; nothing is kept."""
+    """Return how far a judge can be believed by the labels of the run as they are now, or by those of a kept one.
+
+    Without a label the newest kept one of this judge is shown. Nothing is kept by asking.
+    """
     store, scores = _graded(request, run, grading, grader)
-    found = from_people(store, scores, grader, user_of(request).name)
-    return answer(calibration_report(store, scores, found, width=width))
+    found, is_kept = shown(store, scores, grader, user_of(request).name, kept)
+    return answer(calibration_report(store, scores, found, width=width, kept=is_kept))
 
 
 @router.get("/runs/{run}/calibrations", response_model=list[Calibration])

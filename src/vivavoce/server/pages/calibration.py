@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 from fastapi import APIRouter, Request, Response
@@ -9,7 +10,7 @@ from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading
-from vivavoce.report.calibrating import from_people
+from vivavoce.report.calibrating import from_people, shown
 from vivavoce.report.calibration import calibration_report
 from vivavoce.report.calibration_lines import NAMES, closing, heading
 from vivavoce.report.html.labelling import check_question
@@ -25,23 +26,26 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 @router.get("/runs/{run}/calibration")
-def calibration(request: Request, run: str, grader: str, grading: str | None = None) -> Response:
+def calibration(
+    request: Request, run: str, grader: str, grading: str | None = None, kept: str | None = None
+) -> Response:
     """Show what the labels of a run say of a judge."""
     store, scores = _graded(request, run, grading, grader)
     user = user_of(request)
-    found = from_people(store, scores, grader, user.name)
+    found, is_kept = shown(store, scores, grader, user.name, kept)
     values: dict[str, object] = {
         "section": "label",
         "run": store.run(scores.run_id),
         "run_link": run_page(scores.run_id, grading=grading),
-        "found": (report := calibration_report(store, scores, found)),
+        "found": (report := calibration_report(store, scores, found, kept=is_kept)),
         "heading": heading(report),
         "lines": [*people_lines(report.people), *closing(report)],
         "names": NAMES,
+        "kept_link": partial(calibration_page, scores.run_id, grader=grader, grading=grading),
         "kept": store.calibrations.of_run(scores.run_id, grader),
         "fingerprint": scores.fingerprints.get(grader),
         "here": calibration_page(scores.run_id, grader=grader, grading=grading),
-        "data": calibration_data(scores.run_id, grader=grader, grading=grading),
+        "data": calibration_data(scores.run_id, grader=grader, grading=grading, kept=kept),
         "label": label_page(run=scores.run_id, grader=grader, blind=1, seed=1),
         "assign": assign_page(run=scores.run_id, grader=grader),
         "form_key": form_key(request) if user.may("write") else None,

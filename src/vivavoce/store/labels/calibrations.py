@@ -110,6 +110,7 @@ def new_calibration(grading: Grading, grader: str, truth: Truth, source: LabelSo
         unsure=truth.unsure,
         split=truth.split,
         unscored=truth.unscored,
+        people=truth.people,
     )
 
 

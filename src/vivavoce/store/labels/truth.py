@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vivavoce.records.calibration import LabelledVerdict
-from vivavoce.records.label import Decision
+from vivavoce.records.label import Decision, PeopleAgreement
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.labels.agreement import Paired
 
@@ -20,6 +20,7 @@ class Truth:
     unsure: int = 0
     split: int = 0
     unscored: int = 0
+    people: PeopleAgreement | None = None
 
 
 def truth_of(pairs: Sequence[Paired], decisions: Sequence[Decision] = ()) -> Truth:
