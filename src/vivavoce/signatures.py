@@ -45,9 +45,11 @@ def shows_options(function: F) -> F:
 def meanings(options: type) -> dict[str, str]:
     """Return what the keys of a TypedDict mean, which stands below each of them; nothing where there is no source."""
     body = ast.parse("".join(_source(options))).body
-    fields = body[0].body if body and isinstance(body[0], ast.ClassDef) else []
-    inherited = {name: text for base in getattr(options, "__orig_bases__", ()) for name, text in _inherited(base)}
-    return inherited | {
+    named = body[0] if body and isinstance(body[0], ast.ClassDef) else None
+    fields, bases = (named.body, named.bases) if named else ([], [])
+    known = vars(sys.modules[options.__module__])
+    inherited = [known.get(base.id) for base in bases if isinstance(base, ast.Name)]
+    return {name: text for base in inherited for name, text in _inherited(base)} | {
         key.target.id: inspect.cleandoc(text.value.value).replace("\n", " ")
         for key, text in pairwise(fields)
         if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name)

@@ -25,7 +25,7 @@ WRONG: dict[str, str] = {
     "a": "nothing", "b": "nothing", "from": "nothing", "to": "nothing", "suite": "nothing", "turn": "7",
     "grading_a": "nothing", "grading_b": "nothing", "target_a": "nothing", "target_b": "nothing",
     "sample_a": "nothing", "sample_b": "nothing", "grade": "nothing",
-    "baseline": "nothing",
+    "baseline": "nothing", "kept": "nothing",
 }  # fmt: skip
 TOLD = {**WRONG, "trial": "8"}
 """The names as an answer gives them: an address counts trials from 0, people are told the eighth."""

@@ -61,7 +61,10 @@ def calibrations(
 ) -> Response:
     """List the calibrations that were kept of the labels of a run, newest first."""
     store = _store(request)
-    return answer(store.calibrations.of_run(store.run(run).id, grader))
+    found = store.run(run)
+    if grader is not None:
+        check_question(grader, store.grading(found.id))
+    return answer(store.calibrations.of_run(found.id, grader))
 
 
 @router.post("/runs/{run}/calibrations", response_model=CalibrationReport, status_code=201)
