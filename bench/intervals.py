@@ -16,11 +16,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from vivavoce.stats.agreement import agreement
-from vivavoce.stats.bootstrap import bootstrap
 from vivavoce.stats.corrected import NotIdentifiable, Table, prediction_powered, rogan_gladen, table_of
 from vivavoce.stats.intervals import mean_interval, wilson
 from vivavoce.stats.paired import difference_of
-from vivavoce.stats.ranking import auroc, aurocs
+from vivavoce.stats.ranking import auroc, auroc_interval
 from vivavoce.stats.raters import counts_of, krippendorff, krippendorff_interval
 from vivavoce.store.labels.drawing import weighted
 from vivavoce.store.labels.order import Verdict
@@ -102,12 +101,12 @@ def area(n: int, rate: float, shift: float) -> Case:
 
     def draw(random: Random) -> Interval:
         good, value = values(random, n)
-        return bootstrap(lambda weights: aurocs(value, good, weights), range(n), draws=500)
+        return auroc_interval(value, good, range(n))
 
     good, value = values(np.random.default_rng(0), MANY)
     truth = auroc(value, good)
     assert truth is not None
-    return Case("AUROC, drawn 500 times", f"{n} labels, {rate:.0%} good", draw, truth)
+    return Case("AUROC", f"{n} labels, {rate:.0%} good, area {truth:.2f}", draw, truth)
 
 
 def people(n: int, right: float) -> Case:
@@ -207,6 +206,8 @@ CASES = (
     kappa(100, 0.95, 0.95, 0.6),
     area(50, 0.7, 1.0),
     area(200, 0.7, 1.0),
+    area(50, 0.7, 2.5),
+    area(100, 0.9, 3.0),
     people(50, 0.9),
     by_labels(30, 500, 0.7, 0.9, 0.8),
     by_labels(50, 500, 0.7, 0.9, 0.8),

@@ -169,3 +169,16 @@ def test_sums_of_a_database_give_the_interval_of_the_values(pairs: list[tuple[in
 
 def test_no_tries_have_no_share() -> None:
     assert share_interval(ShareSums(0, 0, 0, 0, 0, 0)) is None
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 3)), min_size=1, max_size=20))
+def test_a_weighted_mean_is_that_of_values_that_often(rows: list[tuple[float, int]]) -> None:
+    values, weights = [value for value, _ in rows], [float(weight) for _, weight in rows]
+    found = mean_interval(values, range(len(rows)), weights=weights)
+    repeated = [(value, place) for place, (value, weight) in enumerate(rows) for _ in range(weight)]
+    expected = mean_interval([value for value, _ in repeated], [place for _, place in repeated])
+    assert found is not None
+    assert expected is not None
+    assert found.mean == pytest.approx(expected.mean)
+    if len(set(weights)) > 1:
+        assert (found.low, found.high) == (pytest.approx(expected.low), pytest.approx(expected.high))

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from vivavoce.stats.bootstrap import Floats
-from vivavoce.stats.ranking import auroc, aurocs, ranks, spearman, spearmans
+from vivavoce.stats.intervals import wilson
+from vivavoce.stats.ranking import auroc, auroc_interval, ranks, spearman, spearmans
 
 SCIPY = cast("Any", stats)
 VALUES = st.sampled_from([-1.0, 0.0, 0.5, 0.5000001, 1.0, 3.0])
@@ -53,7 +54,7 @@ def test_a_weight_is_a_value_that_often(rows: list[tuple[float, float, bool, int
     repeated = [row for row in rows for _ in range(row[3])]
     first, second, true = [row[0] for row in repeated], [row[1] for row in repeated], [row[2] for row in repeated]
     assert_same(spearmans(one, other, weights), [spearman(first, second), spearman(one, other)])
-    assert_same(aurocs(one, truth, weights), [auroc(first, true), auroc(one, truth)])
+    assert auroc(one, truth, weights[0]) == pytest.approx(auroc(first, true))
 
 
 def assert_same(found: Floats, expected: list[float | None]) -> None:
@@ -73,3 +74,47 @@ def test_both_lists_must_be_of_one_length() -> None:
         spearman([1, 2], [1])
     with pytest.raises(ValueError, match="got 1 and 2"):
         auroc([1], [True, False])
+
+
+def test_a_known_area_has_a_known_interval() -> None:
+    """Eighteen pairs in order of twenty: by DeLong's variance, computed pair by pair, and that of Hanley and McNeil."""
+    values, truth = [1, 2, 3, 4, 5, 6, 7, 8, 9], [False, False, False, True, False, True, True, True, False]
+    good = [value for value, true in zip(values, truth, strict=True) if true]
+    bad = [value for value, true in zip(values, truth, strict=True) if not true]
+    of_good = [sum(one > other for other in bad) / 5 for one in good]
+    of_bad = [sum(one > other for one in good) / 4 for other in bad]
+    area = sum(of_good) / 4
+    assert auroc(values, truth) == pytest.approx(area) == pytest.approx(0.75)
+    delong = (sum((one - area) ** 2 for one in of_good) / 16 + sum((one - area) ** 2 for one in of_bad) / 25) * 9 / 8
+    moved = (area * 20 + 0.5) / 21
+    least = moved * (1 - moved) * (1 + 3.5 * ((1 - moved) / (2 - moved) + moved / (1 + moved))) / 20
+    assert delong > least
+    tries = moved * (1 - moved) / delong * (1.959963984540054 / SCIPY.t.ppf(0.975, 8)) ** 2
+    assert auroc_interval(values, truth, range(9)) == pytest.approx(wilson(moved * tries, tries))
+
+
+def test_a_perfect_order_of_few_is_no_certainty() -> None:
+    few = auroc_interval(range(10), [False] * 5 + [True] * 5, range(10))
+    many = auroc_interval(range(1000), [False] * 500 + [True] * 500, range(1000))
+    assert few is not None
+    assert many is not None
+    assert few[0] < 0.8 < 0.99 < many[0]
+
+
+def test_a_sample_counts_once_however_often_it_was_tried() -> None:
+    random = np.random.default_rng(2)
+    truth = [place % 3 > 0 for place in range(60)]
+    values = (random.normal(size=60) + truth).tolist()
+    ends = [
+        auroc_interval(values, truth, range(60)),
+        auroc_interval(values * 3, truth * 3, [*range(60)] * 3),
+        auroc_interval(values * 3, truth * 3, range(180)),
+    ]
+    once, together, apart = (high - low for low, high in filter(None, ends))
+    assert together == pytest.approx(once, rel=0.02)
+    assert apart < 0.65 * once
+
+
+@pytest.mark.parametrize(("truth", "clusters"), [([True] * 3, "abc"), ([True, False, True], "aaa")])
+def test_without_both_sides_or_several_samples_there_is_no_interval(truth: list[bool], clusters: str) -> None:
+    assert auroc_interval([1, 2, 3], truth, clusters) is None

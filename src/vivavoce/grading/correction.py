@@ -10,11 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from vivavoce.records.calibration import Calibration, CalibrationNeed, CorrectedRate
 from vivavoce.stats.corrected import Corrected, NotIdentifiable, prediction_powered, rogan_gladen, table_of
-from vivavoce.stats.kappa import kappas
+from vivavoce.stats.kappa import kappa
 
 Key = tuple[str, int]
 """A sample and a trial of it."""
@@ -100,9 +98,8 @@ def kappa_of(calibration: Calibration) -> float | None:
     drawn = calibration.drawn
     if not drawn:
         return None
-    weights = np.array([[1 / (one.drawn or 1.0) for one in drawn]])
-    (found,) = kappas([one.good for one in drawn], [one.passed for one in drawn], weights)
-    return None if np.isnan(found) else float(found)
+    weights = [1 / (one.drawn or 1.0) for one in drawn]
+    return kappa([one.passed for one in drawn], [one.good for one in drawn], weights)
 
 
 def best_calibrations(

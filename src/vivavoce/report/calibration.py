@@ -17,11 +17,10 @@ from vivavoce.records.calibration import Calibration, LabelledVerdict
 from vivavoce.records.run import Grading
 from vivavoce.report.calibrated import Bin, CalibrationReport, Figure, LabelsNeeded, Measure, Slice, TargetRate
 from vivavoce.report.text import count
-from vivavoce.stats.bootstrap import Floats, Weights, bootstrap
-from vivavoce.stats.corrected import Table, table_of
-from vivavoce.stats.intervals import wilson
-from vivavoce.stats.kappa import kappas
-from vivavoce.stats.ranking import aurocs
+from vivavoce.stats.corrected import table_of
+from vivavoce.stats.intervals import mean_interval, wilson
+from vivavoce.stats.kappa import kappa, kappa_interval
+from vivavoce.stats.ranking import auroc, auroc_interval
 from vivavoce.store.labels.calibrations import KeyedVerdict
 from vivavoce.store.store import Store
 
@@ -72,11 +71,10 @@ def calibration_report(
 
 
 def figures_of(labels: Sequence[LabelledVerdict]) -> list[Figure]:
-    """Return the measures of drawn labels.
+    """Return the measures of drawn labels, each with its interval.
 
     Sensitivity is the share of the good ones that the judge passes, specificity that of the bad ones that it fails.
-    These and the accuracy have Wilson's interval for as many independent labels as they are worth; the interval of
-    kappa is that of the accuracy beyond chance, as in `Agreement.kappa_interval`; others are drawn.
+    These and the accuracy have Wilson's interval for as many independent labels as they are worth.
     """
     if not labels:
         return []
@@ -89,7 +87,7 @@ def figures_of(labels: Sequence[LabelledVerdict]) -> list[Figure]:
         _share("sensitivity", table.tp, table.fn, sum(good)),
         _share("specificity", table.tn, table.fp, len(good) - sum(good)),
         _share("accuracy", whole.tp, whole.fn, len(labels)),
-        _kappa(good, passed, weights, whole),
+        _kappa(good, passed, clusters, weights),
         _auroc(labels, good, clusters, weights),
     ]
     return [*figures, *_brier(labels)]
@@ -140,19 +138,9 @@ def _share(name: Measure, hits: float, misses: float, n: int) -> Figure:
     return Figure(name=name, n=n, value=hits / (hits + misses), low=low, high=high)
 
 
-def _kappa(good: Sequence[bool], passed: Sequence[bool], weights: Sequence[float], whole: Table) -> Figure:
-    row = np.array([weights])
-    (value,) = kappas(good, passed, row)
-    if np.isnan(value):
-        return Figure(name="kappa", n=len(good))
-    share = whole.tp / (whole.tp + whole.fn)
-    chance = (share - float(value)) / (1 - float(value)) if value < 1 else None
-    if chance is None:  # all agree: what chance alone would give comes from the shares of good and of passed
-        yes = float((row @ np.array(good, dtype=np.float64)).item() / row.sum())
-        chance = yes * yes + (1 - yes) * (1 - yes)
-    low, high = wilson(whole.tp, whole.tp + whole.fn)
-    ends = (max(-1.0, (low - chance) / (1 - chance)), (high - chance) / (1 - chance))
-    return Figure(name="kappa", n=len(good), value=float(value), low=ends[0], high=ends[1])
+def _kappa(good: Sequence[bool], passed: Sequence[bool], clusters: Sequence[str], weights: Sequence[float]) -> Figure:
+    low, high = kappa_interval(passed, good, clusters, weights) or (None, None)
+    return Figure(name="kappa", n=len(good), value=kappa(passed, good, weights), low=low, high=high)
 
 
 def _auroc(
@@ -161,12 +149,8 @@ def _auroc(
     orders = sorted({_order(one) for one in labels})
     place = {order: float(number) for number, order in enumerate(orders)}
     values = [place[_order(one)] for one in labels]
-    row = np.array(weights)
-    (value,) = aurocs(values, good, row[np.newaxis])
-    if np.isnan(value):
-        return Figure(name="auroc", n=len(labels))
-    low, high = bootstrap(lambda times: aurocs(values, good, times * row), clusters) or (None, None)
-    return Figure(name="auroc", n=len(labels), value=float(value), low=low, high=high)
+    low, high = auroc_interval(values, good, clusters, weights) or (None, None)
+    return Figure(name="auroc", n=len(labels), value=auroc(values, good, weights), low=low, high=high)
 
 
 def _order(one: LabelledVerdict) -> tuple[float, float]:
@@ -177,16 +161,11 @@ def _order(one: LabelledVerdict) -> tuple[float, float]:
 
 def _brier(labels: Sequence[LabelledVerdict]) -> Iterator[Figure]:
     sure = [(one, one.confidence) for one in labels if one.confidence is not None]
-    if not sure:
-        return
-    errors = np.array([(confidence - float(one.good is one.passed)) ** 2 for one, confidence in sure])
-    row = np.array(_weights([one for one, _ in sure]))
-
-    def mean(times: Weights) -> Floats:
-        return (times * row) @ errors / (times * row).sum(axis=1)
-
-    low, high = bootstrap(mean, [one.sample_id for one, _ in sure]) or (None, None)
-    yield Figure(name="brier", n=len(sure), value=float(row @ errors / row.sum()), low=low, high=high)
+    errors = [(confidence - float(one.good is one.passed)) ** 2 for one, confidence in sure]
+    mine = [one for one, _ in sure]
+    found = mean_interval(errors, [one.sample_id for one in mine], weights=_weights(mine))
+    if found is not None:
+        yield Figure(name="brier", n=found.n, value=found.mean, low=found.low, high=found.high)
 
 
 def _bins(labels: Sequence[LabelledVerdict]) -> Iterator[Bin]:

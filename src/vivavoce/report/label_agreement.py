@@ -14,8 +14,8 @@ from vivavoce.report.rated import Case, Rated
 from vivavoce.stats.agreement import Agreement, agreement
 from vivavoce.stats.bootstrap import Floats, bootstrap
 from vivavoce.stats.intervals import mean_interval
-from vivavoce.stats.kappa import kappas
-from vivavoce.stats.ranking import auroc, aurocs, spearman, spearmans
+from vivavoce.stats.kappa import kappa_interval
+from vivavoce.stats.ranking import auroc, auroc_interval, spearman, spearmans
 from vivavoce.stats.ratings import Ratings
 
 FEWEST = 10
@@ -90,7 +90,7 @@ def items(found: Rated, good_from: float | None = None) -> list[Item]:
 def _of_verdicts(cases: Sequence[Case], passed: Bools, good: Bools, tables: Sequence[Agreement]) -> list[Figure]:
     clusters = [case.sample_id for case in cases]
     right = [float(one) for one in passed == good]
-    low, high = bootstrap(lambda weights: kappas(passed, good, weights), clusters) or (None, None)
+    low, high = kappa_interval(passed, good, clusters) or (None, None)
     kappa_of_rater = _average([table.kappa for table in tables])
     return [
         _mean("accuracy", right, clusters, _average([table.accuracy for table in tables])),
@@ -113,10 +113,7 @@ def _mean(name: str, values: Sequence[float], clusters: Sequence[str], rater: fl
 
 
 def _auroc(values: Floats, cases: Sequence[Case], good: Bools) -> Figure:
-    low, high = bootstrap(lambda weights: aurocs(values, good, weights), [case.sample_id for case in cases]) or (
-        None,
-        None,
-    )
+    low, high = auroc_interval(values, good, [case.sample_id for case in cases]) or (None, None)
     return Figure("AUROC", len(cases), auroc(values, good), low, high, length=auroc(_lengths(cases), good))
 
 

@@ -31,12 +31,13 @@ def mean_interval(
     clusters: Sequence[Hashable] | None = None,
     level: float = 0.95,
     bounds: tuple[float, float] = (0.0, 1.0),
+    weights: Sequence[float] | None = None,
 ) -> Estimate | None:
     """Return the mean of the values and its two-sided interval, None where there is no value.
 
     `clusters` names for each value the conversation or sample it came from; values of one cluster are not independent.
     Without it every value is its own cluster. `bounds` is the range that the values can take, infinite where there is
-    none. Fewer than two clusters give no interval.
+    none. Fewer than two clusters give no interval. `weights` says how much each value counts, equally unless given.
 
     The interval is Student's t with G - 1 degrees of freedom over the cluster-robust standard error
     sqrt(G / (G - 1) * sum over clusters of (sum of residuals)^2) / n, cut to the bounds. Single values that all lie on
@@ -52,9 +53,14 @@ def mean_interval(
     if not values:
         return None
     _check_bounds(values, bounds)
-    n, mean = len(values), math.fsum(values) / len(values)
-    residuals = [value - mean for value in values] if clusters is None else _residuals(values, clusters, mean)
-    low, high = _limits(values, mean, residuals, level, bounds)
+    n, w = len(values), _scaled(weights, len(values))
+    mean = math.fsum(values if w is None else map(mul, w, values)) / n
+    residuals = [value - mean for value in values]
+    if w is not None:
+        residuals = list(map(mul, w, residuals))
+    if clusters is not None:
+        residuals = _summed(residuals, clusters)
+    low, high = _limits(values, mean, residuals, level, bounds, weighted=w is not None)
     return Estimate(mean, low, high, n, len(residuals))
 
 
@@ -138,20 +144,34 @@ def _check_bounds(values: Sequence[float], bounds: tuple[float, float]) -> None:
             raise ValueError(f"value {place} must be a number between {low} and {high}, got {value}")
 
 
-def _residuals(values: Sequence[float], clusters: Sequence[Hashable], mean: float) -> list[float]:
+def _scaled(weights: Sequence[float] | None, n: int) -> list[float] | None:
+    """Return weights with the mean 1, None where all are equal."""
+    if weights is None or len(set(weights)) == 1:
+        return None
+    whole = math.fsum(weights)
+    return [n * weight / whole for weight in weights]
+
+
+def _summed(residuals: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
     """Return the sum of residuals of each cluster."""
     sums: defaultdict[Hashable, float] = defaultdict(float)
-    for value, cluster in zip(values, clusters, strict=True):
-        sums[cluster] += value - mean
+    for residual, cluster in zip(residuals, clusters, strict=True):
+        sums[cluster] += residual
     return list(sums.values())
 
 
 def _limits(
-    values: Sequence[float], mean: float, residuals: list[float], level: float, bounds: tuple[float, float]
+    values: Sequence[float],
+    mean: float,
+    residuals: list[float],
+    level: float,
+    bounds: tuple[float, float],
+    *,
+    weighted: bool,
 ) -> tuple[float, float] | tuple[None, None]:
     low, high = bounds
     n = len(values)
-    if len(residuals) == n > 1 and all(value in bounds for value in values):
+    if not weighted and len(residuals) == n > 1 and all(value in bounds for value in values):
         below, above = wilson(sum(value == high for value in values), n, level)
         return low + below * (high - low), low + above * (high - low)
     return _robust(mean, n, len(residuals), math.fsum(map(mul, residuals, residuals)), level, bounds)

@@ -1,26 +1,62 @@
-"""Cohen's kappa of weighted pairs of verdicts, for one weighting or for many at once."""
+"""Cohen's kappa of pairs of verdicts that have weights, and its interval."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vivavoce.stats.bootstrap import Floats, Weights
+from vivavoce.stats.bootstrap import Floats
+from vivavoce.stats.corrected import table_of
+from vivavoce.stats.intervals import wilson
 
 Bools = Sequence[bool] | NDArray[np.bool_]
 
+_ALWAYS = 1e-12
+"""Below this part of disagreement by chance, chance alone agrees always."""
 
-def kappas(one: Bools, other: Bools, weights: Weights) -> Floats:
-    """Return the agreement beyond chance for each row of weights, NaN where chance alone agrees always.
+
+def kappa(one: Bools, other: Bools, weights: Sequence[float] | None = None) -> float | None:
+    """Return the agreement of pairs beyond chance; None where there is no pair, or chance alone agrees always.
 
     Source: J. Cohen, A Coefficient of Agreement for Nominal Scales (1960).
     """
+    first, second, w = _arrays(one, other, weights)
+    chance = _by_chance(first, second, w)
+    if chance is None:
+        return None
+    same = float(np.average(first == second, weights=w))
+    return (same - chance) / (1 - chance)
+
+
+def kappa_interval(
+    one: Bools, other: Bools, clusters: Sequence[Hashable], weights: Sequence[float] | None = None, level: float = 0.95
+) -> tuple[float, float] | None:
+    """Return the two-sided interval of `kappa`, None where there is no kappa; `clusters` names the sample of each pair.
+
+    It is that of `Agreement.kappa_interval`: agreement by chance is taken as it is, and the observed one has Wilson's
+    interval for as many independent pairs as they are worth, given their clusters and weights (see `table_of`).
+    """
+    first, second, w = _arrays(one, other, weights)
+    chance = _by_chance(first, second, w)
+    if chance is None:
+        return None
+    same = (first == second).astype(np.float64).tolist()
+    whole = table_of([1.0] * len(same), same, clusters, w.tolist())
+    low, high = wilson(whole.tp, whole.tp + whole.fn, level)
+    return max(-1.0, (low - chance) / (1 - chance)), (high - chance) / (1 - chance)
+
+
+def _arrays(one: Bools, other: Bools, weights: Sequence[float] | None) -> tuple[Floats, Floats, Floats]:
     first, second = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
-    whole = weights.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        yes, also = weights @ first / whole, weights @ second / whole
-        same = weights @ (first == second).astype(np.float64) / whole
-        chance = yes * also + (1 - yes) * (1 - also)
-        return np.where(1 - chance > 1e-12, (same - chance) / (1 - chance), np.nan)
+    return first, second, np.ones(len(first)) if weights is None else np.asarray(weights, dtype=np.float64)
+
+
+def _by_chance(first: Floats, second: Floats, w: Floats) -> float | None:
+    """Return how often both sides would agree if neither knew of the other; None where that is always."""
+    if not len(first):
+        return None
+    yes, also = float(np.average(first, weights=w)), float(np.average(second, weights=w))
+    chance = yes * also + (1 - yes) * (1 - also)
+    return chance if 1 - chance > _ALWAYS else None
