@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,3 +78,25 @@ def test_the_other_direction_has_the_opposite_sign(a: dict[str, list[float]], b:
 )
 def test_the_p_value_is_exact(wins: int, losses: int, expected: float) -> None:
     assert sign_test(wins, losses) == pytest.approx(expected)
+
+
+def test_what_is_detectable_shows_in_four_of_five_comparisons() -> None:
+    random = np.random.default_rng(5)
+    values = random.normal(0.0, 0.2, 40)
+    found = difference_of(values.tolist())
+    assert found is not None
+    quantiles = 2.022691 + 0.850878
+    assert found.detectable == pytest.approx(values.std(ddof=1) / 40**0.5 * quantiles, rel=1e-4)
+    true = 0.2 / 40**0.5 * quantiles
+    sets = (difference_of(random.normal(true, 0.2, 40).tolist()) for _ in range(1000))
+    assert np.mean([one is not None and (one.low or 0) > 0 for one in sets]) == pytest.approx(0.8, abs=0.05)
+
+
+def test_one_pair_or_equal_ones_show_what_their_interval_does() -> None:
+    one, none = difference_of([0.1]), difference_of([0.0] * 20)
+    assert one is not None
+    assert none is not None
+    assert one.detectable is None
+    assert none.detectable is not None
+    assert none.high is not None
+    assert none.high < none.detectable < 2 * none.high

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vivavoce.report.text import count
+from vivavoce.report.text import count, listed
 from vivavoce.run.summary import GraderSummary, Summary
-
-_NAMED = 3
-"""Targets that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +29,13 @@ class Standing:
         if self.best is not None:
             first = self.scored[0]
             lost = f"; {count(first.errors, 'error')} left out" if first.errors else ""
-            lost += f"; no score of {_listed(self.unscored)}" if self.unscored else ""
+            lost += f"; no score of {listed(self.unscored)}" if self.unscored else ""
             return f"{self.best} is best: its 95% interval is above the others{lost}"
         if len(self.scored) < 2:
             return f"no best target: {'only one has' if self.scored else 'none has'} scores"
         if any(one.low is None for one in self.scored):
             return "no best target: one sample has no interval"
-        return f"{_listed(self.rivals)} are not distinguishable: their 95% intervals overlap"
+        return f"{listed(self.rivals)} are not distinguishable: their 95% intervals overlap"
 
 
 def sentences(summary: Summary) -> list[str]:
@@ -46,7 +43,7 @@ def sentences(summary: Summary) -> list[str]:
     found: dict[str, list[str]] = {}
     for one in standings(summary):
         found.setdefault(one.finding, []).append(one.grader)
-    return [f"{_listed(graders)}: {finding}" for finding, graders in found.items()]
+    return [f"{listed(graders)}: {finding}" for finding, graders in found.items()]
 
 
 def standings(summary: Summary) -> list[Standing]:
@@ -75,12 +72,3 @@ def _overlap(highest: GraderSummary, other: GraderSummary) -> bool:
     if highest is other or highest.low is None or other.high is None:
         return True
     return other.high >= highest.low
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = names[:_NAMED]
-    if len(names) == 1:
-        return shown[0]
-    if len(names) > _NAMED:
-        return f"{', '.join(shown)} and {len(names) - _NAMED} more"
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -269,6 +269,7 @@ def _difference(before: NDArray[np.float64], after: NDArray[np.float64], level: 
         "difference": found.mean,
         "low": found.low,
         "high": found.high,
+        "detectable": found.detectable,
         "p_value": found.p_value,
         "wins": found.wins,
         "losses": found.losses,

@@ -59,7 +59,8 @@ class MeanDifference(Compared):
 class GraderComparison(Compared):
     """One grader (or the reward) on both sides, over the `n` scenarios that both have scored.
 
-    `difference` is b - a with its interval of the `level`; `p_value` is that of the sign test on wins and losses,
+    `difference` is b - a with its interval of the `level`; `detectable` is the smallest true difference, up or down,
+    that 80 of 100 such comparisons would show; `p_value` is that of the sign test on wins and losses,
     from b's view. Unknown values are None. `passed` passed on both, `worsened` on a only, `improved` on b only; a
     scenario passes when every trial with a score does. `breaks` names the samples that passed in every trial on a
     and pass in none on b, `lost` those that passed so on a and have only errors on b. `broke` names those that only
@@ -78,6 +79,7 @@ class GraderComparison(Compared):
     difference: float | None = None
     low: float | None = None
     high: float | None = None
+    detectable: float | None = None
     p_value: float | None = None
     wins: int = 0
     losses: int = 0

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from vivavoce.report.comparison import Reading
+from vivavoce.report.comparison import GraderComparison, Reading
+from vivavoce.report.text import listed
+from vivavoce.safe_text import safe
+from vivavoce.stats.paired import POWER
 
 WORDS: Mapping[Reading, str] = {
     "worse": "worse",
@@ -21,3 +24,13 @@ STYLES: Mapping[Reading, str] = {"worse": "red", "better": "green"}
 def in_markdown(reading: Reading) -> str:
     """Return the word as Markdown."""
     return f"**{WORDS[reading]}**" if reading == "worse" else WORDS[reading]
+
+
+def detectable(graders: Sequence[GraderComparison]) -> str | None:
+    """Return in a sentence how large a change had to be to show, of the graders without a clear one; None of none."""
+    by = [f"{safe(one.name)} by {one.detectable:.2g}" for one in graders if one.reading == "same" and one.detectable]
+    if not by:
+        return None
+    some = "A change" if len(by) == 1 else "Changes"
+    each = "" if len(by) == 1 else "each "
+    return f"{some} of {listed(by)} would {each}have shown in {POWER:.0%} of such comparisons."

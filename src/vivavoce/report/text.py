@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from vivavoce.safe_text import safe
 
@@ -35,6 +36,12 @@ def printable_json(text: str) -> str:
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: `1 sample`, `2 samples`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(phrases: Sequence[str], most: int = 3) -> str:
+    """Return one or more phrases as a list in a sentence, which names so many of them at most."""
+    named = [*phrases[:most], *([f"{len(phrases) - most:,} more"] if len(phrases) > most else [])]
+    return ", ".join(named[:-1]) + " and " + named[-1] if len(named) > 1 else named[0]
 
 
 def one_line(text: str, width: int = 100) -> str:

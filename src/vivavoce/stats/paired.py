@@ -6,7 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from vivavoce.stats.intervals import mean_interval
+from vivavoce.stats.intervals import Estimate, mean_interval
+from vivavoce.stats.student import t_quantile
+
+POWER = 0.8
+"""How many of comparisons like this one a detectable difference would show in."""
 
 _TIE = 1e-9
 """Means of trials that differ by less than this are the same number, summed in another order."""
@@ -17,7 +21,8 @@ class PairedDifference:
     """How much higher the second side scores, over the `n` scenarios that both sides have.
 
     `wins`, `losses` and `ties` count scenarios from the second side's view. `only_a` and `only_b` name the scenarios
-    without a partner. `low` and `high` are None where there is a single pair.
+    without a partner. `low` and `high` are None where there is a single pair, and so is `detectable`, the smallest true
+    difference that an interval like this one would exclude zero for in `POWER` of all comparisons.
     """
 
     mean: float
@@ -28,6 +33,7 @@ class PairedDifference:
     losses: int
     ties: int
     p_value: float
+    detectable: float | None = None
     only_a: tuple[str, ...] = ()
     only_b: tuple[str, ...] = ()
 
@@ -76,7 +82,20 @@ def difference_of(
         losses=losses,
         ties=estimate.n - wins - losses,
         p_value=sign_test(wins, losses),
+        detectable=_detectable(estimate, level),
     )
+
+
+def _detectable(estimate: Estimate, level: float) -> float | None:
+    """Return half the width of an interval, longer by the quantile of the power beside that of its level.
+
+    Source: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), 2.4; for evaluations E. Miller,
+    Adding Error Bars to Evals, arXiv:2411.00640 (2024), section 5.
+    """
+    if estimate.low is None or estimate.high is None:
+        return None
+    two_sided, power = (t_quantile(one, estimate.clusters - 1) for one in ((1 + level) / 2, POWER))
+    return (estimate.high - estimate.low) / 2 * (1 + power / two_sided)
 
 
 def sign_test(wins: int, losses: int) -> float:

@@ -71,10 +71,11 @@ def test_the_sentence_names_what_is_sure_and_how_uneven_the_flips_are() -> None:
 
 
 def test_where_nothing_is_sure_the_sentence_says_so() -> None:
-    unsure = grader("tone", 0.004, -0.008, 0.016, n=8)
+    unsure = grader("tone", 0.004, -0.008, 0.016, n=8).model_copy(update={"detectable": 0.0171})
     assert finding(target(unsure), unsure) == (
         "On the 8 samples that both runs scored, tone shows no clear change. "
-        "On tone no sample went from pass to fail or back. With so few pairs, only a large change is visible."
+        "On tone no sample went from pass to fail or back. "
+        "A change of tone by 0.017 would have shown in 80% of such comparisons."
     )
 
 

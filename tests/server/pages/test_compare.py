@@ -1,14 +1,20 @@
 from __future__ import annotations
 
 import gzip
+import io
+import json
 from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
 
 import pytest
+from rich.console import Console
 
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import Score, failed
+from vivavoce.report.compare import compare
+from vivavoce.report.markdown_comparison import markdown_comparison
+from vivavoce.report.side_by_side import comparison
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.compare import SHOWN
 from vivavoce.store.store import Store
@@ -49,6 +55,23 @@ def test_the_finding_comes_first_as_a_sentence(empty: Store, url: str) -> None:
     assert "Matched samples only: the 40 that ask the same in both runs" in read.text
     assert "Worse" in read.text
     assert any(label.startswith("Difference −0.250, 95% interval") for label in read.having("aria-label"))
+
+
+def test_every_reader_says_how_large_a_change_would_have_shown(empty: Store, url: str) -> None:
+    two(empty, scored([0.9, 0.4] * 20), scored([0.8, 0.6] * 10 + [1.0, 0.3] * 10))
+    found = compare(empty, empty.grading("run-a"), empty.grading("run-b"))
+    (goal,) = found.targets[0].graders
+    assert goal.reading == "same"
+    assert goal.detectable is not None
+    said = f"A change of goal by {goal.detectable:.2g} would have shown in 80% of such comparisons."
+    assert said in page(url).text
+    assert f"`{said}`" in markdown_comparison(found)
+    terminal = io.StringIO()
+    Console(file=terminal, width=200).print(comparison(found))
+    assert said in terminal.getvalue()
+    answer = json.loads(get(f"{url}/api/v1/comparisons?a=run-a&b=run-b").text)
+    assert answer["targets"][0]["graders"][0]["detectable"] == goal.detectable
+    assert "would have shown" not in page(url, "/compare?a=run-a&b=run-a").text
 
 
 def test_an_interval_that_touches_zero_has_no_colour(empty: Store, url: str) -> None:

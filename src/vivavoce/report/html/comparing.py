@@ -8,15 +8,10 @@ from dataclasses import dataclass
 
 from vivavoce.report.comparison import Comparison, GraderComparison, Reading, TargetComparison
 from vivavoce.report.html.plots import Range
-from vivavoce.report.reading import WORDS
+from vivavoce.report.reading import WORDS, detectable
 from vivavoce.report.several import SeveralComparisons
-from vivavoce.report.text import count, one_line
+from vivavoce.report.text import count, listed, one_line
 from vivavoce.stats.paired import sign_test
-
-FEW = 30
-"""With fewer pairs than this, only a large change is visible."""
-NAMED = 3
-"""Graders that a sentence names."""
 
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _TICKS = 5
@@ -109,13 +104,12 @@ def finding(target: TargetComparison, shown: GraderComparison | None) -> str:
         parts.append(f"{_apart(apart)}; these are left out here.")
     if shown is not None and shown.n and shown.reading != "incomparable":
         parts.append(_flips(shown))
-        if shown.n < FEW:
-            parts.append("With so few pairs, only a large change is visible.")
-    return " ".join(parts)
+    seen = detectable(alike)
+    return " ".join([*parts, *([seen] if seen else [])])
 
 
 def _apart(graders: Sequence[GraderComparison]) -> str:
-    return f"{_listed([_name(one) for one in graders])} changed between the two runs"
+    return f"{listed([_name(one) for one in graders])} changed between the two runs"
 
 
 def several_finding(found: SeveralComparisons) -> str:
@@ -128,7 +122,7 @@ def _difference_from_a(found: Comparison) -> str:
     if not any(one.n for one in graders):
         return " cannot be compared with A"
     phrases = [
-        f" is {word} than A on {_listed([_name(one) for one in mine])}"
+        f" is {word} than A on {listed([_name(one) for one in mine])}"
         for word in ("worse", "better")
         if (mine := [one for one in graders if one.reading == word])
     ]
@@ -153,12 +147,7 @@ def _change(reading: Reading, graders: Sequence[GraderComparison]) -> str:
     mine.sort(key=lambda one: -abs(one.difference or 0.0))
     if not mine:
         return ""
-    return f"B is {reading} on {_listed([_by(one) for one in mine])}"
-
-
-def _listed(phrases: Sequence[str]) -> str:
-    named = [*phrases[:NAMED], *([f"{len(phrases) - NAMED} more"] if len(phrases) > NAMED else [])]
-    return ", ".join(named[:-1]) + " and " + named[-1] if len(named) > 1 else named[0]
+    return f"B is {reading} on {listed([_by(one) for one in mine])}"
 
 
 def _by(grader: GraderComparison) -> str:
