@@ -24,6 +24,7 @@ from vivavoce.store.access.secret import Secrets
 from vivavoce.store.access.tokens import Tokens
 from vivavoce.store.browse.browse import Browse
 from vivavoce.store.browse.details import Details
+from vivavoce.store.browse.kept import Kept
 from vivavoce.store.browse.scenarios import Scenarios
 from vivavoce.store.browse.series import AllSeries
 from vivavoce.store.browse.watches import Watches
@@ -70,6 +71,7 @@ class Store:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.place = database.place
+        self._kept = Kept()
 
     @classmethod
     def open(cls, address: str | os.PathLike[str], *, create: bool = True) -> Self:
@@ -97,7 +99,7 @@ class Store:
     @property
     def browse(self) -> Browse:
         """Lists for people and pages of runs, samples, scores and turns, a page at a time."""
-        return Browse(self.database)
+        return Browse(self.database, self._kept)
 
     @property
     def searcher(self) -> Searcher:

@@ -6,11 +6,11 @@ A page continues where the previous one ended, whatever was written in between, 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 from sqlalchemy import JSON, ColumnElement, Connection, cast, func, or_, select, tuple_
 
@@ -23,6 +23,7 @@ from vivavoce.store.browse.entries import alike_errors, listed_score, run_entry,
 from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Term, parse_filter
 from vivavoce.store.browse.groups import By, groups
 from vivavoce.store.browse.histograms import score_histograms, taken_histograms
+from vivavoce.store.browse.kept import Kept
 from vivavoce.store.browse.keyset import beside, encode_cursor, read_place
 from vivavoce.store.browse.listing import (
     ErrorList,
@@ -44,6 +45,8 @@ from vivavoce.store.database.schema import attempts, gradings, runs, sample_inde
 from vivavoce.store.runs.decode import score_of, turn_of
 from vivavoce.store.runs.naming import keys_of, no_conversation
 from vivavoce.store.search.search import Searcher
+
+T = TypeVar("T")
 
 _PLACE: tuple[ColumnElement[Any], ...] = (attempts.c.position, attempts.c.id)
 
@@ -72,6 +75,7 @@ class Browse:
     """Lists of what a store holds, a page at a time."""
 
     database: Database
+    kept: Kept = field(default_factory=Kept)
 
     def runs(
         self, after: str | None = None, limit: int = 50, *, before: str | None = None, **which: Unpack[RunFilter]
@@ -179,7 +183,9 @@ class Browse:
             way = order if before is None else replace(order, down=not order.down)
             if place is not None:
                 chosen = chosen.where(way.beyond(read_place(place, *order.kinds)))
-            found = connection.execute(chosen.order_by(*way.by).limit(limit + 1)).all()
+            chosen = chosen.order_by(*way.by).limit(limit + 1)
+            key = ("samples", tuple(terms), sort, after, before, limit) if all(map(_lasts, terms)) else None
+            found = self._answer(within, key, lambda: connection.execute(chosen).all())
             listed = found[:limit] if before is None else found[:limit][::-1]
             samples = _sample_entries(connection, listed, within)
         cursors = [encode_cursor([getattr(row, name) for name in order.names]) for row in (*listed[:1], *listed[-1:])]
@@ -197,7 +203,8 @@ class Browse:
             within = _within(connection, grading_id)
             _check_graders(connection, within, terms)
             query = select(func.count()).select_from(sample_index).where(*conditions(terms, within))
-            return connection.execute(query).scalar_one()
+            key = ("count", tuple(terms)) if all(map(_lasts, terms)) else None
+            return self._answer(within, key, lambda: connection.execute(query).scalar_one())
 
     def groups(self, grading_id: str, by: By, filter_terms: str | Sequence[Term] = ()) -> list[Group]:
         """Return the attempts of a grading that match a filter, by tag, target or trial.
@@ -209,7 +216,8 @@ class Browse:
         with self.database.connected() as connection:
             within = _within(connection, grading_id)
             _check_graders(connection, within, terms)
-            return groups(connection, conditions(terms, within), by)
+            key = ("groups", tuple(terms), by) if all(map(_lasts, terms)) else None
+            return list(self._answer(within, key, lambda: groups(connection, conditions(terms, within), by)))
 
     def histograms(self, grading_id: str, graders: Sequence[str]) -> list[Histogram]:
         """Return how the scores of some graders are distributed, and the time, tokens and cost of the conversations.
@@ -217,9 +225,14 @@ class Browse:
         Raises:
             StoreError: the store cannot be read.
         """
-        with self.database.connected() as connection:
+
+        def drawn() -> list[Histogram]:
             scored = score_histograms(connection, grading_id, graders)
             return [*scored, *taken_histograms(connection, grading_id)]
+
+        with self.database.connected() as connection:
+            key = ("histograms", *graders)
+            return list(self._answer(_within(connection, grading_id), key, drawn))
 
     def states(self, grading_id: str) -> dict[SampleStatus, int]:
         """Return how many attempts of a grading are in each state, worst first, without the states that none is in.
@@ -230,7 +243,9 @@ class Browse:
         state = sample_index.c.state
         query = select(state, func.count().label("number")).where(sample_index.c.grading_id == grading_id)
         with self.database.connected() as connection:
-            found = {row.state: row.number for row in connection.execute(query.group_by(state))}
+            counted = query.group_by(state)
+            rows = self._answer(_within(connection, grading_id), ("states",), lambda: connection.execute(counted).all())
+        found = {row.state: row.number for row in rows}
         return {one: found[one] for one in RANK if one in found}
 
     def errors_alike(self, grading_id: str, limit: int = 50) -> ErrorList:
@@ -369,12 +384,26 @@ class Browse:
             Searcher(self.database).index_pending()
         return terms
 
+    def _answer(self, within: Within, key: tuple[Hashable, ...] | None, compute: Callable[[], T]) -> T:
+        """Return what is kept of a set of scores under a key, None for what may change; computed where nothing is."""
+        if key is None or within.ended is None:
+            return compute()
+        return self.kept.answer((within.grading_id, within.ended, *key), compute)
+
 
 def _within(connection: Connection, grading_id: str) -> Within:
-    run_id = connection.execute(select(gradings.c.run_id).where(gradings.c.id == grading_id)).scalar()
-    if run_id is None:
+    g = gradings.c
+    query = select(g.run_id, g.finished_at, runs.c.status).join(runs, runs.c.id == g.run_id)
+    found = connection.execute(query.where(g.id == grading_id)).first()
+    if found is None:
         raise NotFound("grading", grading_id)
-    return Within(run_id, grading_id, on_postgresql(connection))
+    ended = None if found.status == "running" else found.finished_at
+    return Within(found.run_id, grading_id, on_postgresql(connection), ended)
+
+
+def _lasts(term: Term) -> bool:
+    """Return whether what a term lets through stays so when the scores are complete: not what people leave."""
+    return not (isinstance(term, Has) and term.field == "has")
 
 
 def _check_graders(connection: Connection, within: Within, terms: Sequence[Term]) -> None:

@@ -46,11 +46,15 @@ _COMPARISONS: Mapping[Operator, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The run and the grading of a query, and whether the database is PostgreSQL."""
+    """The run and the grading of a query, and whether the database is PostgreSQL.
+
+    `ended` is when the scores were complete, None while they may change.
+    """
 
     run_id: str
     grading_id: str
     postgresql: bool
+    ended: float | None = None
 
 
 def conditions(terms: Sequence[Term], within: Within) -> list[Condition]:
