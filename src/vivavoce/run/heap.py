@@ -11,8 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from threading import Lock
 
-RARELY = (20_000, 10, 10)
-"""Objects that may be created before the youngest ones are searched."""
+RARELY = (50_000, 20, 100)
+"""Objects that may be created before the youngest ones are searched, and how often these are before older ones."""
 
 _lock = Lock()
 _runs = 0

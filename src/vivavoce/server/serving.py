@@ -9,6 +9,8 @@ import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
+from threading import Thread
 
 import uvicorn
 from fastapi import FastAPI
@@ -88,8 +90,14 @@ def serve(
 def answer(store: Store, opened: Listening, policy: ServerPolicy) -> None:
     """Answer requests at a socket in this process until a signal stops it."""
     app = create_app(store, opened.access, policy)
+    Thread(target=_load, daemon=True).start()
     with _rarely_collecting():
         asyncio.run(Server(app).serve(sockets=[opened.bound]))
+
+
+def _load() -> None:
+    """Load what a comparison counts with, so that the first one does not wait for it."""
+    import_module("scipy.special")
 
 
 def _work(address: str, opened: Listening, policy: ServerPolicy) -> None:
