@@ -7,10 +7,11 @@ not count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
+from vivavoce.plugins import lazy
 from vivavoce.records.calibration import CalibrationNeed, CorrectedRate
 from vivavoce.records.reason import Aggregation, Code, Condition, Operator, RateBound, Reason, SampleTrials, Verdict
 from vivavoce.records.score import PASSING
@@ -130,7 +131,7 @@ class Threshold:
             return self._over_trials(scores, self.k)
         values = list(scores.values)
         if self.aggregation == "accuracy":
-            values = [100.0 * one for one in self._passing(scores)]
+            values = [100.0 * one for one in self.passing(scores)]
         if self.aggregation in ("avg_score", "accuracy"):
             return self._mean(values, scores.clusters)
         if self.aggregation in ("min", "max"):
@@ -149,7 +150,8 @@ class Threshold:
             return None
         return self._mean([chance(one.passed, one.scored, k) for one in samples], [one.sample_id for one in samples])
 
-    def _passing(self, scores: Scores) -> Sequence[bool]:
+    def passing(self, scores: Scores) -> Sequence[bool]:
+        """Return for each score whether it is on the side that `accuracy` counts."""
         threshold = self.pass_threshold
         if threshold is None and self.pass_op == "gte":
             return scores.passed
@@ -205,13 +207,15 @@ class Threshold:
 class SimpleGate:
     """One condition on one grader; `min_scored` is the share of samples, 0 to 1, that must have a score.
 
-    `needs` is the calibration without which its judge decides nothing.
+    `needs` is the calibration without which its judge decides nothing. With a `level` it decides while trials are still
+    made: once an interval of that level that holds at any time is on one side of the value; it is inconclusive before.
     """
 
     metric_key: str
     threshold: Threshold
     min_scored: float = 0.0
     needs: CalibrationNeed | None = None
+    level: float | None = None
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
@@ -220,11 +224,40 @@ class SimpleGate:
         unmet = unmet or _too_short(self.metric_key, found, self.threshold.k or 1) or self._uncalibrated(found)
         if unmet:
             return unmet
+        if self.level is not None:
+            return self._at_any_time(found, self.level)
 
         def measure(missing: float | None) -> float | None:
             return self.threshold.aggregate(found if missing is None else found.filled(missing))
 
         return self.threshold.decide({self.metric_key: 1.0}, measure, found.errors)
+
+    def interval(self, scores: Scores, level: float) -> tuple[float, float]:
+        """Return the interval of its aggregate that holds at any time, as fractions of 1."""
+        rate = self.threshold.aggregation == "accuracy"
+        values = [float(one) for one in self.threshold.passing(scores)] if rate else scores.values
+        return at_any_time(scores, values, level)
+
+    def _at_any_time(self, scores: Scores, level: float) -> GateResult:
+        """Return the verdict once the interval is on one side of the value, and the mean on the same."""
+        threshold = self.threshold
+        found, (low, high) = threshold.aggregate(scores), self.interval(scores, level)
+        value = threshold.value / 100 if threshold.aggregation == "accuracy" else threshold.value
+        apart = low > value or high < value
+        holds = found is not None and threshold.holds(found)
+        decided = apart and holds == ((low > value) == (threshold.op in ("gt", "gte")))
+        verdict: Verdict = "inconclusive" if not decided else "pass" if holds else "fail"
+        reason = Reason(
+            verdict=verdict,
+            code="threshold" if decided else "undecided",
+            graders={self.metric_key: 1.0},
+            condition=threshold.condition,
+            found=found,
+            low=low,
+            high=high,
+            errors=scores.errors,
+        )
+        return GateResult(verdict, (reason,))
 
     def _uncalibrated(self, scores: Scores) -> GateResult | None:
         """Return that the judge cannot decide for want of a calibration, None where it can."""
@@ -247,12 +280,14 @@ class SamplesGate:
     """Each sample passes by one grader in at least `min_pass` of its trials; `min_scored` is as in `SimpleGate`.
 
     An error counts where it could change the verdict, even one that a limit on errors allows: a sample that misses it
-    even if every error had passed, fails, and one that could have missed it is not known to hold.
+    even if every error had passed, fails, and one that could have missed it is not known to hold. Where `most` is how
+    many trials a sample may have, one that misses it even if every trial to come passes has missed it already.
     """
 
     metric_key: str
     min_pass: int
     min_scored: float = 0.0
+    most: int | None = None
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict, and in its reason the samples that missed it, else those that could not be decided."""
@@ -261,12 +296,30 @@ class SamplesGate:
             return unmet
         found = replace(found, missing=(*found.missing, *found.allowed), allowed=())
         samples = found.by_sample()
-        missed = [one for one in samples if one.passed + one.errors < self.min_pass <= one.scored + one.errors]
+        missed = [one for one in samples if self._missed(one)]
+        open_to_more = self.undecided(found) if self.most is not None else ()
         unknown = [one for one in samples if one.passed < self.min_pass <= one.passed + one.errors]
-        if not missed and (unmet := _too_short(self.metric_key, found, self.min_pass)):
+        unknown = [one for one in samples if one.sample_id in open_to_more] or unknown
+        if not missed and (unmet := self._too_short(found)):
             return unmet
         verdict: Verdict = "fail" if missed else "inconclusive" if unknown else "pass"
         return GateResult(verdict, (self._reason(verdict, missed or unknown, len(samples), found.errors),))
+
+    def undecided(self, scores: Scores) -> set[str]:
+        """Return the samples of which another trial could say whether they pass often enough."""
+        found = replace(scores, missing=(*scores.missing, *scores.allowed), allowed=())
+        return {one.sample_id for one in found.by_sample() if one.passed < self.min_pass and not self._missed(one)}
+
+    def _missed(self, one: SampleTrials) -> bool:
+        tried = one.scored + one.errors
+        if self.most is None:
+            return one.passed + one.errors < self.min_pass <= tried
+        return one.passed + one.errors + max(0, self.most - tried) < self.min_pass
+
+    def _too_short(self, scores: Scores) -> GateResult | None:
+        """Return that a sample has fewer trials than are needed; one that passes often enough needs no more."""
+        passing = {one.sample_id for one in scores.by_sample() if one.passed >= self.min_pass}
+        return _too_short(self.metric_key, scores, self.min_pass, passing)
 
     def _reason(self, verdict: Verdict, listed: Sequence[SampleTrials], scored: int, errors: int) -> Reason:
         return Reason(
@@ -344,11 +397,19 @@ class EveryPass:
 Gate = SimpleGate | SamplesGate | WeightedGate | LogicalGate | EveryPass
 
 
-def _too_short(key: str, scores: Scores, trials: int) -> GateResult | None:
+def at_any_time(scores: Scores, values: Sequence[float], level: float) -> tuple[float, float]:
+    """Return the interval of the mean of values from 0 to 1, one for each score, that holds after any round."""
+    missing = (*scores.missing, *scores.allowed)
+    # numpy takes long to load, and most gates need none
+    found = lazy("vivavoce.stats.sequential:limits_of")(scores.clusters, scores.trials, values, missing, level)
+    return found.low, found.high
+
+
+def _too_short(key: str, scores: Scores, trials: int, left_out: Collection[str] = ()) -> GateResult | None:
     """Return that some samples have fewer trials than a condition is about, None where none has."""
     if trials == 1:
         return None
-    short = [one for one in scores.by_sample() if one.scored + one.errors < trials]
+    short = [one for one in scores.by_sample() if one.scored + one.errors < trials and one.sample_id not in left_out]
     if not short:
         return None
     reason = Reason(

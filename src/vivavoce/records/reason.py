@@ -19,6 +19,7 @@ RateBound = Bound | Literal["corrected", "corrected_lower"]
 Code = Literal[
     "threshold",
     "no_interval",
+    "undecided",
     "calibration",
     "samples",
     "few_trials",
@@ -30,7 +31,8 @@ Code = Literal[
 """What a reason is about.
 
 `threshold`: an aggregate and what it must be; inconclusive where the `errors` could change the result. `no_interval`:
-a lower bound of a single sample. `calibration`: what the judge lacks before it may decide, or why its rate cannot be
+a lower bound of a single sample. `undecided`: the trials did not decide a condition, for the interval from `low` to
+`high` holds its value. `calibration`: what the judge lacks before it may decide, or why its rate cannot be
 corrected, is its text. `samples`: how often each sample must pass. `few_trials`: samples with fewer trials
 than the gate needs. `min_scored`: too few scores. `nothing_scored`: no score at all. `errors`: more
 conversations with errors than the run may have. `sentence`: one of an older store, of which only the words are known.
@@ -83,6 +85,8 @@ class Reason(BaseModel):
     target: str | None = None
     condition: Condition | None = None
     found: float | None = None
+    low: float | None = None
+    high: float | None = None
     errors: int = 0
     scored: int = 0
     min_scored: float = 0.0

@@ -13,12 +13,31 @@ NOTICEABLE = 0.1
 
 def detail_lines(summary: Summary) -> list[str]:
     """Return a line for each thing that is known, without markup; names in it are as the suite has them."""
-    return [*usage_lines(summary), *latency_lines(summary), *variance_lines(summary)]
+    return [*spent_lines(summary), *usage_lines(summary), *latency_lines(summary), *variance_lines(summary)]
 
 
 def tags_line(summary: Summary) -> str:
     """Return how many tags the table of tags leaves out, in words; empty for none."""
     return f"and {count(summary.more_tags, 'more tag')}, of no more samples than these" if summary.more_tags else ""
+
+
+def spent_lines(summary: Summary) -> list[str]:
+    """Return how many trials were made where fewer than planned could be enough, and what the intervals are of."""
+    found = summary.trials
+    if found is None:
+        return []
+    of = "" if found.planned is None else f" of {found.planned:,}"
+    spent = f"{found.spent:,}{of} conversation{'s' * ((found.planned or found.spent) != 1)}"
+    if summary.stopped is not None:
+        said = f"{spent} so far"
+    elif found.half_width is None:
+        said = f"{spent} {'were enough to decide' if found.met else 'did not decide'} the gate"
+    else:
+        aim = f"the {found.of} to ±{found.half_width:g}"
+        said = f"{spent} {'were enough to know' if found.met else 'were too few to know'} {aim}"
+    if found.by_sample:
+        return [f"trials: {said}; samples differ in their number of trials, so means have no interval"]
+    return [f"trials: {said}; intervals hold at any time, and are of these samples, not of others like them"]
 
 
 def usage_lines(summary: Summary) -> list[str]:

@@ -12,6 +12,7 @@ from vivavoce.report.finding import finding
 from vivavoce.report.text import count
 from vivavoce.run.corrected import corrected
 from vivavoce.run.details import detailed
+from vivavoce.run.stopping import intervals_of
 from vivavoce.run.summary import Summary, summarise, tally
 from vivavoce.samples.table import Tabular
 from vivavoce.store.store import Store
@@ -70,7 +71,7 @@ class GradedRun(Tabular):
 
     def _count(self) -> Summary:
         attempts, failed = self.store.counts(self.run.id)
-        tallies = tally(self.store.scores(self.grading.id))
+        tallies = tally(self.store.scores(self.grading.id), intervals_of(self.run))
         found = summarise(tallies, attempts=attempts, failed=failed, gate=None)
         return detailed(found, tallies, self.store, self.grading)
 

@@ -16,7 +16,7 @@ from vivavoce.records.run import Run
 from vivavoce.records.spending import by_role
 from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.corrected import corrected_lines
-from vivavoce.report.details import latency_lines, tags_line, variance_lines
+from vivavoce.report.details import latency_lines, spent_lines, tags_line, variance_lines
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
@@ -64,7 +64,9 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         yield f"- {note}"
     if used := by_role(summary.usage):
         yield f"- {used}"
-    yield from (f"- {code(line, 400)}" for line in (*latency_lines(summary), *variance_lines(summary)))
+    yield from (
+        f"- {code(line, 400)}" for line in (*spent_lines(summary), *latency_lines(summary), *variance_lines(summary))
+    )
     yield ""
     yield from table(
         _HEADS,

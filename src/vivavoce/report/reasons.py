@@ -83,8 +83,18 @@ def _condition(reason: Reason, errors: str) -> str:
     if reason.code == "no_interval":
         return f"{must}; one sample has no interval"
     known = "unknown" if reason.found is None else _number(reason.found, reason)
-    text = f"{must}; it is {known}"
+    text = f"{must}; it is {known}{_ends(reason)}"
+    if reason.code == "undecided":
+        return f"{text}, which does not decide it"
     return f"{text}; {errors} could change the result" if reason.verdict == "inconclusive" else text
+
+
+def _ends(reason: Reason) -> str:
+    """Return the interval that decides a condition, in its unit; empty where the aggregate alone does."""
+    if reason.low is None or reason.high is None or reason.condition is None:
+        return ""
+    scale = 100 if reason.condition.aggregation == "accuracy" else 1
+    return f", interval {_number(scale * reason.low, reason)} to {_number(scale * reason.high, reason)}"
 
 
 def _name(condition: Condition) -> str:

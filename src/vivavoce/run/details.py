@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vivavoce.records.details import Latency, VarianceSummary
 from vivavoce.records.run import AttemptKey, Grading, ScoreRow
-from vivavoce.run.summary import Summary, TagSummary, Tallies, Tally, grader_summary, tally
+from vivavoce.run.summary import Intervals, Summary, TagSummary, Tallies, Tally, grader_summary, tally
 from vivavoce.stats.components import components
 from vivavoce.stats.intervals import percentile
 from vivavoce.store.store import Store
@@ -21,16 +21,22 @@ MOST_TAGS = 50
 
 
 def detailed(
-    summary: Summary, tallies: Tallies, store: Store, grading: Grading, graders: Sequence[Grader] = ()
+    summary: Summary,
+    tallies: Tallies,
+    store: Store,
+    grading: Grading,
+    graders: Sequence[Grader] = (),
 ) -> Summary:
     """Return a summary with the details of its run and its set of scores, read from the store."""
     tags = store.details.tags(grading.run_id)
+    kinds = [one.intervals for one in tallies.values()]
+    intervals: Intervals = kinds[0] if kinds else "fixed"
     seconds = store.details.seconds(grading.run_id)
     targets = dict.fromkeys([*(one.target for one in summary.graders), *seconds])  # in the order of the suite
     found = {
         "usage": store.details.usage(grading),
         "latency": [_latency(target, seconds[target]) for target in targets if target in seconds],
-        "tags": _by_tag(tags, store, grading, graders),
+        "tags": _by_tag(tags, store, grading, graders, intervals),
         "more_tags": max(len({tag for each in tags.values() for tag in each}) - MOST_TAGS, 0),
         "variance": _variance(tallies, store, grading, graders),
     }
@@ -43,7 +49,11 @@ def _latency(target: str, seconds: Sequence[float]) -> Latency:
 
 
 def _by_tag(
-    tags: Mapping[str, frozenset[str]], store: Store, grading: Grading, graders: Sequence[Grader]
+    tags: Mapping[str, frozenset[str]],
+    store: Store,
+    grading: Grading,
+    graders: Sequence[Grader],
+    intervals: Intervals,
 ) -> list[TagSummary]:
     if not tags:
         return []
@@ -56,7 +66,10 @@ def _by_tag(
                 rows[tag].append(row)
     known = {grader.name: grader for grader in graders}
     return [
-        TagSummary(tag=tag, graders=[grader_summary(*key, one, known.get(key[1])) for key, one in tally(each).items()])
+        TagSummary(
+            tag=tag,
+            graders=[grader_summary(*key, one, known.get(key[1])) for key, one in tally(each, intervals).items()],
+        )
         for tag, each in rows.items()
     ]
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.events import Event, Listener
 from vivavoce.records.run import Grading
+from vivavoce.records.trials import TrialsSpent
 from vivavoce.run.corrected import correcting
 from vivavoce.run.details import detailed
 from vivavoce.run.experiment import Experiment
@@ -18,7 +19,8 @@ from vivavoce.run.heap import tuned_gc
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.scoring import Scoring
-from vivavoce.run.summary import ErrorLimit, Summary, summarise, tally
+from vivavoce.run.stopping import Stopping, intervals_by
+from vivavoce.run.summary import ErrorLimit, Summary, Tallies, summarise, tally
 from vivavoce.run.workers import WorkerPool
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
@@ -92,7 +94,7 @@ class Execution(ABC):
         """Return the summary of a set of scores, read from the store."""
         attempts, failed = self.store.counts(grading.run_id)
         limit = self.options.max_errors
-        tallies = tally(self.store.scores(grading.id))
+        stopping, tallies = scoring.stopping, tally(self.store.scores(grading.id), intervals_by(scoring.stopping))
         found = summarise(
             tallies,
             attempts=attempts,
@@ -104,7 +106,13 @@ class Execution(ABC):
             limit=None if limit is None else ErrorLimit(limit),
             correct=correcting(self.store, grading.run_id, scoring.fingerprints),
         )
+        if stopping is not None:
+            found = found.model_copy(update={"trials": self._spent(grading, tallies, stopping, attempts)})
         return detailed(found, tallies, self.store, grading, scoring.graders)
+
+    def _spent(self, grading: Grading, tallies: Tallies, stopping: Stopping, attempts: int) -> TrialsSpent:
+        planned = self.store.run(grading.run_id).options.get("planned")
+        return stopping.spent({name: one.scores for (_, name), one in tallies.items()}, attempts, planned)
 
 
 @asynccontextmanager

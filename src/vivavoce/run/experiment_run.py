@@ -26,6 +26,7 @@ from vivavoce.run.plan import RECORDED, Drivers, tasks_of
 from vivavoce.run.result import RunResult
 from vivavoce.run.reuse import Reuse
 from vivavoce.run.revision import revision_of
+from vivavoce.run.rounds import Rounds
 from vivavoce.run.workers import INTERRUPTED, WorkerPool
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.targets.channel import TargetChannel, open_channel
@@ -54,6 +55,7 @@ class ExperimentRun(Execution):
     run_id: str | None = None
     begun: Run | None = field(default=None, init=False)
     _reuse: Reuse | None = field(default=None, init=False)
+    _rounds: Rounds | None = field(default=None, init=False)
 
     async def work(self, experiment: Experiment) -> RunResult:
         """Execute an experiment, which the caller closes.
@@ -81,7 +83,10 @@ class ExperimentRun(Execution):
         grades = Grades(scoring.graders, scoring.composer)
         self.workers = workers = WorkerPool(_workers(experiment, grades))
         await self.tell(RunStarted(run, grading, experiment.planned, len(done)))
-        tasks = tasks_of(experiment, self._drivers(experiment), done)
+        drivers, stopping = self._drivers(experiment), scoring.stopping
+        if stopping is not None:
+            self._rounds = Rounds(experiment, stopping, drivers, done, self.store.scores(grading.id))
+        tasks = tasks_of(experiment, drivers, done) if self._rounds is None else self._rounds.tasks()
         try:
             async with self.store.writer(run.id, grading.id, scoring.fingerprints, replaces=replaces) as writer:
                 await workers.run(tasks, partial(self._attempt, workers, grades, writer))
@@ -91,6 +96,13 @@ class ExperimentRun(Execution):
         return await self._finish(experiment, run, grading, workers.stopped_by)
 
     async def _attempt(self, workers: WorkerPool, grades: Grades, writer: OutcomeWriter, task: Task) -> None:
+        try:
+            await self._make(workers, grades, writer, task)
+        finally:
+            if self._rounds is not None:
+                self._rounds.end()
+
+    async def _make(self, workers: WorkerPool, grades: Grades, writer: OutcomeWriter, task: Task) -> None:
         with ExitStack() as kept:
             attempt = await self._hold(workers, grades, task, kept)
             if attempt is None:
@@ -100,6 +112,8 @@ class ExperimentRun(Execution):
             sample = task.sample.held(attempt.trajectory.messages) if led else task.sample
             outcome = grades.ungraded(attempt) if cancelled else await grades.grade(attempt, sample)
         await writer.put(outcome)
+        if self._rounds is not None:
+            self._rounds.put(outcome)
         await self.tell(AttemptEnded(outcome))
         if cancelled:
             raise asyncio.CancelledError
@@ -215,7 +229,7 @@ class ExperimentRun(Execution):
 
     async def _finish(self, experiment: Experiment, run: Run, grading: Grading, stopped_by: str | None) -> RunResult:
         summary, planned = self.summary(grading, experiment.scoring), experiment.planned
-        if stopped_by is None and planned is not None and summary.attempts < planned:
+        if stopped_by is None and self._rounds is None and planned is not None and summary.attempts < planned:
             stopped_by = f"{planned - summary.attempts} of {planned} conversations were not held"
         status: Status = "finished" if stopped_by is None else "interrupted"
         if stopped_by is not None:

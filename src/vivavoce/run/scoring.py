@@ -9,12 +9,16 @@ from vivavoce.grading.grader import Grader
 from vivavoce.grading.rewards import Composer
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.model import Model
+from vivavoce.run.stopping import Stopping
 from vivavoce.run.summary import AgreementPair
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """The graders in their order, the reward, the gate, which graders are compared, and what to close at the end."""
+    """The graders in their order, the reward, the gate, which graders are compared, and what to close at the end.
+
+    `stopping` says when the trials are enough, None where their number is fixed.
+    """
 
     graders: tuple[Grader, ...]
     composer: Composer | None = None
@@ -22,6 +26,7 @@ class Scoring:
     agreement: tuple[AgreementPair, ...] = ()
     opened: tuple[Model | BaseMultiTurnMetric, ...] = ()
     reward_fingerprint: str | None = None
+    stopping: Stopping | None = None
 
     @property
     def fingerprints(self) -> dict[str, str]:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
-from vivavoce.grading.gates import Corrects, EveryPass, Gate, Scores
+from vivavoce.grading.gates import Corrects, EveryPass, Gate, Scores, at_any_time
 from vivavoce.records.calibration import CorrectedRate
 from vivavoce.records.details import Latency, VarianceSummary
 from vivavoce.records.reason import Reason, Verdict
 from vivavoce.records.run import ScoreRow
 from vivavoce.records.score import reaches
+from vivavoce.records.trials import TrialsSpent
 from vivavoce.records.usage import Usage
 from vivavoce.stats.agreement import agreement
-from vivavoce.stats.intervals import mean_interval
+from vivavoce.stats.intervals import Estimate, mean_interval
 from vivavoce.stats.passes import passes
 
 if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
@@ -26,6 +27,12 @@ if TYPE_CHECKING:  # what reads a summary need not load all that a suite may nam
 
 Correct = Callable[[str, str], Corrects | None]
 """Gives the calibration that corrects what a target has from a grader, None where there is none."""
+
+Intervals = Literal["fixed", "any_time", "none"]
+"""Which interval a mean has: for a number of trials that was fixed before, or one that holds at any time; or none."""
+
+LEVEL = 0.95
+"""The level of the intervals of a summary."""
 
 _RANK: dict[Verdict, int] = {"pass": 0, "inconclusive": 1, "fail": 2}
 
@@ -130,7 +137,8 @@ class Summary(BaseModel):
     conversations that ended with an error; `error_attempts` also counts those with a missing score because of an error.
     `usage` is by role; `tags` are the tags of samples, of many those with the most samples, and `more_tags` is how
     many others there are; `variance` is of the graders for which trials or judgements
-    repeat.
+    repeat. `trials` says how many were made where fewer than planned could be enough; the intervals of means then hold
+    at any time, and are of these samples and not of others like them.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -148,6 +156,7 @@ class Summary(BaseModel):
     tags: list[TagSummary] = Field(default_factory=list[TagSummary])
     more_tags: int = 0
     variance: list[VarianceSummary] = Field(default_factory=list[VarianceSummary])
+    trials: TrialsSpent | None = None
 
     def grader(self, name: str, target: str | None = None) -> GraderSummary:
         """Return the summary of a grader, of the first target unless one is named."""
@@ -175,6 +184,7 @@ class Tally:
     missing: list[str] = field(default_factory=list[str])
     tester_errors: int = 0
     skipped: int = 0
+    intervals: Intervals = "fixed"
 
     def add(self, row: ScoreRow) -> None:
         """Count one score."""
@@ -205,9 +215,9 @@ Tallies = dict[tuple[str, str], Tally]
 """By target and by grader."""
 
 
-def tally(rows: Iterable[ScoreRow]) -> Tallies:
+def tally(rows: Iterable[ScoreRow], intervals: Intervals = "fixed") -> Tallies:
     """Count the scores of a run, one stream of rows, target by target and grader by grader."""
-    tallies: Tallies = defaultdict(Tally)
+    tallies: Tallies = defaultdict(lambda: Tally(intervals=intervals))
     for row in rows:
         tallies[row.key.target, row.name].add(row)
     return dict(tallies)
@@ -249,8 +259,8 @@ def grader_summary(target: str, name: str, found: Tally, grader: Grader | None) 
     trials: dict[str, list[bool]] = defaultdict(list)
     for sample, one in zip(found.samples, passed, strict=True):
         trials[sample].append(one)
-    rate = mean_interval([float(one) for one in passed], found.samples)
-    estimate = mean_interval(found.values, found.samples)
+    rate = _estimate(found, [float(one) for one in passed])
+    estimate = _estimate(found, found.values)
     return GraderSummary(
         name=name,
         target=target,
@@ -269,6 +279,18 @@ def grader_summary(target: str, name: str, found: Tally, grader: Grader | None) 
         raw_pass_rate=sum(passed) / (len(passed) + found.tester_errors) if found.tester_errors else None,
         **_passes([(sum(trial), len(trial)) for trial in trials.values()]),
     )
+
+
+def _estimate(found: Tally, values: Sequence[float]) -> Estimate | None:
+    """Return the mean of values, one for each score, with the interval that it may have."""
+    if found.intervals == "fixed" or not values:
+        return mean_interval(values, found.samples)
+    mean, n = sum(values) / len(values), len(values)
+    low, high = None, None
+    if found.intervals == "any_time":
+        low, high = at_any_time(found.scores, values, LEVEL)
+        low, high = min(low, mean), max(high, mean)  # rounds weigh differently, so a drift could leave the mean outside
+    return Estimate(mean, low, high, n, len(set(found.samples)))
 
 
 def _passes(counts: list[tuple[int, int]]) -> dict[str, Any]:

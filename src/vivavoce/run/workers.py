@@ -89,8 +89,9 @@ class WorkerPool:
 
     async def _next(self, items: AsyncIterator[T]) -> object:
         """Wait for an item; one that comes after the end was called is left, as if it had never come."""
-        async with self._one_at_a_time:
-            item = _END if self.stopped_by is not None else await anext(items, _END)
+        with self.waiting():
+            async with self._one_at_a_time:
+                item = _END if self.stopped_by is not None else await anext(items, _END)
         return _END if self.stopped_by is not None else item
 
 

@@ -52,7 +52,9 @@ from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, Judge
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import grading_of, metric_of, written_in
 from vivavoce.suites.rule_grader import RuleGraderSpec
+from vivavoce.suites.stopping import early_gate, refusals, stopping
 from vivavoce.suites.toolbox import known_tools
+from vivavoce.suites.trials_spec import TrialsUntil
 from vivavoce.user_code import source_of
 
 _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}
@@ -68,7 +70,7 @@ class Builder:
 
     `dataset` says which variables the rows give to rubrics, None if no row was read. `tester` is the fingerprint of the
     tester that leads the conversations, empty if there is none. `asked` is what assertions of rows ask of metrics.
-    `trials` is how often each sample is run, None for recorded conversations.
+    `trials` is how often each sample is run, None for recorded conversations; `until` may end that earlier.
     """
 
     suite: Suite
@@ -77,6 +79,7 @@ class Builder:
     tester: str = ""
     asked: Mapping[str, Asked] = field(default_factory=dict[str, Asked])
     trials: int | None = None
+    until: TrialsUntil | None = None
     problems: list[Problem] = field(default_factory=list[Problem])
     models: dict[str, Model] = field(default_factory=dict[str, Model])
     metrics: list[BaseMultiTurnMetric] = field(default_factory=list[BaseMultiTurnMetric])
@@ -99,12 +102,18 @@ class Builder:
         built = [self._grader(name, grader) for name, grader in spec.graders.items()]
         composer = self._composer()
         gate = self.written_gate() or self._every_demand()
+        if self.until is not None:
+            self.problems += refusals(self.suite, self.until)
         for i, pair in enumerate(spec.agreement):
             self._known_key(pair.predictor, ("agreement", i, "predictor"))
             self._known_key(pair.truth, ("agreement", i, "truth"))
         if self.problems:
             raise UsageError(*self.problems)
         found = tuple(grader for grader in built if grader is not None)
+        early = None
+        if self.until is not None:
+            gate = early_gate(gate, self.until.max) if gate is not None and self.until.until is not None else gate
+            early = stopping(self.until, spec, gate, [grader.name for grader in found])
         return Scoring(
             found,
             composer,
@@ -112,6 +121,7 @@ class Builder:
             tuple(AgreementPair(pair.predictor, pair.truth, pair.threshold) for pair in spec.agreement),
             (*self.models.values(), *self.metrics),
             _reward_print(spec.reward, composer),
+            early,
         )
 
     def written_gate(self) -> Gate | None:

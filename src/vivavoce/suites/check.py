@@ -65,7 +65,7 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     _collect(problems, lambda: _check_setup(suite))
     asked, trials = assertions.asked, None if plan.replays else plan.trials
     complete = suite if found is None else _collect(problems, lambda: with_expect(suite, found, asked)) or suite
-    build = partial(Builder, complete, judges.open, found, tester, asked=asked, trials=trials)
+    build = partial(Builder, complete, judges.open, found, tester, asked=asked, trials=trials, until=plan.until)
     scoring = _collect(problems, lambda: build().scoring())
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))

@@ -16,6 +16,7 @@ from vivavoce.plugins import is_file_reference
 from vivavoce.suites.document import Described, KeyPath
 from vivavoce.suites.spec import SuiteSpec
 from vivavoce.suites.tester_spec import WITH_OPTIONS
+from vivavoce.suites.trials_spec import NUMBER, UNTIL
 from vivavoce.targets.environment import VARIABLE
 from vivavoce.wire.http import holds_user
 
@@ -133,7 +134,7 @@ def _in_file(data: Any, loc: Sequence[str | int]) -> KeyPath:
     at: list[str | int] = []
     tagged = False
     for part in loc:
-        if part == WITH_OPTIONS:
+        if part in (WITH_OPTIONS, NUMBER, UNTIL):
             continue
         here = cast("dict[str | int, Any]", data) if isinstance(data, dict) else {}
         if not tagged and here.get("kind") == part:

@@ -16,11 +16,12 @@ from vivavoce.samples.sample import Sample
 from vivavoce.samples.selection import Selection
 from vivavoce.suites.dataset import dataset_source, policy_of, with_policy
 from vivavoce.suites.load import Suite
+from vivavoce.suites.trials_spec import TrialsUntil
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The samples and trials of a run of a suite."""
+    """The samples and trials of a run of a suite; `until` may end them before `trials` of each sample are made."""
 
     source: Path | list[dict[str, Any]]
     base: Path
@@ -33,6 +34,7 @@ class Plan:
     concurrency: int
     policy: str | None = None
     format: str | None = None
+    until: TrialsUntil | None = None
 
     def samples(self) -> Iterator[Sample]:
         """Yield the chosen samples, one at a time."""
@@ -92,7 +94,8 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
     """
     spec = suite.spec
     replays = spec.driver == "replay"
-    trials = options.trials or spec.trials
+    until = spec.trials if isinstance(spec.trials, TrialsUntil) and options.trials is None else None
+    trials = options.trials or (spec.trials.max if isinstance(spec.trials, TrialsUntil) else spec.trials)
     if replays and trials > 1:
         raise UsageError("a replay has only the recorded trials; map them with dataset.fields.trial instead")
     return Plan(
@@ -107,6 +110,7 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
         concurrency=options.max_concurrent or spec.max_concurrent,
         policy=policy_of(suite),
         format=spec.dataset.format,
+        until=until,
     )
 
 

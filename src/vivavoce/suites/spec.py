@@ -15,6 +15,7 @@ from vivavoce.suites.grader_spec import AnyGraderSpec
 from vivavoce.suites.part import Spec
 from vivavoce.suites.target_spec import AnyTargetSpec
 from vivavoce.suites.tester_spec import TesterSpec
+from vivavoce.suites.trials_spec import TrialsSpec
 
 
 class DatasetSpec(Spec):
@@ -86,7 +87,7 @@ class SuiteSpec(Spec):
     reward: AnyRewardSpec | None = None
     gate: AnyGateSpec | None = None
     agreement: list[AgreementSpec] = Field(default_factory=lambda: list[AgreementSpec]())
-    trials: int = Field(default=1, ge=1)
+    trials: TrialsSpec = 1
     max_samples: int | None = Field(default=None, ge=1)
     sample_tags: list[str] | None = None
     max_concurrent: int = Field(default=15, ge=1, le=10_000)

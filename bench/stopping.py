@@ -1,0 +1,121 @@
+"""How often trials that end early decide wrongly, over 10,000 simulated runs: `python bench/stopping.py`.
+
+Each run makes rounds of trials until its interval is on one side of the gate, and 50 at most. It is wrong if it decided
+for the side on which the target is not; at most 5% may be. `missed` is how often the interval did not hold the target's
+mean when the run ended, and `fixed` is how often the same peeking with the interval of a fixed number decides wrongly.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from vivavoce.stats.intervals import ShareSums, share_interval
+from vivavoce.stats.sequential import sequence
+
+RUNS = 10_000
+MOST = 50
+ALLOWED = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Samples whose chances of passing have the mean `mean` and are as far apart as a beta distribution has them."""
+
+    samples: int
+    spread: float
+    mean: float
+    gate: float
+    most: int = MOST
+
+
+CASES = (
+    Case(10, 10, 0.8, 0.8),
+    Case(10, 10, 0.79, 0.8),
+    Case(30, 2, 0.8, 0.8),
+    Case(30, 2, 0.9, 0.8),
+    Case(30, 2, 0.7, 0.8),
+    Case(5, 1000, 0.5, 0.5),
+    Case(5, 1000, 0.95, 0.95),
+    Case(100, 1, 0.9, 0.9, 20),
+    Case(100, 1, 0.95, 0.9, 20),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of the simulated runs: shares, and the mean number of rounds."""
+
+    wrong: float
+    undecided: float
+    missed: float
+    fixed: float
+    rounds: float
+
+
+def chances(random: np.random.Generator, case: Case) -> np.ndarray:
+    """Return chances whose mean is that of the case: half of the samples below, as far as the other half is above."""
+    half = case.samples // 2
+    drawn = random.beta(case.mean * case.spread, (1 - case.mean) * case.spread, half)
+    apart = np.minimum(np.abs(drawn - case.mean), min(case.mean, 1 - case.mean))
+    return np.concatenate([case.mean - apart, case.mean + apart, np.full(case.samples - 2 * half, case.mean)])
+
+
+def simulated(case: Case, runs: int = RUNS, seed: int = 1) -> Outcome:
+    """Simulate runs of a case."""
+    random = np.random.default_rng(seed)
+    wrong = undecided = missed = fixed = rounds = 0
+    for _ in range(runs):
+        trials = (random.random((case.samples, case.most)) < chances(random, case)[:, None]).astype(float)
+        found = sequence(trials[:, :1])
+        for many in range(1, case.most + 1):
+            found = sequence(trials[:, :many])
+            if found.low > case.gate or found.high < case.gate:
+                break
+        side = (found.low > case.gate) - (found.high < case.gate)
+        undecided += not side
+        wrong += bool(side) and side != np.sign(round(case.mean - case.gate, 9))
+        missed += not found.low <= case.mean <= found.high
+        rounds += found.rounds
+        fixed += peeked(trials, case)
+    return Outcome(wrong / runs, undecided / runs, missed / runs, fixed / runs, rounds / runs)
+
+
+def peeked(trials: np.ndarray, case: Case) -> bool:
+    """Return whether a look at the interval of a fixed number after every round decides wrongly."""
+    passed = np.cumsum(trials, axis=1).astype(int)
+    for many in range(1, case.most + 1):
+        of = passed[:, many - 1]
+        n, total = len(of), int(of.sum())
+        sums = ShareSums(n, total, n * many, int((of**2).sum()), total * many, n * many**2)
+        found = share_interval(sums)
+        if found is None or found.low is None or found.high is None:
+            continue
+        side = (found.low > case.gate) - (found.high < case.gate)
+        if side:
+            return bool(side != np.sign(round(case.mean - case.gate, 9)))
+    return False
+
+
+def main() -> int:
+    """Print a row for each case; 1 if one is wrong more often than allowed."""
+    with ProcessPoolExecutor() as pool:
+        found = list(pool.map(simulated, CASES))
+    print(f"trials that end early: {RUNS:,} runs each, at most {ALLOWED:.0%} may decide wrongly")
+    print(f"{'samples':>8}{'mean':>7}{'gate':>7}{'wrong':>8}{'missed':>8}{'undecided':>11}{'rounds':>8}{'fixed':>8}")
+    for case, one in zip(CASES, found, strict=True):
+        print(
+            f"{case.samples:>8}{case.mean:>7.2f}{case.gate:>7.2f}{one.wrong:>8.2%}{one.missed:>8.2%}"
+            f"{one.undecided:>11.1%}{one.rounds:>5.1f}/{case.most}{one.fixed:>8.2%}"
+        )
+    return int(any(one.wrong > ALLOWED or one.missed > ALLOWED for one in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
