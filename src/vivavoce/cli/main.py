@@ -46,6 +46,7 @@ COMMANDS = {
     "token": "Create, list and revoke the tokens for a server.",
     "init": "Write a suite that runs as it is, with a bot and a workflow.",
     "validate": "Check a suite and its dataset without running it.",
+    "plan": "Say how many samples, trials and labels show a change.",
     "list": "List the names a suite can use: graders, metrics, and more.",
     "schema": "Print the JSON Schema of a suite or its rows, for editors.",
     "doctor": "Check what is installed on this machine and what is missing.",

@@ -21,16 +21,12 @@ MOST_TAGS = 50
 
 
 def detailed(
-    summary: Summary,
-    tallies: Tallies,
-    store: Store,
-    grading: Grading,
-    graders: Sequence[Grader] = (),
+    summary: Summary, tallies: Tallies, store: Store, grading: Grading, graders: Sequence[Grader] = ()
 ) -> Summary:
     """Return a summary with the details of its run and its set of scores, read from the store."""
     tags = store.details.tags(grading.run_id)
-    kinds = [one.intervals for one in tallies.values()]
-    intervals: Intervals = kinds[0] if kinds else "fixed"
+    kinds: list[Intervals] = [one.intervals for one in tallies.values()]
+    intervals = kinds[0] if kinds else "fixed"
     seconds = store.details.seconds(grading.run_id)
     targets = dict.fromkeys([*(one.target for one in summary.graders), *seconds])  # in the order of the suite
     found = {

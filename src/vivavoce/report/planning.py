@@ -1,0 +1,214 @@
+"""What it takes to see a change of a suite's figure: samples, trials, labels, calls and money, from earlier runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from vivavoce.records.calibration import Calibration
+from vivavoce.records.run import Grading, Run
+from vivavoce.records.spending import dollars
+from vivavoce.records.usage import total
+from vivavoce.report.headline import gate_of, headline
+from vivavoce.report.text import count
+from vivavoce.run.summary import Summary, Tally, tally
+from vivavoce.safe_text import safe
+from vivavoce.stats.components import components
+from vivavoce.stats.planning import WORST, labels_for, samples_for, seen_by, trials_for
+from vivavoce.store.store import Store
+
+TRIALS = (1, 2, 3, 5, 10, 20)
+"""Numbers of trials for which the samples are said."""
+
+
+class Need(BaseModel):
+    """What a number of trials takes: samples, conversations of one run, its calls of models and their cost in dollars.
+
+    All but `trials` are None where not even ten million samples show the difference; calls and cost are None as well
+    where they are not known.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    trials: int
+    samples: int | None
+    conversations: int | None
+    calls: int | None = None
+    cost: float | None = None
+
+
+class Variances(BaseModel):
+    """How one figure of one run varies: `within` samples, from trial to trial, and `between` them.
+
+    `measured` says whether trials repeat; where they do not, `within` is the whole variance, which it cannot exceed.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    grader: str
+    target: str
+    of_passes: bool
+    samples: int
+    within: float
+    between: float | None
+    measured: bool
+
+
+class Planned(BaseModel):
+    """What it takes to see a change of `detect` with a `power`, comparing two runs of the same samples.
+
+    `based_on` is the earlier run, None where there is none and the worst case is assumed. `needs` is by the number of
+    trials. `samples` and `trials` are those of the suite, which `sees` a change from this size on, None for a single
+    sample; `more_trials` of its samples see `detect`, None where no number does. `labels` give the rate of the judge
+    without its errors to within `detect`, None where nobody judges; `wrong` is the share of its verdicts with which
+    people disagree, None where no calibration says it.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    suite: str
+    detect: float
+    power: float
+    based_on: Variances | None
+    needs: list[Need]
+    samples: int
+    trials: int
+    sees: float | None
+    more_trials: int | None
+    labels: int | None
+    wrong: float | None
+
+
+def variances(store: Store, run: Run, grading: Grading, grader: str | None = None) -> Variances | None:
+    """Return how the figure of a run varies; that of the gate, else of the reward, else of the first grader.
+
+    None where it has no score. It is the pass rate where the gate is about that, else the mean.
+    """
+    tallies = tally(store.scores(grading.id))
+    summary = Summary.model_validate(grading.summary) if grading.summary is not None else None
+    head = None if summary is None else headline(summary, grading)
+    chosen = grader or (None if head is None else head.name)
+    key = next((one for one in tallies if one[1] == chosen and tallies[one].values), None)
+    if key is None:
+        return None
+    target, name = key
+    gate = gate_of(grading)
+    of_passes = gate.get("metric_key") == name and gate.get("aggregation") == "accuracy"
+    return _split(run.id, target, tallies[key], name, of_passes=of_passes)
+
+
+def _split(run: str, target: str, found: Tally, name: str, *, of_passes: bool) -> Variances:
+    by_sample: dict[str, list[list[float]]] = {}
+    values = [float(one) for one in found.passed] if of_passes else found.values
+    for sample, value in zip(found.samples, values, strict=True):
+        by_sample.setdefault(sample, []).append([value])
+    split = components(by_sample)
+    measured = split.trials is not None
+    whole = WORST if split.samples is None else split.samples
+    within = min(WORST, split.trials if split.trials is not None else whole)
+    return Variances(
+        run=run,
+        grader=name,
+        target=target,
+        of_passes=of_passes,
+        samples=len(by_sample),
+        within=within,
+        between=split.samples if measured else None,
+        measured=measured,
+    )
+
+
+def wrong_share(calibrations: Sequence[Calibration]) -> float | None:
+    """Return the share of verdicts with which people disagree, by the calibration with the most drawn labels."""
+    best = max(calibrations, key=lambda one: len(one.drawn), default=None)
+    if best is None or not best.drawn:
+        return None
+    weights = [1 / one.drawn for one in best.drawn if one.drawn]
+    wrong = sum(w for w, one in zip(weights, best.drawn, strict=True) if one.good != one.passed)
+    # one more of each kind: a judge that was never wrong in a few labels may well be
+    return (wrong / sum(weights) * len(weights) + 1) / (len(weights) + 2)
+
+
+def planned(
+    suite: str,
+    size: tuple[int, int, int],
+    based_on: Variances | None,
+    before: Summary | None,
+    *,
+    detect: float,
+    power: float,
+    judged: bool,
+    wrong: float | None,
+) -> Planned:
+    """Return what it takes; `size` is samples, trials and targets of the suite, `before` how the earlier run came out."""
+    samples, trials, targets = size
+    within = WORST if based_on is None else based_on.within
+    return Planned(
+        suite=suite,
+        detect=detect,
+        power=power,
+        based_on=based_on,
+        needs=[_need(each, samples_for(detect, within, each, power), targets, before) for each in TRIALS],
+        samples=samples,
+        trials=trials,
+        sees=seen_by(samples, within, trials, power),
+        more_trials=trials_for(detect, within, samples, power),
+        labels=labels_for(detect, WORST if wrong is None else min(WORST, wrong)) if judged else None,
+        wrong=wrong,
+    )
+
+
+def _need(trials: int, samples: int | None, targets: int, before: Summary | None) -> Need:
+    if samples is None:
+        return Need(trials=trials, samples=None, conversations=None)
+    held = samples * trials * max(1, targets)
+    spent = None if before is None or not before.attempts else total(before.usage.values())
+    used = None if before is None or spent is None else spent.times(held / before.attempts)
+    return Need(
+        trials=trials,
+        samples=samples,
+        conversations=held,
+        calls=None if used is None else used.calls,
+        cost=None if used is None else used.cost,
+    )
+
+
+def basis(found: Planned) -> str:
+    """Return what a plan rests on, in words."""
+    on = found.based_on
+    if on is None:
+        return "there is no earlier run to learn from: this is the worst case, of trials as uncertain as a coin"
+    figure = f"the {'pass rate' if on.of_passes else 'mean'} of {safe(on.grader)}"
+    learned = f"{figure} in run {on.run} ({count(on.samples, 'sample')})"
+    if on.measured:
+        return f"as {learned} varies from trial to trial: variance {on.within:.3g}"
+    return f"{learned} has one trial of each sample, so trials are taken to vary as much as samples: {on.within:.3g}"
+
+
+def outlook(found: Planned) -> Iterator[str]:
+    """Yield what the suite as it is would see, what it lacks and how many labels its judge takes, a line each."""
+    yield f"the suite has {count(found.samples, 'sample')} × {count(found.trials, 'trial')}: {_seen(found.sees)}"
+    if found.sees is None or found.sees > found.detect:
+        more = found.more_trials
+        instead = "; no number of trials would do" if more is None else f", or {count(more, 'trial')} of each"
+        yield f"for {found.detect:g} it takes more samples{instead}"
+    if found.labels is None:
+        return
+    known = (
+        "no calibration says how often the judge is wrong, so as many as without a judge"
+        if found.wrong is None
+        else f"people disagree with {found.wrong:.0%} of its verdicts"
+    )
+    labels = count(found.labels, "label")
+    yield f"{labels} of people give the rate without the judge's errors to ±{found.detect:g}: {known}"
+
+
+def _seen(sees: float | None) -> str:
+    return "too few to show a change" if sees is None or sees >= 1 else f"it shows a change of {sees:.2g} or more"
+
+
+def cost_of(need: Need) -> str:
+    """Return the cost of a run in words; empty where it is not known."""
+    return "" if need.cost is None else dollars(need.cost)

@@ -1,0 +1,97 @@
+"""How many samples, trials and labels a difference takes to be seen."""
+
+from __future__ import annotations
+
+import math
+
+from vivavoce.stats.student import t_quantile
+
+WORST = 0.25
+"""The largest variance of scores from 0 to 1: half of them 0 and half of them 1."""
+LEVEL = 0.95
+MOST = 10_000_000
+"""Samples beyond which nobody plans."""
+
+
+def spread(difference: float, within: float, trials: int) -> float:
+    """Return the largest variance, between samples, of a change of the mean by `difference`.
+
+    `within` is the variance between trials of a sample, of which there are `trials` on both sides: their means differ
+    by 2 within / trials. On top of it the samples change: at worst a share `difference` of them from one end of the
+    scale to the other and the rest not at all, which is difference (1 - difference).
+    """
+    return 2 * within / trials + difference * (1 - difference)
+
+
+def samples_for(difference: float, within: float, trials: int, power: float) -> int | None:
+    """Return how many samples, on both sides, show a difference at the 95% level with this power; None beyond `MOST`.
+
+    It is the least n with (t(0.975) + t(power)) sqrt(spread / n) at most the difference, Student's t with n - 1 degrees
+    of freedom.
+
+    Source: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), 2.4; for evaluations E. Miller,
+    Adding Error Bars to Evals, arXiv:2411.00640 (2024), section 5.
+
+    Raises:
+        ValueError: the difference is not between 0 and 1, or the power not from 0.5 to below 1.
+    """
+    _check(difference, power)
+    variance = spread(difference, within, trials)
+
+    def enough(samples: int) -> bool:
+        return _quantiles(samples, power) * math.sqrt(variance / samples) <= difference
+
+    high = 2
+    while not enough(high):
+        high *= 2
+        if high > MOST:
+            return None
+    low = max(2, high // 2)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return low
+
+
+def seen_by(samples: int, within: float, trials: int, power: float) -> float | None:
+    """Return the smallest difference that so many samples show with this power; None for a single sample.
+
+    It solves the formula of `samples_for` for the difference, which is on both sides of it.
+    """
+    if samples < 2:
+        return None
+    share = _quantiles(samples, power) ** 2 / samples
+    return (share + math.sqrt(share**2 + 8 * (1 + share) * share * within / trials)) / (2 * (1 + share))
+
+
+def trials_for(difference: float, within: float, samples: int, power: float) -> int | None:
+    """Return how many trials of so many samples show a difference with this power; None where no number does."""
+    _check(difference, power)
+    if samples < 2:
+        return None
+    share = _quantiles(samples, power) ** 2 / samples
+    left = difference**2 - share * difference * (1 - difference)
+    return None if left <= 0 else max(1, math.ceil(2 * share * within / left - 1e-9))
+
+
+def labels_for(half_width: float, wrong: float = WORST) -> int:
+    """Return how many labels, drawn at random, give a rate without the judge's errors to within a half width.
+
+    `wrong` is the share of verdicts with which people disagree, the largest variance of a label minus a verdict; the
+    default is that of labels alone, for a judge that nobody knows.
+
+    Source: A. Angelopoulos et al., Prediction-Powered Inference, Science 382 (2023): the part of the labels.
+    """
+    z = t_quantile((1 + LEVEL) / 2, 10**9)
+    return max(1, math.ceil(z**2 * wrong / half_width**2))
+
+
+def _quantiles(samples: int, power: float) -> float:
+    return t_quantile((1 + LEVEL) / 2, samples - 1) + t_quantile(power, samples - 1)
+
+
+def _check(difference: float, power: float) -> None:
+    if not 0 < difference < 1:
+        raise ValueError(f"a difference is between 0 and 1, got {difference}")
+    if not 0.5 <= power < 1:
+        raise ValueError(f"a power is from 0.5 to below 1, got {power}")
