@@ -9,7 +9,6 @@ import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from threading import Thread
 
 import uvicorn
@@ -97,7 +96,7 @@ def answer(store: Store, opened: Listening, policy: ServerPolicy) -> None:
 
 def _load() -> None:
     """Load what a comparison counts with, so that the first one does not wait for it."""
-    import_module("scipy.special")
+    import scipy.special  # noqa: F401
 
 
 def _work(address: str, opened: Listening, policy: ServerPolicy) -> None:
