@@ -17,7 +17,8 @@ import numpy as np
 
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.corrected import NotIdentifiable, Table, prediction_powered, rogan_gladen, table_of
-from vivavoce.stats.intervals import mean_interval, wilson
+from vivavoce.stats.groups import Crossed, GroupSums, group_differences
+from vivavoce.stats.intervals import ShareSums, mean_interval, wilson
 from vivavoce.stats.paired import difference_of
 from vivavoce.stats.ranking import auroc, auroc_interval
 from vivavoce.stats.raters import counts_of, krippendorff, krippendorff_interval
@@ -81,6 +82,32 @@ def difference(n: int, worse: float, better: float) -> Case:
 def _judged(random: Random, n: int, rate: float, se: float, sp: float) -> tuple[np.ndarray, np.ndarray]:
     good = random.random(n) < rate
     return good, np.where(good, random.random(n) < se, random.random(n) >= sp)
+
+
+def group(inside: int, outside: int, rate: float, rest: float) -> Case:
+    def draw(random: Random) -> Interval:
+        p, q = int(random.binomial(inside, rate)), int(random.binomial(outside, rest))
+        one, other = (ShareSums(n, k, n, k, k, n) for k, n in ((p, inside), (q, outside)))
+        (found,) = group_differences([GroupSums(one, other)])
+        return found and (found.low, found.high)
+
+    data = f"{inside} samples against {outside}, {rate:.0%} and {rest:.0%} pass"
+    return Case("group against the rest", data, draw, rate - rest)
+
+
+def variants(cases: int, easy: float, first: float, second: float) -> Case:
+    """Two variants of each case; `easy` cases pass more often under both."""
+
+    def draw(random: Random) -> Interval:
+        hard = random.random(cases) >= easy
+        p, q = ((random.random(cases) < np.where(hard, rate / 3, rate)).astype(int) for rate in (first, second))
+        one, other = (ShareSums(cases, k, cases, k, k, cases) for k in (int(p.sum()), int(q.sum())))
+        crossed = Crossed(int((p * q).sum()), int(p.sum()), int(q.sum()), cases)
+        (found,) = group_differences([GroupSums(one, other, crossed)])
+        return found and (found.low, found.high)
+
+    data = f"{cases} cases under two names, {first:.0%} and {second:.0%} of the easy ones pass"
+    return Case("variants of a case", data, draw, (first - second) * (easy + (1 - easy) / 3))
 
 
 def kappa(n: int, rate: float, se: float, sp: float) -> Case:
@@ -201,6 +228,11 @@ CASES = (
     difference(30, 0.1, 0.2),
     difference(100, 0.05, 0.1),
     difference(200, 0.01, 0.02),
+    group(10, 90, 0.7, 0.8),
+    group(30, 300, 0.6, 0.85),
+    group(20, 100, 0.95, 0.95),
+    variants(30, 0.6, 0.9, 0.8),
+    variants(100, 0.5, 0.95, 0.9),
     kappa(30, 0.7, 0.9, 0.8),
     kappa(100, 0.5, 0.9, 0.9),
     kappa(100, 0.95, 0.95, 0.6),

@@ -55,3 +55,15 @@ def test_verdicts_that_confirm_failures_are_at_most_so_many(viva: Viva) -> None:
     Path("suite.yaml").write_text(SUITE.replace("CONFIRM", ', confirm: {model: "people.py:judge"}'))
     told = viva("run", "suite.yaml", "--dry-run").stdout
     assert told == "2 recorded conversations, 2 turns; no target is called, at most 6 judge verdicts\n"
+
+
+def test_trials_that_may_end_early_are_at_most_so_many(viva: Viva) -> None:
+    Path("bot.py").write_text("def reply(message: str) -> str:\n    return message\n")
+    head = 'name: a\ndataset: {rows: [{id: s, input: hi}]}\ntarget: {kind: function, function: "bot.py:reply"}\n'
+    rest = "graders: {said: {kind: function, function: contains}}\ntrials: {max: 8, half_width: 0.1}\n"
+    Path("early.yaml").write_text(head + rest)
+    told = viva("run", "early.yaml", "--dry-run").stdout.splitlines()[0]
+    assert told == (
+        "1 sample × 1 target × at most 8 trials = at most 8 conversations; "
+        "at most 8 messages to the target, 0 judge verdicts, 15 at a time"
+    )

@@ -17,6 +17,7 @@ METHODS: dict[tuple[str, str], str] = {
     ("GET", "/runs/{run}/gradings"): "gradings",
     ("GET", "/runs/{run}/samples"): "samples",
     ("GET", "/runs/{run}/errors"): "errors",
+    ("GET", "/runs/{run}/groups"): "groups",
     ("GET", "/runs/{run}/scores"): "scores",
     ("GET", "/runs/{run}/export"): "export",
     ("GET", "/runs/{run}/samples/{sample:path}/{trial}"): "conversation",

@@ -19,15 +19,19 @@ from vivavoce.suites.forecast import Forecast
 
 def forecast_line(found: Forecast) -> str:
     """Return in words how many calls a run would make."""
-    verdicts = f"{'at most ' if found.confirms and not found.led else ''}{count(found.verdicts, 'judge verdict')}"
+    fewer = found.confirms and not (found.led or found.early)
+    verdicts = f"{'at most ' if fewer else ''}{count(found.verdicts, 'judge verdict')}"
     if not found.targets:
         held = f"{count(found.conversations, 'recorded conversation')}, {count(found.turns, 'turn')}"
         return f"{held}; no target is called, {verdicts}"
-    most = "at most " if found.led else ""
-    judging = f", about as many calls to the tester, {most}{verdicts}" if found.led else f", {verdicts}"
-    product = " × ".join((count(found.samples, "sample"), count(found.targets, "target"), count(found.trials, "trial")))
+    most = "at most " if found.led or found.early else ""
+    tested = ", about as many calls to the tester" if found.led else ""
+    judging = f"{tested}, {most if found.verdicts else ''}{verdicts}"
+    early = "at most " if found.early else ""
+    trials = f"{early}{count(found.trials, 'trial')}"
+    product = " × ".join((count(found.samples, "sample"), count(found.targets, "target"), trials))
     return (
-        f"{product} = {count(found.conversations, 'conversation')}; "
+        f"{product} = {early}{count(found.conversations, 'conversation')}; "
         f"{most}{count(found.messages, 'message')} to the target{'s' * (found.targets > 1)}"
         f"{judging}, {_at_a_time(found)}"
     )

@@ -33,6 +33,7 @@ COMMANDS = {
     "note": "Give a run a title, notes and tags.",
     "search": "Find words in all conversations, reasons and runs.",
     "compare": "Compare two runs, sample by sample.",
+    "groups": "Compare the groups of a run: tags, targets, languages.",
     "clusters": "Group what failed in a run by what the failures share.",
     "capture": "Make a row of a dataset of a stored conversation.",
     "dataset": "Keep versions of a dataset, and show what changed.",

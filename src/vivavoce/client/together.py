@@ -14,6 +14,7 @@ from vivavoce.records.comment import Comment
 from vivavoce.records.label import Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.calibrated import CalibrationReport
+from vivavoce.report.groups import Grouped
 from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage
 from vivavoce.store.labels.drawing import Selection
@@ -191,6 +192,26 @@ class Together(Connection):
             NotFound: there is no such queue.
         """
         return checked(AssignedQueue, (await self._send("DELETE", f"/label-queues/{part(queue)}")).body)
+
+    async def groups(
+        self,
+        run: str = "latest",
+        by: str = "tag",
+        *,
+        grader: str | None = None,
+        pairs: str | None = None,
+        filter: str = "",  # noqa: A002
+    ) -> Grouped:
+        """Return the conversations of a run in groups, and which groups differ from the rest.
+
+        They are by `tag`, `target`, `trial`, `persona`, or a field such as `metadata.language`. Samples with the same
+        value of `pairs`, a field, are variants of one case.
+
+        Raises:
+            UsageError: there is no such run, grader or field, or the filter cannot be read.
+        """
+        asked = _named(by=by, grader=grader, pairs=pairs, filter=filter)
+        return checked(Grouped, (await self._send("GET", f"/runs/{part(run)}/groups?{asked}")).body)
 
     async def calibration(
         self, run: str, grader: str, *, width: float = 0.1, kept: str | None = None

@@ -13,6 +13,7 @@ from vivavoce.records.comment import Comment
 from vivavoce.records.label import Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.calibrated import CalibrationReport
+from vivavoce.report.groups import Grouped
 from vivavoce.signatures import shows_options
 from vivavoce.store.labels.queues import AssignedQueue
 from vivavoce.store.views.views import View
@@ -89,6 +90,18 @@ class TogetherSync:
     def delete_queue(self, queue: str) -> AssignedQueue:
         """Delete a queue, and return it; labels stay."""
         return self._loop.run(self._together.delete_queue(queue))
+
+    def groups(
+        self,
+        run: str = "latest",
+        by: str = "tag",
+        *,
+        grader: str | None = None,
+        pairs: str | None = None,
+        filter: str = "",  # noqa: A002
+    ) -> Grouped:
+        """Return the conversations of a run in groups, and which groups differ from the rest."""
+        return self._loop.run(self._together.groups(run, by, grader=grader, pairs=pairs, filter=filter))
 
     def calibration(self, run: str, grader: str, *, width: float = 0.1, kept: str | None = None) -> CalibrationReport:
         """Return how far a judge can be believed by the labels of a run; nothing is kept."""

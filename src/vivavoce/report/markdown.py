@@ -19,6 +19,7 @@ from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import latency_lines, spent_lines, tags_line, variance_lines
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun, partial_note
+from vivavoce.report.groups import grouped
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
 from vivavoce.report.reasons import explained
 from vivavoce.report.text import count, inert, one_line
@@ -81,7 +82,7 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         title = f"The samples by target{f', and {matrix.left_out}' if matrix.left_out else ''}"
         yield from folded(title, _matrix(matrix))
     if summary.tags:
-        yield from folded("Results by tag", _tags(summary))
+        yield from folded("Results by tag", _tags(graded, summary))
     if found.shown:
         more = f", and {found.more:,} more" if found.more else ""
         yield from folded(f"The worst samples{more}", _worst(found))
@@ -105,7 +106,8 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
     yield from table(heads, "l" * len(heads), [*rows, *feet])
 
 
-def _tags(summary: Summary) -> Iterator[str]:
+def _tags(graded: GradedRun, summary: Summary) -> Iterator[str]:
+    yield from (code(grouped(graded.store, graded.grading, "tag").finding, 600), "")
     rows = ([code(one.tag), *_grader(grader)] for one in summary.tags for grader in one.graders)
     yield from table(["tag", *_HEADS], "l" + _SIDES, rows)
     yield ""

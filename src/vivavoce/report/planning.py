@@ -142,7 +142,7 @@ def planned(
     judged: bool,
     wrong: float | None,
 ) -> Planned:
-    """Return what it takes; `size` is samples, trials and targets of the suite, `before` how the earlier run came out."""
+    """Return what it takes; `size` is samples, trials and targets, `before` how the earlier run came out."""
     samples, trials, targets = size
     within = WORST if based_on is None else based_on.within
     return Planned(

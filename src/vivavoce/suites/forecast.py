@@ -19,7 +19,8 @@ class Forecast:
 
     `fewer` are the targets with fewer conversations at a time than the others, and how many.
     For conversations led by a tester both are upper limits, and the tester is called at least once for each message.
-    Where a grader confirms failures (`confirms`), `verdicts` is one.
+    Where a grader confirms failures (`confirms`), `verdicts` is one; where trials may end `early`, all but `samples`
+    and `targets` are.
     """
 
     samples: int
@@ -33,6 +34,7 @@ class Forecast:
     led: bool = False
     fewer: Mapping[str, int] = field(default_factory=dict[str, int])
     confirms: bool = False
+    early: bool = False
 
 
 def forecast(
@@ -69,4 +71,5 @@ def forecast(
         led=tester is not None,
         fewer={name: most for name, most in at_once.items() if most < plan.concurrency},
         confirms=any(getattr(grader, "confirm", None) is not None for grader in suite.spec.graders.values()),
+        early=plan.until is not None,
     )

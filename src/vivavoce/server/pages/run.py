@@ -13,6 +13,7 @@ from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.error_groups import error_groups
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.groups import HEADS, cells, grouped
 from vivavoce.report.html.by_target import LARGEST, by_target
 from vivavoce.report.html.columns import Column, all_columns, chosen_columns, usual_columns
 from vivavoce.report.html.histograms import drawn
@@ -32,8 +33,7 @@ from vivavoce.server.pages.views import views_menu
 from vivavoce.server.statuses import answered
 from vivavoce.server.users import user_of
 from vivavoce.store.browse.filter import parse_filter, quoted
-from vivavoce.store.browse.groups import By
-from vivavoce.store.browse.listing import Group
+from vivavoce.store.browse.groups import Common
 from vivavoce.store.browse.status import RANK, SampleStatus
 from vivavoce.store.store import Store
 
@@ -58,7 +58,7 @@ class Asked(BaseModel):
     filter: str = ""
     sort: str = "worst"
     columns: list[str] = Field(default_factory=list[str], max_length=100)
-    group: By | None = None
+    group: str | None = None
     histograms: bool = False
     after: str | None = None
     before: str | None = None
@@ -88,7 +88,7 @@ def run(request: Request, run: str, asked: Annotated[Asked, Query()]) -> Respons
     found = _found(view)
     table = {"by_target": by_target(GradedRun(store, held, view.grading), summary, view.conversation)}
     values = {**_head(view, summary, sets), **_list(view, summary, found, known), **live, **table, **form}
-    return page("run.html", values, found.status)
+    return page("run.html", values, 422 if values["group_problem"] else found.status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Listing:
     filter_text: str
     sort: str
     columns: tuple[str, ...]
-    group: By | None
+    group: str | None
     place: Place
 
     @property
@@ -213,8 +213,8 @@ def _list(view: RunView, summary: Summary, found: _Found, known: Sequence[Column
         "plain_columns": not listing.columns,
         "orders": _orders(view),
         "group": listing.group,
-        "groups": [] if found.problem else _groups(view),
-        "group_links": [(by, view.link(group=None if by == listing.group else by)) for by in get_args(By)],
+        **_groups(view, shown=not found.problem),
+        "group_links": [(by, view.link(group=None if by == listing.group else by)) for by in _fields(view)],
         "chosen": view.chosen,
         "found": found,
         "total": total,
@@ -245,18 +245,29 @@ def _histograms(view: RunView, summary: Summary, known: Sequence[Column], *, ask
     }
 
 
-def _groups(view: RunView) -> list[tuple[Group, str]]:
+def _groups(view: RunView, *, shown: bool) -> dict[str, object]:
     """Return the groups of the listed conversations, each with the filter that lets only them through."""
     by, text = view.listing.group, view.listing.filter_text
-    if by is None:
-        return []
-    found = view.store.browse.groups(view.grading.id, by, text)
+    if by is None or not shown:
+        return {"groups": None, "group_problem": None}
+    try:
+        found = grouped(view.store, view.grading, by, text)
+    except UsageError as error:
+        return {"groups": None, "group_problem": str(error)}
 
-    def link(name: str) -> str:
+    def link(name: str) -> str | None:
+        if by not in get_args(Common):
+            return None
         term = f"trial:{name}" if by == "trial" else f"{by}:{quoted(name)}"
         return view.link(filter=f"{text} {term}".strip(), group=None)
 
-    return [(one, link(one.name)) for one in found]
+    rows = [(one, link(one.name), cells(one)) for one in found.groups]
+    return {"groups": rows, "group_heads": HEADS, "group_finding": found.finding, "group_problem": None}
+
+
+def _fields(view: RunView) -> list[str]:
+    """Return by what the conversations of a run can be grouped; of metadata what its first sample has."""
+    return [*get_args(Common), *view.store.browse.fields(view.run.id)]
 
 
 def _orders(view: RunView) -> list[tuple[str, str]]:

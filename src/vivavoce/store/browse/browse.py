@@ -20,8 +20,9 @@ from vivavoce.records.run import Grading
 from vivavoce.records.score import Score, State
 from vivavoce.store.browse.conditions import Within, conditions, ordering
 from vivavoce.store.browse.entries import alike_errors, listed_score, run_entry, sample_entry
+from vivavoce.store.browse.fields import fields_known
 from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Term, parse_filter
-from vivavoce.store.browse.groups import By, groups
+from vivavoce.store.browse.groups import Grouping, groups
 from vivavoce.store.browse.histograms import score_histograms, taken_histograms
 from vivavoce.store.browse.kept import Kept
 from vivavoce.store.browse.keyset import beside, encode_cursor, read_place
@@ -206,18 +207,37 @@ class Browse:
             key = ("count", tuple(terms)) if all(map(_lasts, terms)) else None
             return self._answer(within, key, lambda: connection.execute(query).scalar_one())
 
-    def groups(self, grading_id: str, by: By, filter_terms: str | Sequence[Term] = ()) -> list[Group]:
-        """Return the attempts of a grading that match a filter, by tag, target or trial.
+    def groups(
+        self,
+        grading_id: str,
+        by: str,
+        filter_terms: str | Sequence[Term] = (),
+        *,
+        grader: str | None = None,
+        pairs: str | None = None,
+    ) -> list[Group]:
+        """Return the attempts of a grading that match a filter, in groups; see `Grouping`.
 
         Raises:
-            UsageError: there is no such grading, or the filter cannot be read.
+            UsageError: there is no such grading, grader or field, or the filter cannot be read.
         """
-        terms = self._terms(filter_terms)
+        terms, grouping = self._terms(filter_terms), Grouping(by, grader, pairs)
         with self.database.connected() as connection:
             within = _within(connection, grading_id)
             _check_graders(connection, within, terms)
-            key = ("groups", tuple(terms), by) if all(map(_lasts, terms)) else None
-            return list(self._answer(within, key, lambda: groups(connection, conditions(terms, within), by)))
+            _check_grader(connection, within, grader)
+            key = ("groups", tuple(terms), grouping) if all(map(_lasts, terms)) else None
+            which = conditions(terms, within)
+            return list(self._answer(within, key, lambda: groups(connection, which, within, grouping)))
+
+    def fields(self, run_id: str) -> list[str]:
+        """Return the fields of the first sample of a run by which its conversations can be grouped.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        with self.database.connected() as connection:
+            return fields_known(connection, run_id)
 
     def histograms(self, grading_id: str, graders: Sequence[str]) -> list[Histogram]:
         """Return how the scores of some graders are distributed, and the time, tokens and cost of the conversations.
@@ -408,16 +428,26 @@ def _lasts(term: Term) -> bool:
 
 def _check_graders(connection: Connection, within: Within, terms: Sequence[Term]) -> None:
     """Refuse a filter by a grader that this grading does not have; otherwise it would silently match nothing."""
-    names = dict.fromkeys(term.name for term in terms if isinstance(term, Compares) and term.grader)
+    for name in dict.fromkeys(term.name for term in terms if isinstance(term, Compares) and term.grader):
+        if (known := _others(connection, within, name)) is not None:
+            raise UsageError(f"filter: no grader '{shorten(name, 80)}'{did_you_mean(name, known | {*NUMBERS})}")
+
+
+def _check_grader(connection: Connection, within: Within, name: str | None) -> None:
+    if name is not None and (known := _others(connection, within, name)) is not None:
+        raise UsageError(f"no grader '{shorten(name, 80)}'{did_you_mean(name, known)}")
+
+
+def _others(connection: Connection, within: Within, name: str) -> set[str] | None:
+    """Return the graders of a grading, None where this one is among them."""
     here = scores.c.grading_id == within.grading_id
-    for name in names:
-        found = select(scores.c.attempt_id).where(here, scores.c.name == name, scores.c.turn.is_(None)).limit(1)
-        if connection.execute(found).first() is None:
-            prints = connection.execute(select(gradings.c.fingerprints).where(gradings.c.id == within.grading_id))
-            known = {*json.loads(prints.scalar() or "{}")}  # where nothing is scored yet
-            known |= {*connection.execute(select(scores.c.name).where(here).distinct()).scalars()}
-            if name not in known:
-                raise UsageError(f"filter: no grader '{shorten(name, 80)}'{did_you_mean(name, known | {*NUMBERS})}")
+    found = select(scores.c.attempt_id).where(here, scores.c.name == name, scores.c.turn.is_(None)).limit(1)
+    if connection.execute(found).first() is not None:
+        return None
+    prints = connection.execute(select(gradings.c.fingerprints).where(gradings.c.id == within.grading_id))
+    known = {*json.loads(prints.scalar() or "{}")}  # where nothing is scored yet
+    known |= {*connection.execute(select(scores.c.name).where(here).distinct()).scalars()}
+    return None if name in known else known
 
 
 def _newest_gradings(connection: Connection, ids: Sequence[str]) -> dict[str, AnyRow]:

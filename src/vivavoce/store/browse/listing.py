@@ -12,6 +12,7 @@ from vivavoce.records.label import Label
 from vivavoce.records.run import Status, Verdict
 from vivavoce.records.score import Score, State
 from vivavoce.records.trajectory import Turn
+from vivavoce.stats.groups import GroupDifference
 from vivavoce.store.browse.status import SampleStatus
 
 
@@ -167,7 +168,8 @@ class Histogram(Listed):
 class Group(Listed):
     """Some attempts of a graded run: of the `decided` ones the share that passed, its 95% interval, errors, and cost.
 
-    An attempt counts by the worst of its scores. `cost` is the sum of what is known, None where nothing is.
+    An attempt counts by the worst of its scores, unless a grader was asked for. `rest` is how the group differs from
+    all others together, None where that cannot be told. `cost` is the sum of what is known, None where nothing is.
     """
 
     name: str
@@ -177,6 +179,7 @@ class Group(Listed):
     pass_rate: float | None = None
     low: float | None = None
     high: float | None = None
+    rest: GroupDifference | None = None
     cost: float | None = None
 
 

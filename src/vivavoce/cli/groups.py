@@ -1,0 +1,65 @@
+"""`viva groups`: the conversations of a run in groups, and which groups differ from the rest."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from vivavoce.cli.output import StoreOption, out, print_json, store_of
+from vivavoce.report.groups import HEADS, Grouped, cells, grouped
+from vivavoce.report.tables import Column, FittingTable
+from vivavoce.safe_text import safe
+from vivavoce.store.store import Store
+
+_RANKS = (0, 0, 2, 0, 3, 4)
+"""Which columns a narrow terminal drops first: those with the highest number."""
+
+
+def command(
+    run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
+    *,
+    by: Annotated[
+        str, typer.Option(help="tag, target, trial, persona, or a field such as metadata.language.", metavar="FIELD")
+    ] = "tag",
+    grader: Annotated[
+        str | None, typer.Option(help="Whose passes count; default: a conversation's worst score.")
+    ] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(help="A field such as metadata.case: samples with the same are variants of one.", metavar="FIELD"),
+    ] = None,
+    filter_text: Annotated[
+        str, typer.Option("--filter", help="Only these conversations: state:fail, tag:refund, turns>4, ….")
+    ] = "",
+    grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the groups as JSON.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Say how many conversations of each group passed, and which groups differ from the rest beyond chance.
+
+    Each group is compared with all others together. With many groups some seem to differ by chance: of those that are
+    named, at most 5% do on average. With --pairs, groups are compared within each case: the same question under two
+    names, or in two dialects.
+    """
+    with Store.open(store_of(store), create=False) as opened:
+        scores = opened.grading(opened.run(run).id, grading)
+        found = grouped(opened, scores, by, filter_text, grader=grader, pairs=pairs)
+    if as_json:
+        print_json(found.model_dump_json(indent=2))
+        return
+    if found.groups:
+        out().print(_table(found))
+        out().print()
+    out().print(Text(found.finding), soft_wrap=True)
+
+
+def _table(found: Grouped) -> FittingTable:
+    """Return a row for each group; those that differ from the rest are bold."""
+    heads = (Column(head, "right", rank=rank) for rank, head in zip(_RANKS, HEADS, strict=True))
+    rows: list[list[Text]] = []
+    for one in found.groups:
+        style = "bold" if one.rest is not None and one.rest.differs else ""
+        rows.append([Text(text, style=style) for text in (safe(one.name), *cells(one))])
+    return FittingTable([Column(safe(found.by)), *heads], rows)

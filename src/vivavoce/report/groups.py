@@ -1,0 +1,114 @@
+"""The conversations of a graded run in groups, and which groups differ from the rest, for every report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from vivavoce.records.run import Grading
+from vivavoce.records.spending import dollars
+from vivavoce.report.text import count, listed
+from vivavoce.safe_text import safe
+from vivavoce.store.browse.listing import Group
+from vivavoce.store.store import Store
+
+HEADS = ("conversations", "passed", "95% interval", "against the rest", "errors", "cost")
+"""What is said of each group, beside its name."""
+
+_NAMED = 5
+
+
+class Grouped(BaseModel):
+    """The groups of a graded run by `by`, and the `finding`: which of them differ from the rest, as one sentence.
+
+    Passes are those of `grader`; None means that a conversation counts by the worst of its scores. `pairs` is the field
+    that variants of one case share, None where samples are not paired.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    grading: str
+    by: str
+    grader: str | None = None
+    pairs: str | None = None
+    finding: str
+    groups: list[Group]
+
+
+def grouped(
+    store: Store,
+    grading: Grading,
+    by: str,
+    filter_text: str = "",
+    *,
+    grader: str | None = None,
+    pairs: str | None = None,
+) -> Grouped:
+    """Return the conversations of a grading that match a filter, in groups; see `vivavoce.store.browse.groups`.
+
+    Raises:
+        UsageError: there is no such grader or field, or the filter cannot be read.
+    """
+    found = store.browse.groups(grading.id, by, filter_text, grader=grader, pairs=pairs)
+    return Grouped(
+        run=grading.run_id,
+        grading=grading.id,
+        by=by,
+        grader=grader,
+        pairs=pairs,
+        finding=_finding(found),
+        groups=found,
+    )
+
+
+def _finding(groups: Sequence[Group]) -> str:
+    if not groups:
+        return "no conversation is in a group"
+    if len(groups) == 1 and groups[0].rest is None:
+        return "there is nothing to compare the group with"
+    if all(one.rest is None for one in groups):
+        return "too few to compare: a group and the rest need two samples each with a score"
+    apart = [one for one in groups if one.rest is not None and one.rest.differs]
+    if not apart:
+        return "no group differs from the rest beyond chance"
+    apart.sort(key=lambda one: -abs(one.rest.difference if one.rest is not None else 0))
+    differ = f"{count(len(apart), 'group')} {'differs' if len(apart) == 1 else 'differ'}"
+    return f"{differ} from the rest beyond chance: {listed([_named(one) for one in apart], _NAMED)}"
+
+
+def _named(one: Group) -> str:
+    assert one.rest is not None
+    assert one.pass_rate is not None
+    rest = one.pass_rate - one.rest.difference
+    return f"{safe(one.name)} ({_percent(one.pass_rate)} pass, of the rest {_percent(rest)}: {against(one)})"
+
+
+def against(group: Group) -> str:
+    """Return the difference from the rest with its interval, in percent; a dash where it cannot be told."""
+    found = group.rest
+    if found is None:
+        return "–"
+    return f"{_signed(found.difference)} [{_signed(found.low)}, {_signed(found.high)}]"
+
+
+def cells(group: Group) -> list[str]:
+    """Return what is said of a group, in the order of `HEADS`."""
+    interval = "–" if group.low is None or group.high is None else f"{_percent(group.low)} to {_percent(group.high)}"
+    return [
+        f"{group.number:,}",
+        "–" if group.pass_rate is None else _percent(group.pass_rate),
+        interval,
+        against(group),
+        f"{group.errors:,}",
+        "–" if group.cost is None else dollars(group.cost),
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}"
+
+
+def _signed(share: float) -> str:
+    return f"{share:+.1%}".replace("-", "−")

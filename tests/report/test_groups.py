@@ -1,0 +1,122 @@
+"""Groups of a run, as every reader tells them: terminal, page, Markdown, API and client."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Viva
+from cli.conftest import viva as viva
+from server.live import get, serving
+from vivavoce.client import Client
+from vivavoce.errors import NotFound, UsageError
+from vivavoce.records.run import Grading
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.groups import HEADS, cells, grouped
+from vivavoce.report.markdown import write_markdown
+from vivavoce.store.store import Store
+from vivavoce.suites.opening import run_suite
+
+BOT = """\
+def reply(message: str) -> str:
+    return "no" if message in ("tr1", "tr2", "tr3", "tr4", "tr5", "en1") else "yes"
+"""
+SUITE = """\
+name: talks
+dataset: rows.jsonl
+target: {kind: function, function: "bot.py:reply"}
+trials: 2
+graders: {right: {kind: function, function: exact_match}}
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.chdir(tmp_path)
+    Path("bot.py").write_text(BOT)
+    Path("suite.yaml").write_text(SUITE)
+    rows = [
+        {"id": f"{one}{n}", "input": f"{one}{n}", "ground_truth": "yes", "tags": [one], "metadata": {"language": one}}
+        for one, many in (("en", 6), ("tr", 6), ("<b>", 1))
+        for n in range(many)
+    ]
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    run_suite("suite.yaml")
+    with Store.open(".vivavoce/vivavoce.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def scores(store: Store) -> Grading:
+    return store.grading(store.run("latest").id)
+
+
+def test_every_reader_says_the_same(store: Store, scores: Grading, viva: Viva) -> None:
+    found = grouped(store, scores, "tag")
+    assert found.finding.startswith(
+        "1 group differs from the rest beyond chance: tr (16.7% pass, of the rest 85.7%: −69.0% ["
+    )
+    assert [one.number for one in found.groups] == [12, 12, 2]
+    printed = viva("groups").stdout
+    assert printed.splitlines()[-1] == found.finding
+    assert json.loads(viva("groups", "--json").stdout) == found.model_dump(mode="json")
+    written = StringIO()
+    write_markdown(GradedRun(store, store.run("latest"), scores), written)
+    assert found.finding in written.getvalue()
+    with serving(store) as url, Client(url) as client:
+        assert client.groups("latest", "tag") == found
+        page = html.unescape(get(f"{url}/runs/{found.run}?group=tag").text)
+    assert found.finding in page
+    for head in HEADS:
+        assert head.capitalize() in page
+        assert head in printed
+    for one in found.groups:
+        for told in cells(one):
+            assert f">{told}</td>" in page
+            assert told in printed
+
+
+def test_a_field_of_metadata_is_offered_where_the_samples_have_it(store: Store, scores: Grading) -> None:
+    assert grouped(store, scores, "metadata.language").groups == grouped(store, scores, "tag").groups
+    with serving(store) as url:
+        assert "group=metadata.language" in get(f"{url}/runs/latest").text
+        table = (
+            get(f"{url}/runs/latest?group=metadata.language")
+            .text.partition('stack groups"')[2]
+            .partition("</table>")[0]
+        )
+        wrong = get(f"{url}/runs/latest?group=metadata.colour")
+    assert "&lt;b&gt;" in table
+    assert "<b>" not in table
+    assert wrong.status == 422
+    assert "no sample has metadata.colour" in wrong.text
+
+
+@pytest.mark.parametrize(
+    ("by", "which", "said"),
+    [
+        ("target", "", "there is nothing to compare the group with"),
+        ("tag", "sample:en1", "there is nothing to compare the group with"),
+        ("tag", "-sample:*", "no conversation is in a group"),
+        ("trial", "", "no group differs from the rest beyond chance"),
+        ("tag", "-sample:en* -sample:tr1 -sample:tr2 -sample:tr3 -sample:tr4 -sample:tr5", "too few to compare: "),
+    ],
+)
+def test_what_cannot_be_told_is_said(store: Store, scores: Grading, by: str, which: str, said: str) -> None:
+    assert grouped(store, scores, by, which).finding.startswith(said)
+
+
+def test_wrong_names_are_refused_by_every_reader(store: Store, viva: Viva) -> None:
+    wrong = viva("groups", "--by", "metadata.lang")
+    assert (wrong.returncode, "did you mean 'metadata.language'?" in wrong.stderr) == (2, True)
+    assert viva("groups", "--grader", "rihgt").returncode == 2
+    with serving(store) as url, Client(url) as client:
+        with pytest.raises(NotFound):
+            client.groups("latest", grader="rihgt")
+        with pytest.raises(UsageError, match="no field 'colour'"):
+            client.groups("latest", "colour")
