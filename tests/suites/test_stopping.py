@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
+from server.live import get, serving
 from vivavoce.errors import UsageError
 from vivavoce.records.events import AttemptEnded, Event
 from vivavoce.report.details import detail_lines
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.html.run_facts import facts
+from vivavoce.report.markdown import write_markdown
 from vivavoce.report.reasons import explained
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
@@ -76,10 +81,19 @@ def test_trials_end_when_the_gate_is_decided_and_every_reader_has_that_interval(
     (reason,) = result.summary.reasons
     assert (reason.low, reason.high) == (said.pass_low, said.pass_high)
     assert f"{100 * said.pass_low:.4g}% to " in explained(result.summary)[0]
-    assert detail_lines(result.summary)[0] == (
-        f"trials: {found.spent} of 1,000 conversations were enough to decide the gate; intervals hold at any time, "
+    told = (
+        f"{found.spent} of 1,000 conversations were enough to decide the gate; intervals hold at any time, "
         "and are of these samples, not of others like them"
     )
+    assert detail_lines(result.summary)[0] == f"trials: {told}"
+    with Store.open(settings().store) as store:
+        run, grading = store.run(result.run.id), store.grading(result.run.id)
+        assert dict(facts(run, grading, result.summary))["trials"] == told
+        written = StringIO()
+        write_markdown(GradedRun(store, run, grading), written)
+        assert told in written.getvalue()
+        with serving(store) as url:
+            assert told in get(f"{url}/runs/{run.id}").text
 
 
 def test_a_gate_that_trials_do_not_decide_is_no_pass() -> None:

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from vivavoce.errors import did_you_mean
 from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.records.failure import shorten
+from vivavoce.server.reading import reading_once
 
 LONGEST = 80
 """Characters of a name that an answer repeats."""
@@ -44,7 +45,7 @@ class StrictRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of the framework, called with a strict request."""
-        handle = super().get_route_handler()
+        handle = reading_once(self, super().get_route_handler())
         known = {name for one in self.dependant.query_params for name in _names(one.alias, one.field_info.annotation)}
 
         async def strictly(request: Request) -> Response:

@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.page import page
+from vivavoce.server.reading import reading_once
 from vivavoce.server.statuses import INVALID, answered
 
 TITLES = {
@@ -27,7 +28,7 @@ class PageRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of requests."""
-        handle = super().get_route_handler()
+        handle = reading_once(self, super().get_route_handler())
 
         async def respond(request: Request) -> Response:
             try:

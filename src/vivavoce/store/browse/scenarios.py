@@ -109,7 +109,7 @@ class Scenarios:
         query = query.join_from(attempts, scores, s.attempt_id == a.id)
         query = query.where(a.run_id == grading.run_id, a.target == target, s.grading_id == grading.id)
         query = query.where(s.name == name, s.kind == ("reward" if name == "reward" else "grade"))
-        query = query.order_by(a.sample_id, a.position, a.id, s.turn.is_not(None), s.id)
+        query = query.order_by(a.sample_id, a.trial, s.turn.is_not(None), s.id)
         with self.database.connected() as connection:
             for some in _parts(samples):
                 rows = _tuples(connection, query.where(a.sample_id.in_(some)))

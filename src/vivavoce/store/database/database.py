@@ -17,6 +17,7 @@ from vivavoce.errors import StoreError
 from vivavoce.store.database import postgresql, sqlite
 from vivavoce.store.database.address import Place, is_postgresql, path_of, url_of
 from vivavoce.store.database.fence import OPTION, WRITES, Fence
+from vivavoce.store.database.reading import READING
 
 AnyRow: TypeAlias = "Row[*tuple[Any, ...]]"
 AnySelect: TypeAlias = "Select[*tuple[Any, ...]]"
@@ -40,14 +41,33 @@ class Database:
 
     @contextmanager
     def connected(self) -> Generator[Connection]:
-        """Give a connection to read with; an error of the database becomes a `StoreError`."""
+        """Give a connection to read with; an error of the database becomes a `StoreError`.
+
+        It is that of the `Reading` under way, if there is one, and must be left as it is.
+        """
+        with plain_errors(self.place):
+            reading = READING.get()
+            if reading is not None and (shared := reading.connection(self.engine)) is not None:
+                yield shared
+                return
+            with self.engine.connect() as connection:
+                yield connection
+
+    @contextmanager
+    def apart(self) -> Generator[Connection]:
+        """Give a connection that nothing else uses; an error of the database becomes a `StoreError`.
+
+        What is read afterwards sees what it wrote, also within a `Reading`.
+        """
         with plain_errors(self.place), self.engine.connect() as connection:
             yield connection
+        if (reading := READING.get()) is not None:
+            reading.renew(self.engine)
 
     @contextmanager
     def writing(self) -> Generator[Connection]:
         """Give a connection to change something with, all of it when the block ends, or nothing where it raises."""
-        with self.connected() as connection, for_writing(connection).begin():
+        with self.apart() as connection, for_writing(connection).begin():
             yield connection
 
 

@@ -163,7 +163,7 @@ class GroupCommit(Generic[T]):
 
     def _work(self) -> None:
         try:
-            with self._database.connected() as connection:
+            with self._database.apart() as connection:
                 while batch := self._take():
                     self._committer.store(connection, batch)
                     self._tell()

@@ -57,7 +57,7 @@ def copy_run(source: Database, target: Database, run_id: str, progress: Listener
         count = connection.execute(select(func.count()).where(attempts.c.run_id == run_id)).scalar_one()
     reader = Reader(source, run_id)
     committer = Committer(target.place, run_id, attempt_ids())
-    with target.connected() as connection:
+    with target.apart() as connection:
         with for_writing(connection).begin():
             new = _put(connection, target.place, runs, run, "started_at")
             for grading in sets:

@@ -69,7 +69,7 @@ class Maintenance:
         def is_held(run_id: str) -> bool:
             return held(self.database, run_id)
 
-        with self.database.connected() as connection:
+        with self.database.apart() as connection:
             with for_writing(connection).begin():
                 gone = collect(connection, is_held, keep_last=keep_last, before=before, dry_run=dry_run, actor=actor)
             if gone.runs and not dry_run and not on_postgresql(connection):

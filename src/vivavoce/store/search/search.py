@@ -133,7 +133,7 @@ class Searcher:
     def index_pending(self, until: Callable[[], bool] = lambda: False) -> int:
         """Index what is pending, or stop when `until` returns True; return how many were indexed."""
         number = 0
-        with self._database.connected() as connection:
+        with self._database.apart() as connection:
             while not until() and connection.execute(select(unread.c.attempt_id).limit(1)).first():
                 connection.rollback()
                 with for_writing(connection).begin():
