@@ -105,6 +105,7 @@ def test_calls_and_cost_are_those_of_the_earlier_run() -> None:
     found = planned_from("suite", (30, 1, 2), None, before, detect=0.2, power=0.8, judged=True, wrong=None)
     one, *_ = found.needs
     assert one.samples is not None
+    assert one.conversations is not None
     assert one.conversations == 2 * one.samples  # two targets
     assert one.calls == 3 * one.conversations
     assert one.cost == pytest.approx(0.1 * one.conversations)

@@ -27,7 +27,7 @@ def test_the_planned_samples_show_the_change_about_as_often_as_planned(
         found = paired_difference(
             {str(n): [one] for n, one in enumerate(before)}, {str(n): [one] for n, one in enumerate(after)}
         )
-        seen += found.low is not None and found.low > 0
+        seen += found is not None and found.low is not None and found.low > 0
     assert 0.74 < seen / runs < 0.97
 
 

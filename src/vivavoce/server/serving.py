@@ -14,6 +14,7 @@ from threading import Thread
 import uvicorn
 from fastapi import FastAPI
 
+from vivavoce.plugins import lazy
 from vivavoce.run.heap import RARELY
 from vivavoce.server.app import create_app
 from vivavoce.server.connection import TimedConnection
@@ -96,7 +97,7 @@ def answer(store: Store, opened: Listening, policy: ServerPolicy) -> None:
 
 def _load() -> None:
     """Load what a comparison counts with, so that the first one does not wait for it."""
-    import scipy.special  # noqa: F401
+    lazy("scipy.special:bdtr")
 
 
 def _work(address: str, opened: Listening, policy: ServerPolicy) -> None:
