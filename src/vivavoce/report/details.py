@@ -22,16 +22,10 @@ def tags_line(summary: Summary) -> str:
 
 
 def spent_lines(summary: Summary) -> list[str]:
-    """Return how many trials were made where fewer than planned could be enough, as a line."""
-    said = spent_on_trials(summary)
-    return [] if said is None else [f"trials: {said}"]
-
-
-def spent_on_trials(summary: Summary) -> str | None:
-    """Return how many trials were made and what the intervals are of, None where the number of trials was fixed."""
+    """Return how many trials were made where fewer than planned could be enough, and what the intervals are of."""
     found = summary.trials
     if found is None:
-        return None
+        return []
     of = "" if found.planned is None else f" of {found.planned:,}"
     spent = f"{found.spent:,}{of} conversation{'s' * ((found.planned or found.spent) != 1)}"
     if summary.stopped is not None:
@@ -42,8 +36,8 @@ def spent_on_trials(summary: Summary) -> str | None:
         aim = f"the {found.of} to ±{found.half_width:g}"
         said = f"{spent} {'were enough to know' if found.met else 'were too few to know'} {aim}"
     if found.by_sample:
-        return f"{said}; samples differ in their number of trials, so means have no interval"
-    return f"{said}; intervals hold at any time, and are of these samples, not of others like them"
+        return [f"trials: {said}; samples differ in their number of trials, so means have no interval"]
+    return [f"trials: {said}; intervals hold at any time, and are of these samples, not of others like them"]
 
 
 def usage_lines(summary: Summary) -> list[str]:

@@ -22,6 +22,7 @@ from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.groups import grouped
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
 from vivavoce.report.reasons import explained
+from vivavoce.report.tester_errors import spoiled_lines
 from vivavoce.report.text import count, inert, one_line
 from vivavoce.report.worst import Worst, WorstSamples, worst
 from vivavoce.run.summary import GraderSummary, Summary
@@ -74,7 +75,7 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         _SIDES,
         (_grader(grader) for grader in summary.graders),
     )
-    for sentence in (*sentences(summary), *corrected_lines(summary, graded.run.id)):
+    for sentence in (*sentences(summary), *spoiled_lines(summary), *corrected_lines(summary, graded.run.id)):
         yield ""
         yield code(sentence, 400)
     if len(target_names(summary)) > 1:

@@ -17,7 +17,8 @@ from vivavoce.report.finding import failures
 from vivavoce.report.reasons import explained
 from vivavoce.report.show_command import show_command
 from vivavoce.report.tables import Column, FittingTable, Labelled
-from vivavoce.report.text import count, one_line
+from vivavoce.report.tester_errors import spoiled_lines
+from vivavoce.report.text import one_line
 from vivavoce.report.worst import Worst, WorstSamples
 from vivavoce.run.summary import AgreementSummary, GraderSummary, Summary
 from vivavoce.safe_text import safe
@@ -71,7 +72,7 @@ def run_report(
     several = len(target_names(summary)) > 1
     parts += [Text(safe(one)) for one in sentences(summary)]
     parts += [Text(f"{safe(name)} used {in_words(one)}") for name, one in (used or {}).items() if several]
-    parts += [*trial_lines(summary), *tester_lines(summary)]
+    parts += [*trial_lines(summary), *map(Text, spoiled_lines(summary))]
     parts += [Labelled(Text(), Text(line)) for line in corrected_lines(summary, run_id)]
     parts += [agreement_line(found) for found in summary.agreement]
     parts += [Labelled(Text(), Text(safe(line))) for line in detail_lines(summary)]
@@ -143,18 +144,6 @@ def trial_lines(summary: Summary) -> Iterator[Text]:
             at = "  ".join(f"{k}: {value:.3f}{fewer.get(k, '')}" for k, value in grader.pass_at.items())
             yield Text(f"{name}  pass^k  {hat}")
             yield Text(f"{' ' * len(name)}  pass@k  {at}")
-
-
-def tester_lines(summary: Summary) -> Iterator[Text]:
-    """Yield the pass rate with and without conversations that failed because of the tester, if there are any."""
-    several = len(target_names(summary)) > 1
-    for grader in summary.graders:
-        if grader.tester_errors:
-            name = safe(f"{grader.name} of {grader.target}" if several else grader.name)
-            net = "–" if grader.pass_rate is None else f"{grader.pass_rate:.1%}"
-            raw = "–" if grader.raw_pass_rate is None else f"{grader.raw_pass_rate:.1%}"
-            errors = count(grader.tester_errors, "tester error")
-            yield Text(f"{name}: {net} pass net of {errors}, {raw} raw")
 
 
 def agreement_line(found: AgreementSummary) -> Text:

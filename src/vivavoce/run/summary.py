@@ -65,7 +65,8 @@ class GraderSummary(BaseModel):
     clustered by sample; `pass_rate` is the share of scores that pass, with its interval from `pass_low` to `pass_high`;
     `pass_at` and `pass_hat` map k to pass@k and pass^k over the samples, counted in `pass_samples`, that have so many
     scored trials. Of the errors, `tester_errors` were made by the tester that led the conversations: `pass_rate` is net
-    of them, and `raw_pass_rate` counts them as not passed; it is None if there are none. `corrected` is the rate of
+    of them, `raw_pass_rate` counts them as not passed and `highest_pass_rate` as passed, which are bounds for what a
+    tester without faults would have found; both are None if there are none. `corrected` is the rate of
     passing without the errors of the judge, or why there is none, where the judge was calibrated.
     """
 
@@ -86,6 +87,7 @@ class GraderSummary(BaseModel):
     pass_high: float | None = None
     tester_errors: int = 0
     raw_pass_rate: float | None = None
+    highest_pass_rate: float | None = None
     pass_at: dict[int, float] = Field(default_factory=dict[int, float])
     pass_hat: dict[int, float] = Field(default_factory=dict[int, float])
     pass_samples: dict[int, int] = Field(default_factory=dict[int, int])
@@ -276,9 +278,17 @@ def grader_summary(target: str, name: str, found: Tally, grader: Grader | None) 
         pass_low=rate and rate.low,
         pass_high=rate and rate.high,
         tester_errors=found.tester_errors,
-        raw_pass_rate=sum(passed) / (len(passed) + found.tester_errors) if found.tester_errors else None,
+        **_bounds(sum(passed), len(passed), found.tester_errors),
         **_passes([(sum(trial), len(trial)) for trial in trials.values()]),
     )
+
+
+def _bounds(passed: int, scored: int, spoiled: int) -> dict[str, float]:
+    """Return the rates of passing if all that the tester spoiled had failed, and if all had passed."""
+    if not spoiled:
+        return {}
+    whole = scored + spoiled
+    return {"raw_pass_rate": passed / whole, "highest_pass_rate": (passed + spoiled) / whole}
 
 
 def _estimate(found: Tally, values: Sequence[float]) -> Estimate | None:

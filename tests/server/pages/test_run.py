@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+from io import StringIO
 
 import pytest
 
@@ -9,7 +10,10 @@ from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading, Run
 from vivavoce.records.score import TESTER_ERROR, Score, failed
 from vivavoce.records.usage import Usage
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.markdown import write_markdown
 from vivavoce.report.terminal import PASSED_ADDED
+from vivavoce.report.tester_errors import spoiled_lines
 from vivavoce.store.store import Store
 
 from ..live import get
@@ -96,7 +100,12 @@ def test_trials_and_the_errors_of_the_tester_are_told(empty: Store, url: str) ->
     text = Elements(get(f"{url}/runs/run-1").text).text
     assert "pass^k 0.500 0.000" in text
     assert "pass@k 0.500 1.000" in text
-    assert "goal: 50.0% pass net of 1 tester error, 33.3% raw" in text
+    graded, written = GradedRun(empty, empty.run("run-1"), empty.grading("run-1")), StringIO()
+    (said,) = spoiled_lines(graded.summary())
+    assert said == "goal: 50.0% pass net of 1 tester error; 33.3% if it had failed (raw), 66.7% if it had passed"
+    assert said in text
+    write_markdown(graded, written)
+    assert said in written.getvalue()
     assert "No gate" in text
 
 

@@ -12,7 +12,8 @@ from vivavoce.report.headline import gate_of, headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
 from vivavoce.report.html.run_facts import facts
 from vivavoce.report.suite_difference import suite_lines
-from vivavoce.report.terminal import PASSED_ADDED, agreement_line, tester_lines
+from vivavoce.report.terminal import PASSED_ADDED, agreement_line
+from vivavoce.report.tester_errors import spoiled_lines
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 
@@ -23,7 +24,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
     scale = scale_of(summary, gates)
     running = run.status == "running"
     lines = [safe(one) for one in sentences(summary)]
-    lines += [one.plain for one in (*tester_lines(summary), *map(agreement_line, summary.agreement))]
+    lines += [*spoiled_lines(summary), *(agreement_line(one).plain for one in summary.agreement)]
     lines += [*corrected_lines(summary, run.id), *map(safe, detail_lines(summary))]
     lines += [note] if (note := partial_note(run)) else []
     return {

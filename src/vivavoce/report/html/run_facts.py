@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, cast
 from vivavoce.records.run import Grading, Run
 from vivavoce.records.spending import in_words
 from vivavoce.records.usage import total
-from vivavoce.report.details import spent_on_trials
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 
@@ -40,9 +39,7 @@ def judges_of(grading: Grading) -> list[str]:
 def _facts(run: Run, grading: Grading, summary: Summary) -> Iterator[tuple[str, str]]:
     if judges := judges_of(grading):
         yield "judge" if len(judges) == 1 else "judges", ", ".join(judges)
-    if (spent := spent_on_trials(summary)) is not None:
-        yield "trials", spent
-    elif trials := max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0):
+    if trials := max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0):
         yield "trials", str(trials)
     if (commit := revision(run)) is not None:
         yield "commit", commit[:SHORT]

@@ -13,7 +13,7 @@ from vivavoce.report.strict_json import strict_json
 from vivavoce.run.summary import GraderSummary, Summary
 
 _TARGET = ("kind", "model", "url", "base_url", "function", "agent_id")
-_RATES = ("mean", "low", "high", "pass_rate", "pass_low", "pass_high", "raw_pass_rate")
+_RATES = ("mean", "low", "high", "pass_rate", "pass_low", "pass_high", "raw_pass_rate", "highest_pass_rate")
 _COUNTS = ("scored", "errors", "skipped", "samples")
 
 
