@@ -121,3 +121,13 @@ def test_a_telephone_shows_all_of_it_without_scrolling_sideways(page: Page, url:
     for path in ("/", "/runs/latest", "/runs/latest/samples/question-before-yes"):
         page.goto(url + path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 380, path
+
+
+def test_what_is_typed_before_the_page_has_loaded_filters_all_the_same(page: Page, url: str) -> None:
+    page.add_init_script(
+        "new MutationObserver((_, self) => { const field = document.querySelector('[data-key=filter]');"
+        " if (field) { self.disconnect(); field.value = 'state:error'; } })"
+        ".observe(document, {childList: true, subtree: true})"
+    )
+    page.goto(f"{url}/runs/latest")
+    expect(page.locator(".samples .row")).to_have_count(1)

@@ -88,7 +88,9 @@ function filterWhileTyping(form) {
     document.getElementById("found").replaceWith(fetched);
     history.replaceState(null, "", address);
   };
-  input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(load, 200); });
+  const soon = () => { clearTimeout(timer); timer = setTimeout(load, 200); };
+  input.addEventListener("input", soon);
+  if (input.value !== input.defaultValue) soon(); // typed while the page was still loading
 }
 
 // Pointing at a letter in the margin lights the words it stands for.
