@@ -179,3 +179,14 @@ def test_what_a_judge_sees_in_another_spelling_is_found(quote: str, turn: int) -
     found = checker(messages).look_up(quote)
     assert (found.turn, found.verified) == (turn, True)
     assert not checker(messages).look_up('"order_id": "A2"').verified
+
+
+def test_what_counts_against_the_assistant_is_the_repetition_and_not_what_it_repeats() -> None:
+    said = ["At nine.", "Where is it?", "At nine.", "Hello?", "At nine.", "And the price, at nine?", "Ten euros, at nine."]
+    rows = [{"role": "user", "content": "When?"}]
+    rows += [{"role": ("assistant", "user")[i % 2], "content": text} for i, text in enumerate(said)]
+    looked_up = checker(read_messages(rows))
+    assert looked_up.look_up("At nine.").turn == 0
+    assert looked_up.look_up("At nine.", against=True).turn == 1
+    assert [one.turn for one in looked_up.checked(["At nine.", "Ten euros"], against=True)] == [1, 3]
+    assert looked_up.look_up("Where is it?", against=True).turn == 1

@@ -52,23 +52,27 @@ class Checker:
         self._texts: list[tuple[int, str]] = []
         self._folded: list[str] = []
         self._plain: dict[int, str] = {}
-        self._known: dict[str, Evidence] = {}
+        self._known: dict[tuple[str, bool], Evidence] = {}
         self._calls: list[int] = []
         self._results: dict[int, int] = {}
         self._by_id: dict[str, int] = {}
         self._turn: int | None = None
 
-    def checked(self, given: Iterable[str]) -> list[Evidence]:
-        """Return pieces of evidence with where they stand, each once and in order."""
-        found = [self.look_up(text) for text in given if text.strip()]
+    def checked(self, given: Iterable[str], *, against: bool = False) -> list[Evidence]:
+        """Return pieces of evidence with where they stand, each once and in order; `against` as in `look_up`."""
+        found = [self.look_up(text, against=against) for text in given if text.strip()]
         return list({one.text: one for one in found}.values())
 
-    def look_up(self, text: str) -> Evidence:
-        """Return a piece of evidence with where it stands."""
+    def look_up(self, text: str, *, against: bool = False) -> Evidence:
+        """Return a piece of evidence with where it stands.
+
+        Where the assistant says the same thing again word for word, what counts `against` it is the repetition: the
+        evidence stands in the second of these messages instead of the first.
+        """
         self._read_on()
-        known = self._known.get(text)
+        known = self._known.get((text, against))
         if known is None:
-            known = self._known[text] = self._looked_up(text)
+            known = self._known[text, against] = self._looked_up(text, against)
         return known
 
     def places(self, text: str) -> list[Place]:
@@ -80,12 +84,20 @@ class Checker:
         found = dict.fromkeys(self._found(text))
         return [Place(index, self._turns[index], self._messages[index].role) for index in found]
 
-    def _looked_up(self, text: str) -> Evidence:
-        index = next(self._found(text), None)
+    def _looked_up(self, text: str, against: bool) -> Evidence:
+        places = self._found(text)
+        index = next(places, None)
+        if against and index is not None:
+            index = next((later for later in places if self._repeats(later, index)), index)
         found = {} if index is None else {"turn": self._turns[index], "verified": True}
         if (reference := _reference(text)) is not None:
             return unchecked(Evidence, {"text": reference, "kind": "call", **found})
         return unchecked(Evidence, {"text": text, **found})
+
+    def _repeats(self, later: int, earlier: int) -> bool:
+        """Say whether the assistant says in a message what it said before, word for word."""
+        one, other = self._messages[later], self._messages[earlier]
+        return later > earlier and one.role == other.role == "assistant" and one.text == other.text
 
     def _found(self, text: str) -> Iterator[int]:
         """Yield the indices of the messages in which a piece of evidence stands."""

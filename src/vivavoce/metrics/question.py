@@ -69,7 +69,7 @@ class Question:
         data: Mapping[str, Any] | None = None,
     ) -> Finding:
         """Return a finding with its evidence looked up; without `turn` it gets that of the first verified quote."""
-        checked = tuple(self.checker.checked(evidence))
+        checked = tuple(self.checker.checked(evidence, against=state in ("fail", "partial")))
         place = turn if turn is not None else next((quote.turn for quote in checked if quote.verified), None)
         fields = {"kind": kind, "what": what, "verdict": verdict, "state": state, "turn": place}
         return unchecked(Finding, {**fields, "evidence": checked, "data": dict(data or {})})

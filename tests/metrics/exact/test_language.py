@@ -111,3 +111,8 @@ def test_english_answers_are_taken_for_english_or_left_undecided(file: str) -> N
 @pytest.mark.parametrize("piece", ["a", "0", "ab:", "<", "!", "中"])
 def test_a_hostile_text_takes_no_longer_than_its_length_explains(piece: str) -> None:
     assert language_of(f"{piece * 300_000} is what we have on offer for you today.") in (None, "en", "zh")
+
+
+def test_an_answer_before_the_user_could_be_understood_is_held_to_what_the_user_says_first() -> None:
+    result = LanguageMetric().evaluate(chat("Hi!", WRITTEN["es"], WRITTEN["en"], WRITTEN["en"]))
+    assert (result.raw, [one.turn for one in result.evidence]) == (0.5, [0])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from vivavoce.errors import UsageError
+from vivavoce.messages import AnyMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.speakers import Utterance, numbered
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
@@ -29,9 +30,9 @@ class LanguageMetric(ExactMetric):
 
     A text is in the language that py3langid, naive Bayes over byte sequences, gives a probability of at least .9,
     without code, addresses and markup. Shorter texts than 20 letters, and those that it is not that sure of, are left
-    undecided and out of the share. The user's language is that of the last user message that could be decided.
-    `expected` is a code such as `de`; of `de-AT` the region is left out. `details["answers"]` has each answer's
-    language, None for undecided.
+    undecided and out of the share. The user's language is that of the last user message that could be decided; before
+    any could, that of the first. `expected` is a code such as `de`; of `de-AT` the region is left out.
+    `details["answers"]` has each answer's language, None for undecided.
 
     Needs a decided answer, and without `expected` a decided user message. From 0 to 1; higher is better, and only a
     share of 1 passes unless `threshold` says otherwise.
@@ -39,6 +40,8 @@ class LanguageMetric(ExactMetric):
     Of 14,000 English answers of six public collections none is taken for another language, and 7 % stay undecided.
     Known failures: a translation that was asked for is in the wrong language, and so may be an answer that quotes.
     """
+
+    version: ClassVar[str] = "2"
 
     def __init__(self, *, expected: str | None = None, **options: Unpack[MeasuringOptions]) -> None:
         config = MetricConfig(
@@ -57,12 +60,13 @@ class LanguageMetric(ExactMetric):
 
     def measure(self, part: Part) -> Measured:
         """Decide each message, and compare the answers with what they should be in."""
-        expected, evidence, right = self.expected, list[Evidence](), list[bool]()
+        evidence, right = list[Evidence](), list[bool]()
         answers: list[dict[str, Any]] = []
-        for turn, message in numbered(part):
-            if message.role == "user" and self.expected is None:
-                expected = language_of(message.text) or expected
-            elif message.role == "assistant" and message.text.strip():
+        said = [(turn, message, self._wanted(message)) for turn, message in numbered(part)]
+        expected = self.expected or next((wanted for _, _, wanted in said if wanted), None)
+        for turn, message, wanted in said:
+            expected = wanted or expected
+            if message.role == "assistant" and message.text.strip():
                 language = language_of(message.text)
                 answers.append({"turn": turn, "language": language, "wanted": expected})
                 if language is not None and expected is not None:
@@ -74,6 +78,10 @@ class LanguageMetric(ExactMetric):
             f"{sum(right)} of {len(right)} answers are in the right language; {len(answers) - len(right)} undecided"
         )
         return Measured(sum(right) / len(right), reason, evidence, {"answers": answers})
+
+    def _wanted(self, message: AnyMessage) -> str | None:
+        """Return the language that a message of the user asks for, None where it cannot be decided."""
+        return language_of(message.text) if message.role == "user" and self.expected is None else None
 
 
 def language_of(text: str) -> str | None:
