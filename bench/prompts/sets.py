@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vivavoce.messages import read_messages
-from vivavoce.testing.defects import OPERATORS, plant
+from vivavoce.testing.call_defects import CALL_DEFECTS
+from vivavoce.testing.defects import plant
 
 BESIDE = [folder / "shared" / "data" for folder in Path(__file__).parents[3:]]
 DATA = next((folder for folder in BESIDE if folder.is_dir()), BESIDE[0])
@@ -58,7 +59,7 @@ def _as_recorded_and_with_defects(row: Row) -> Iterator[Row]:
         return
     yield {**row, "defect": {"operator": AS_RECORDED}}
     messages = read_messages(row["messages"])
-    for operator in OPERATORS:
+    for operator in CALL_DEFECTS:
         if planted := plant(operator, messages):
             said = [message.to_dict() for message in planted.messages]
             places = {"root": asdict(planted.root), "no_return": asdict(planted.no_return)}

@@ -14,7 +14,7 @@ import pytest
 
 from recordings import needs_recordings
 from vivavoce.samples.sample import Sample
-from vivavoce.testing.defects import OPERATORS
+from vivavoce.testing.call_defects import CALL_DEFECTS
 
 BENCH = Path(__file__).parents[2] / "bench" / "prompts"
 ITEMS = ("answers", "transitions", "consistency", "clarity")
@@ -58,7 +58,7 @@ def test_rows_with_defects_come_in_turn_and_nothing_in_a_request_tells_which() -
     for half in ("choose", "report"):
         tagged = [row for row in rows if row["tags"] == [half]]
         counts = Counter(row["metadata"]["operator"] for row in tagged)
-        assert set(counts) == {"as_recorded", *OPERATORS}
+        assert set(counts) == {"as_recorded", *CALL_DEFECTS}
         assert max(counts.values()) - min(counts.values()) <= 1
         assert all(row["labels"]["sound"] == ("root" not in row["metadata"]) for row in tagged)
     tasks = [{row["id"].rpartition("/")[0] for row in rows if row["tags"] == [half]} for half in ("choose", "report")]
@@ -103,7 +103,7 @@ def test_a_table_says_how_often_the_planted_step_is_named(tmp_path: Path) -> Non
     assert f"| root: kind | {planted} | {share} | 0." in tables
     assert f"| as recorded: no failure is seen | {24 - planted} | 1.00 |" in tables
     assert "### first_failure, tau_defects, sound, half report" in tables
-    assert all(f"| `{operator}` |" in tables for operator in OPERATORS)
+    assert all(f"| `{operator}` |" in tables for operator in CALL_DEFECTS)
 
 
 @needs_recordings

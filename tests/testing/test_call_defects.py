@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from recordings import RECORDINGS, needs_recordings
-from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, AnyMessage, read_messages
-from vivavoce.testing.defects import OPERATORS, Planted, plant
+from vivavoce.testing.call_defects import CALL_DEFECTS
+from vivavoce.testing.defects import plant
+from vivavoce.testing.planted import Planted
 
 
 def call(name: str, reference: str, **arguments: object) -> dict[str, Any]:
@@ -121,14 +122,14 @@ def test_a_user_who_gives_up_is_the_root() -> None:
     assert len(found.messages) == 6
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", CALL_DEFECTS)
 def test_the_same_seed_plants_the_same_and_the_original_is_left_alone(operator: str) -> None:
     messages = read_messages(CONVERSATION)
     assert plant(operator, messages, 5) == plant(operator, messages, 5)
     assert messages == MESSAGES
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", CALL_DEFECTS)
 @pytest.mark.parametrize("place", [9, 7, 3, 1, 0])
 def test_where_there_is_no_place_for_it_nothing_is_planted(operator: str, place: int) -> None:
     found = plant(operator, MESSAGES[:place])
@@ -149,18 +150,13 @@ def test_two_yeses_are_not_told_from_one() -> None:
     assert plant("unconfirmed", read_messages(rows)) is None
 
 
-def test_an_unknown_operator_is_an_error() -> None:
-    with pytest.raises(UsageError, match="no operator 'wrong_arguments'; did you mean 'wrong_argument'"):
-        plant("wrong_arguments", MESSAGES)
-
-
 def lost_its_call(now: AnyMessage, then: AnyMessage) -> bool:
     """Say whether a message is only what was said with a call that is gone."""
     return bool(then.text) and now == AIMessage(content=then.text)
 
 
 @needs_recordings
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", CALL_DEFECTS)
 def test_in_recorded_conversations_the_first_message_that_differs_is_the_root(operator: str) -> None:
     count = 0
     for line in TAU_BENCH.read_text(encoding="utf-8").splitlines():

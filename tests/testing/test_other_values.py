@@ -39,6 +39,16 @@ def test_a_number_is_wrong_in_its_first_digit_and_a_code_in_its_last() -> None:
     assert str(other("credit_card_738", Random(0))) != "credit_card_738"
 
 
+@pytest.mark.parametrize("day", ["May 4", "May 13", "September 28"])
+def test_another_day_of_a_named_month_exists(day: str) -> None:
+    month, _, number = day.partition(" ")
+    for seed in range(20):
+        found, _, other_day = str(other(day, Random(seed))).partition(" ")
+        assert found == month
+        assert 1 <= int(other_day) <= 28
+        assert other_day != number
+
+
 def test_a_value_is_swapped_wherever_it_is_that_text_and_a_number_under_its_key_alone() -> None:
     data = {"id": "A17", "note": "A17 or so", "bags": 2, "seats": 2, "list": [{"ids": ["A17"]}]}
     assert Swap("id", "A17", "A19").within(data) == {**data, "id": "A19", "list": [{"ids": ["A19"]}]}

@@ -114,25 +114,31 @@ def command(
         return
     with Store.open(store_of(store)) as opened:
         if export_requests is not None:
-            export = run_loop(write_requests(suite, _named(judge), export_requests, opened, options))
-            _print_export(export)
+            export = run_loop(write_requests(suite, named_judge(judge), export_requests, opened, options))
+            print_export(export)
             return
         if import_responses is not None:
-            _import(existing(import_responses), opened, _named(judge))
+            import_answers(existing(import_responses), opened, named_judge(judge))
         progress = RunProgress(notes(), quiet)
         result = execute(suite_run(suite, options, store=opened, listeners=[progress]), progress)
         report_run(opened, result, None, ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
 
 
-def _named(judge: str | None) -> str:
+def named_judge(judge: str | None) -> str:
+    """Return the judge that answers will be of.
+
+    Raises:
+        UsageError: none is named.
+    """
     named = judge or settings().judge
     if named is None:
         raise UsageError("name the judge that will answer: use --judge, or set VIVAVOCE_JUDGE")
     return named
 
 
-def _print_export(export: Export) -> None:
+def print_export(export: Export) -> None:
+    """Say what was exported."""
     for line in export.broken:
         notes().print(one_line(line, 300))
     files = ", ".join(str(file) for file in export.files) or "no file"
@@ -143,7 +149,8 @@ def _print_export(export: Export) -> None:
         out().print("send them to the Batch API, then import the answers with --import-responses FILE")
 
 
-def _import(path: Path, store: Store, judge: str) -> None:
+def import_answers(path: Path, store: Store, judge: str) -> None:
+    """Keep the answers of a file as those of a judge, and say how many there were."""
     replies = store.replies()
     try:
         report = read_responses(path, replies, judge)

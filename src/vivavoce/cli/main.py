@@ -41,6 +41,7 @@ COMMANDS = {
     "export": "Write a run to a file for another program.",
     "publish": "Send a run to Langfuse, Phoenix, OpenTelemetry, MLflow, W&B.",
     "labels": "Export people's labels, or compare a judge with them.",
+    "metrics": "Test metrics with known defects in good conversations.",
     "calibrate": "Say how far a judge can be believed, and correct its rates.",
     "cache": "Show, export or import cached replies of models.",
     "store": "Maintain the store: info, migrate, gc, copy, audit.",

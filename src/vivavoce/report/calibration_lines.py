@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from vivavoce.report.calibrated import Bin, CalibrationReport, Figure, Measure
 from vivavoce.report.corrected import corrected_text
 from vivavoce.report.markdown import code, table
 from vivavoce.report.people_agreement import people_lines
-from vivavoce.report.text import count
+from vivavoce.report.text import aligned, count
 from vivavoce.safe_text import safe
 
 NAMES: dict[Measure, str] = {
@@ -58,16 +58,16 @@ def terminal_lines(found: CalibrationReport) -> Iterator[str]:
     yield heading(found)
     if found.drawn:
         yield ""
-        yield from _aligned([["", "people pass", "people fail"], *_verdicts(found)])
+        yield from aligned([["", "people pass", "people fail"], *_verdicts(found)])
         yield ""
-        yield from _aligned([["measure", "n", "value", "95% interval"], *map(_figure, found.figures)])
+        yield from aligned([["measure", "n", "value", "95% interval"], *map(_figure, found.figures)])
     if found.bins:
         yield ""
-        yield from _aligned([["confidence", "n", "said", "right", "95% interval"], *map(_bin, found.bins)])
+        yield from aligned([["confidence", "n", "said", "right", "95% interval"], *map(_bin, found.bins)])
     for one in found.slices:
         yield ""
         yield safe(f"{one.kind} {one.name}: {count(one.labels, 'label')}")
-        yield from _aligned([["measure", "n", "value", "95% interval"], *map(_figure, one.figures)])
+        yield from aligned([["measure", "n", "value", "95% interval"], *map(_figure, one.figures)])
     yield ""
     yield from people_lines(found.people)
     yield from closing(found)
@@ -113,14 +113,3 @@ def _bin(one: Bin) -> list[str]:
 
 def _interval(low: float | None, high: float | None) -> str:
     return "–" if low is None or high is None else f"{low:.3f} … {high:.3f}"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield rows with the first column to the left and the others to the right."""
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if not place else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(cells).rstrip()

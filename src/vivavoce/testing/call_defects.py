@@ -1,24 +1,20 @@
-"""Defects: mistakes planted by code in recorded conversations that went well, each with what is true of it.
+"""Defects of conversations with tools: a wrong argument, a call that was not made, a claim that is not true.
 
-An operator changes one thing and says at which message the conversation now fails, whose mistake that is and of what
-kind. What comes after it is what was recorded, or is cut away: nobody answers to the mistake. So a planted conversation
-is no sample of how assistants fail. It shows whether a metric sees a mistake that is there, and where.
+What comes after a defect is what was recorded, or is cut away: nobody answers to the mistake.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
-from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
-from vivavoce.metrics.judged.first_failure import Kind, Whose
 from vivavoce.metrics.ledger import fails, may_change
 from vivavoce.testing.other_values import amounts_in, in_place_of, numbers_in, other, swap_in
+from vivavoce.testing.planted import Operator, Planted, by_user, calls_of, last, mistake, planted
 from vivavoce.unchecked import changed
 
 ERRORS = (
@@ -43,36 +39,6 @@ _AGREES = re.compile(r"\b(yes|yeah|sure|ok|okay|confirm|proceed|go ahead|please 
 _ASKS = re.compile(r"\?|\b(confirm|proceed)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """The message, an index from 0, in which a mistake is made, its turn, whose it is and of what kind."""
-
-    message: int
-    turn: int | None
-    whose: Whose
-    kind: Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Planted:
-    """A conversation with a defect: the root of its failure, and the point of no return, often the same."""
-
-    messages: tuple[AnyMessage, ...]
-    root: Mistake
-    no_return: Mistake
-
-
-def plant(operator: str, messages: Sequence[AnyMessage], seed: int = 0) -> Planted | None:
-    """Return a conversation with the defect of an operator, None where it has no place for it.
-
-    Raises:
-        UsageError: there is no such operator.
-    """
-    if operator not in OPERATORS:
-        raise UsageError(f"no operator '{operator}'{did_you_mean(operator, OPERATORS)}")
-    return OPERATORS[operator](list(messages), Random(f"{operator} {seed}"))
-
-
 def wrong_argument(messages: list[AnyMessage], random: Random) -> Planted | None:
     """Change one value in the last call that changes something, and in its result; the claim stays as it was."""
     change = _last_change(messages)
@@ -84,7 +50,7 @@ def wrong_argument(messages: list[AnyMessage], random: Random) -> Planted | None
     result = messages[change.result]
     messages[change.calling] = changed(messages[change.calling], {"tool_calls": [call]})
     messages[change.result] = changed(result, {"content": swap.within_text(result.text)})
-    return _planted(messages, change.calling, "assistant", "wrong_argument")
+    return planted(messages, change.calling, "assistant", "wrong_argument")
 
 
 def dropped_call(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -95,7 +61,7 @@ def dropped_call(messages: list[AnyMessage], random: Random) -> Planted | None:
         return None
     words = messages[change.calling].text
     messages[change.calling : change.claim] = [AIMessage(content=words)] if words else []
-    return _planted(messages, change.calling + bool(words), "assistant", "false_statement")
+    return planted(messages, change.calling + bool(words), "assistant", "false_statement")
 
 
 def failed_result(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -107,8 +73,8 @@ def failed_result(messages: list[AnyMessage], random: Random) -> Planted | None:
     if not change:
         return None
     messages[change.result] = changed(messages[change.result], {"content": random.choice(ERRORS)})
-    claim = _mistake(messages, change.claim, "assistant", "false_statement")
-    return Planted(tuple(messages), _mistake(messages, change.result, "tool", "tool_error"), claim)
+    claim = mistake(messages, change.claim, "assistant", "false_statement")
+    return Planted(tuple(messages), mistake(messages, change.result, "tool", "tool_error"), claim)
 
 
 def false_amount(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -133,19 +99,19 @@ def false_amount(messages: list[AnyMessage], random: Random) -> Planted | None:
     for index, message in enumerate(messages[first:], first):
         if message.role in ("user", "assistant") and message.text:
             messages[index] = changed(message, {"content": in_place_of(right, wrong, message.text)})
-    return _planted(messages, first, "assistant", "false_statement")
+    return planted(messages, first, "assistant", "false_statement")
 
 
 def ignored_request(messages: list[AnyMessage], random: Random) -> Planted | None:
     """Answer the last request for which a tool was called with something else; the user says no more than goodbye."""
     change = _last_change(messages)
-    calling = change.calling if change else _last(messages, lambda message: bool(_calls(message)))
-    asking = _last(messages[: calling + 1], _by_user)
+    calling = change.calling if change else last(messages, lambda message: bool(calls_of(message)))
+    asking = last(messages[: calling + 1], by_user)
     if asking < 0:
         return None
-    goodbye = messages[-1:] if _by_user(messages[-1]) and _last(messages, _by_user) > asking else []
+    goodbye = messages[-1:] if by_user(messages[-1]) and last(messages, by_user) > asking else []
     reply = AIMessage(content=random.choice(DEFLECTIONS))
-    return _planted([*messages[: asking + 1], reply, *goodbye], asking + 1, "assistant", "ignored_request")
+    return planted([*messages[: asking + 1], reply, *goodbye], asking + 1, "assistant", "ignored_request")
 
 
 def unconfirmed(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -155,10 +121,10 @@ def unconfirmed(messages: list[AnyMessage], random: Random) -> Planted | None:
     """
     del random
     asked = _confirmation(messages)
-    if not asked or _agrees([messages[_last(messages[: asked - 1], _by_user)]]):
+    if not asked or _agrees([messages[last(messages[: asked - 1], by_user)]]):
         return None
     del messages[asked - 1 : asked + 1]
-    return _planted(messages, asked - 1, "assistant", "broken_rule")
+    return planted(messages, asked - 1, "assistant", "broken_rule")
 
 
 def user_gives_up(messages: list[AnyMessage], random: Random) -> Planted | None:
@@ -166,13 +132,10 @@ def user_gives_up(messages: list[AnyMessage], random: Random) -> Planted | None:
     asked = _confirmation(messages)
     if not asked:
         return None
-    return _planted([*messages[:asked], HumanMessage(content=random.choice(FAREWELLS))], asked, "user", "bad_input")
+    return planted([*messages[:asked], HumanMessage(content=random.choice(FAREWELLS))], asked, "user", "bad_input")
 
 
-Operator = Callable[[list[AnyMessage], Random], Planted | None]
-"""Plants a defect in messages that it may change, or finds no place for it."""
-
-OPERATORS: Mapping[str, Operator] = {
+CALL_DEFECTS: Mapping[str, Operator] = {
     operator.__name__: operator
     for operator in (
         wrong_argument,
@@ -184,7 +147,7 @@ OPERATORS: Mapping[str, Operator] = {
         user_gives_up,
     )
 }
-"""The operators by name."""
+"""Operators for conversations with tools, by name."""
 
 
 class _Change(NamedTuple):
@@ -198,12 +161,12 @@ class _Change(NamedTuple):
 
 def _last_change(messages: Sequence[AnyMessage]) -> _Change | None:
     """Return the last call that changes something, if it is alone in its message, works, and is told of at once."""
-    calling = _last(messages, lambda message: any(map(_changes, _calls(message))))
-    calls = _calls(messages[calling]) if 0 <= calling < len(messages) - 2 else ()
+    calling = last(messages, lambda message: any(map(_changes, calls_of(message))))
+    calls = calls_of(messages[calling]) if 0 <= calling < len(messages) - 2 else ()
     if len(calls) != 1:
         return None
     result, claim = messages[calling + 1], messages[calling + 2]
-    if result.role != "tool" or fails(result.text) or claim.role != "assistant" or not claim.text or _calls(claim):
+    if result.role != "tool" or fails(result.text) or claim.role != "assistant" or not claim.text or calls_of(claim):
         return None
     return _Change(calls[0], calling, calling + 1, calling + 2)
 
@@ -211,40 +174,17 @@ def _last_change(messages: Sequence[AnyMessage]) -> _Change | None:
 def _confirmation(messages: Sequence[AnyMessage]) -> int | None:
     """Return the message in which the user says yes to the last changes, None where nobody asked or others follow."""
     change = _last_change(messages)
-    said = _last(messages[: change.calling], _by_user) if change else 0
-    if said < 2 or not _agrees([messages[said]]) or not any(map(_changes, _calls(messages[said + 1]))):
+    said = last(messages[: change.calling], by_user) if change else 0
+    if said < 2 or not _agrees([messages[said]]) or not any(map(_changes, calls_of(messages[said + 1]))):
         return None
     asking = messages[said - 1]
-    asks = asking.role == "assistant" and not _calls(asking) and _ASKS.search(asking.text)
+    asks = asking.role == "assistant" and not calls_of(asking) and _ASKS.search(asking.text)
     return said if asks else None
 
 
-def _last(messages: Sequence[AnyMessage], wanted: Callable[[AnyMessage], bool]) -> int:
-    """Return the index of the last message that is wanted, -1 where there is none."""
-    return next((i for i in range(len(messages) - 1, -1, -1) if wanted(messages[i])), -1)
-
-
-def _by_user(message: AnyMessage) -> bool:
-    return message.role == "user"
-
-
 def _agrees(said: Sequence[AnyMessage]) -> bool:
-    return any(_by_user(message) and _AGREES.search(message.text) for message in said)
-
-
-def _calls(message: AnyMessage) -> Sequence[ToolCall]:
-    return (message.role == "assistant" and message.tool_calls) or ()
+    return any(by_user(message) and _AGREES.search(message.text) for message in said)
 
 
 def _changes(call: ToolCall) -> bool:
     return may_change(call.name)
-
-
-def _planted(messages: Sequence[AnyMessage], index: int, whose: Whose, kind: Kind) -> Planted:
-    mistake = _mistake(messages, index, whose, kind)
-    return Planted(tuple(messages), mistake, mistake)
-
-
-def _mistake(messages: Sequence[AnyMessage], index: int, whose: Whose, kind: Kind) -> Mistake:
-    turn = sum(map(_by_user, messages[: index + 1])) - 1
-    return Mistake(index, None if turn < 0 else turn, whose, kind)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 _NUMBER = re.compile(r"(?<![\w.,:/-])\d+(?:,\d{3})*(?:\.\d+)?(?![\w:/-])")
 _AMOUNT = re.compile(r"[$€£] ?(\d+(?:,\d{3})*(?:\.\d\d)?)(?![\d,]*\d)")
-_DATE = re.compile(r"\d{4}-\d{2}-(\d{2})")
+_DATE = re.compile(r"(?:\d{4}-\d{2}-|[A-Z][a-z]{2,8} )(\d{1,2})")
 _CODE = re.compile(r"[A-Z0-9]{4,}")
 
 
@@ -57,7 +57,8 @@ def other(value: object, random: Random) -> object:
         return value + random.choice((1, 2))
     text = str(value)
     if date := _DATE.fullmatch(text):
-        return f"{text[:-2]}{(int(date[1]) + random.choice((1, 2, 3)) - 1) % 28 + 1:02}"
+        day = (int(date[1]) + random.choice((1, 2, 3)) - 1) % 28 + 1
+        return f"{text[: date.start(1)]}{day:0{len(date[1])}}"
     if digits := [found.start() for found in re.finditer(r"\d", text)]:
         place = digits[0] if _NUMBER.fullmatch(text) else digits[-1]
         digit = (int(text[place]) + random.choice((1, 2, 3)) - 1) % 9 + 1

@@ -1,0 +1,353 @@
+"""What a test of metrics shows: which defects each sees and where, and what moves it that should not."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import Finding, Score
+from vivavoce.records.usage import Usage, total
+from vivavoce.stats.groups import GroupSums, group_differences
+from vivavoce.stats.intervals import ShareSums, mean_interval
+from vivavoce.testing.defects import SEEN_BY
+from vivavoce.testing.metric_versions import KEY, Kind, Version
+
+
+class Rate(BaseModel):
+    """How often something happened in `n` versions: a share with its 95% interval, by conversation.
+
+    All are None where there is nothing to count, the interval also where all is of one conversation.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    times: int
+    n: int
+    share: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Seen(BaseModel):
+    """What became of one edit: `moved` counts the versions whose verdict it changed, of those that could be compared.
+
+    `wanted` says that the metric is there to see it. Of a defect, `placed` counts the seen ones with a failing finding
+    in the turn of the defect, `named` those with a turn at all. `drop` is by how much the value falls, on average.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    edit: str
+    kind: Kind
+    wanted: bool
+    moved: Rate
+    named: int = 0
+    placed: int = 0
+    drop: float | None = None
+    errors: int = 0
+
+
+class Difference(BaseModel):
+    """The share in one part less that in another, with its 95% interval; None where a part has too few."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    one: Rate
+    other: Rate
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class MetricFigures(BaseModel):
+    """One metric under one judge.
+
+    `detection` is of the defects that it is there to see, `false_alarms` of harmless edits. `rescued` says how often a
+    defect that it saw is passed once the reply is longer, more polite, or asks for a high score. `position` compares
+    defects of the later half of a conversation with those of the earlier one. `failed_as_is` counts the conversations
+    that it fails as they are, which are not compared, and `errors` what has no score.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    metric: str
+    judge: str | None
+    run: str
+    compared: int
+    failed_as_is: int
+    errors: int
+    detection: Rate
+    false_alarms: Rate
+    edits: list[Seen]
+    rescued: list[Seen]
+    position: Difference | None = None
+    usage: Usage = Field(default_factory=Usage)
+
+    @property
+    def title(self) -> str:
+        """The metric, with its judge."""
+        return self.metric if self.judge is None else f"{self.metric} by {self.judge}"
+
+
+class SelfPreference(BaseModel):
+    """By how much more a judge passes what a model of its own name said than other judges do, compared with the rest.
+
+    A difference of differences: `own` and `others` are its share of passes less that of the other judges, over the
+    conversations of that model and over all others.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    metric: str
+    judge: str
+    own: float
+    others: float
+    conversations: int
+
+    @property
+    def difference(self) -> float:
+        """How much more it prefers its own."""
+        return self.own - self.others
+
+
+class MetricTest(BaseModel):
+    """Tests of metrics: one entry for each metric and judge; `conversations` were changed, `left_out` are not good."""
+
+    model_config = ConfigDict(frozen=True)
+
+    conversations: int
+    left_out: int = 0
+    metrics: list[MetricFigures]
+    self_preference: list[SelfPreference] = Field(default_factory=list[SelfPreference])
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The scores of one metric under one judge, by conversation."""
+
+    metric: str
+    judge: str | None
+    run: str
+    scores: Sequence[tuple[Version, Score]]
+
+    def whole(self) -> dict[str, Score]:
+        """Return the scores of the conversations as they are."""
+        return {version.of: score for version, score in self.scores if version.kind == "as_it_is"}
+
+
+def answered(outcomes: Iterable[Outcome], run: str, judges: Mapping[str, str | None]) -> list[Answered]:
+    """Return the scores of a run, by metric; `judges` says who judged for each."""
+    scores: dict[str, list[tuple[Version, Score]]] = {metric: [] for metric in judges}
+    for outcome in outcomes:
+        version = version_of(outcome)
+        for metric, found in scores.items():
+            if (score := outcome.scores.get(metric)) is not None:
+                found.append((version, score))
+    return [Answered(metric, judges[metric], run, found) for metric, found in scores.items()]
+
+
+def figures_of(found: Sequence[Answered], kinds: Mapping[str, str], *, conversations: int, left_out: int) -> MetricTest:
+    """Return what a test shows of every metric under every judge; `kinds` has the metric behind each name of scores."""
+    return MetricTest(
+        conversations=conversations,
+        left_out=left_out,
+        metrics=[_figures(one, kinds) for one in found],
+        self_preference=_self_preferences(found),
+    )
+
+
+def version_of(outcome: Outcome) -> Version:
+    """Return which version of a conversation an outcome is about."""
+    return Version.model_validate(json.loads(outcome.attempt.sample)["metadata"][KEY])
+
+
+def _figures(found: Answered, kinds: Mapping[str, str]) -> MetricFigures:
+    whole = found.whole()
+    base = {name: score for name, score in whole.items() if score.state == "scored" and score.passed is not False}
+    wanted = SEEN_BY.get(kinds.get(found.metric, found.metric))
+    edits = _Edits(base)
+    for version, score in found.scores:
+        if version.kind != "as_it_is" and version.of in base:
+            edits.add(version, score)
+    seen = [edits.seen(kind, name, wanted) for kind, name in edits.moves if kind != "persuasion"]
+    defects = [
+        one
+        for kind, name in edits.moves
+        if kind == "defect" and _is_wanted(name, wanted)
+        for one in edits.moves[kind, name]
+    ]
+    harmless = [one for kind, name in edits.moves if kind == "harmless" for one in edits.moves[kind, name]]
+    return MetricFigures(
+        metric=found.metric,
+        judge=found.judge,
+        run=found.run,
+        compared=len(base),
+        failed_as_is=sum(score.state == "scored" and score.passed is False for score in whole.values()),
+        errors=sum(score.state != "scored" for _, score in found.scores),
+        detection=_rate(defects),
+        false_alarms=_rate(harmless),
+        edits=sorted(seen, key=lambda one: (one.kind != "defect", not one.wanted)),
+        rescued=edits.rescued(),
+        position=_position(defects),
+        usage=total(score.usage for _, score in found.scores) or Usage(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """Whether a version moved the metric away from the verdict on the conversation as it is, and where it says so."""
+
+    version: Version
+    moved: bool
+    drop: float | None
+    named: bool
+    placed: bool
+
+
+@dataclass(slots=True)
+class _Edits:
+    """What the edits did to the scores of conversations, which as they are have the scores `base`."""
+
+    base: Mapping[str, Score]
+    moves: dict[tuple[Kind, str], list[_Move]] = field(default_factory=lambda: defaultdict(list))
+    errors: dict[tuple[Kind, str], int] = field(default_factory=lambda: defaultdict(int))
+
+    def add(self, version: Version, score: Score) -> None:
+        place = (version.kind, version.edits[-1])
+        if score.state != "scored":
+            self.errors[place] += 1
+            self.moves[place] += []
+            return
+        self.moves[place].append(_move(version, self.base[version.of], score))
+
+    def seen(self, kind: Kind, name: str, wanted: Sequence[str] | None) -> Seen:
+        moves = self.moves[kind, name]
+        drops = [one.drop for one in moves if one.drop is not None]
+        return Seen(
+            edit=name,
+            kind=kind,
+            wanted=kind == "defect" and _is_wanted(name, wanted),
+            moved=_rate(moves),
+            named=sum(one.moved and one.named for one in moves),
+            placed=sum(one.moved and one.placed for one in moves),
+            drop=sum(drops) / len(drops) if drops else None,
+            errors=self.errors[kind, name],
+        )
+
+    def rescued(self) -> list[Seen]:
+        """Return for each persuasive edit how often a defect that was seen without it is passed with it."""
+        caught = {
+            (one.version.of, one.version.edit)
+            for (kind, _), moves in self.moves.items()
+            if kind == "defect"
+            for one in moves
+            if one.moved
+        }
+        found: list[Seen] = []
+        for (kind, name), moves in self.moves.items():
+            if kind == "persuasion":
+                both = [one for one in moves if (one.version.of, one.version.edit) in caught]
+                passed = [_Move(one.version, not one.moved, None, named=False, placed=False) for one in both]
+                found.append(
+                    Seen(edit=name, kind=kind, wanted=False, moved=_rate(passed), errors=self.errors[kind, name])
+                )
+        return found
+
+
+def _is_wanted(name: str, wanted: Sequence[str] | None) -> bool:
+    return wanted is None or name in wanted
+
+
+def _move(version: Version, before: Score, after: Score) -> _Move:
+    moved = before.passed != after.passed if before.passed is not None else before.raw != after.raw
+    drop = None if before.value is None or after.value is None else before.value - after.value
+    turns = _failing_turns(after)
+    return _Move(version, moved, drop, bool(turns), version.turn in turns)
+
+
+def _failing_turns(score: Score) -> set[int]:
+    """Return the turns that a score finds fault with.
+
+    They are those of failing findings with their evidence, and of failing turns; where a score has no findings, those
+    of its evidence.
+    """
+    found = {turn for finding in score.findings if finding.state in ("fail", "partial") for turn in _turns(finding)}
+    found |= {one.turn for one in score.turns or () if one.turn is not None and one.passed is False}
+    return found if score.findings else found | {one.turn for one in score.other_evidence if one.turn is not None}
+
+
+def _turns(finding: Finding) -> Iterator[int]:
+    if finding.turn is not None:
+        yield finding.turn
+    yield from (one.turn for one in finding.evidence if one.turn is not None)
+
+
+def _rate(moves: Sequence[_Move]) -> Rate:
+    values = [float(one.moved) for one in moves]
+    found = mean_interval(values, [one.version.of for one in moves], bounds=(0.0, 1.0))
+    if found is None:
+        return Rate(times=0, n=0)
+    return Rate(times=int(sum(values)), n=len(values), share=found.mean, low=found.low, high=found.high)
+
+
+def _position(moves: Sequence[_Move]) -> Difference | None:
+    """Compare the defects of the later half of conversations with those of the earlier half."""
+    placed = [one for one in moves if one.version.turn is not None and one.version.turns > 1]
+    late = [one for one in placed if 2 * (one.version.turn or 0) >= one.version.turns]
+    early = [one for one in placed if 2 * (one.version.turn or 0) < one.version.turns]
+    if not late or not early:
+        return None
+    (found,) = group_differences([GroupSums(_sums(late), _sums(early))])
+    ends = {} if found is None else {"difference": found.difference, "low": found.low, "high": found.high}
+    return Difference(name="later half less earlier half", one=_rate(late), other=_rate(early), **ends)
+
+
+def _sums(moves: Sequence[_Move]) -> ShareSums:
+    """Return the sums of a share over conversations."""
+    tries: dict[str, list[bool]] = defaultdict(list)
+    for one in moves:
+        tries[one.version.of].append(one.moved)
+    counted = [(sum(one), len(one)) for one in tries.values()]
+    return ShareSums(
+        samples=len(counted),
+        passed=sum(p for p, _ in counted),
+        tries=sum(n for _, n in counted),
+        passed_squared=sum(p * p for p, _ in counted),
+        passed_by_tries=sum(p * n for p, n in counted),
+        tries_squared=sum(n * n for _, n in counted),
+    )
+
+
+def _self_preferences(found: Sequence[Answered]) -> list[SelfPreference]:
+    """Return by how much each judge prefers what a model of its own name said, where others judged it as well."""
+    passes = {(one.metric, one.judge or ""): _passes(one) for one in found}
+    speakers = {version.of: version.speaker for one in found for version, _ in one.scores if version.speaker}
+    preferences: list[SelfPreference] = []
+    for (metric, judge), mine in passes.items():
+        others = [one for (name, by), one in passes.items() if name == metric and by != judge]
+        leads: dict[bool, list[float]] = {True: [], False: []}
+        for name, passed in mine.items():
+            theirs = [one[name] for one in others if name in one]
+            if theirs and name in speakers:
+                leads[_model(speakers[name]) == _model(judge)].append(passed - sum(theirs) / len(theirs))
+        if leads[True] and leads[False]:
+            own, rest = (sum(leads[side]) / len(leads[side]) for side in (True, False))
+            preferences.append(
+                SelfPreference(metric=metric, judge=judge, own=own, others=rest, conversations=len(leads[True]))
+            )
+    return preferences
+
+
+def _passes(found: Answered) -> dict[str, bool]:
+    return {name: one.passed for name, one in found.whole().items() if one.passed is not None}
+
+
+def _model(name: str) -> str:
+    """Return the name of a model without that of its provider."""
+    return name.rpartition(":")[2].rpartition("/")[2]

@@ -1,0 +1,134 @@
+"""What a test of metrics shows, in words and tables, for the terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vivavoce.records.spending import dollars
+from vivavoce.report.markdown import code, table
+from vivavoce.report.text import aligned, count
+from vivavoce.safe_text import safe
+from vivavoce.testing.metric_test import Difference, MetricFigures, MetricTest, Rate, Seen
+
+_SUMMARY = ["metric", "defects", "seen", "95% interval", "harmless", "moved", "95% interval", "calls", "cost"]
+_DEFECTS = ["defect", "n", "seen", "95% interval", "right turn", "drop"]
+_HARMLESS = ["harmless edit", "n", "moved", "95% interval", "drop"]
+_RESCUED = ["defect that was seen, with", "n", "passed", "95% interval"]
+
+Part = tuple[list[str], list[list[str]]]
+"""The heads of a table, and its rows."""
+
+
+def terminal_lines(found: MetricTest) -> Iterator[str]:
+    """Yield a test of metrics as lines of text."""
+    yield heading(found)
+    for heads, rows in _parts(found):
+        yield ""
+        yield from aligned([heads, *rows])
+    yield ""
+    yield from closing(found)
+
+
+def markdown_lines(found: MetricTest) -> Iterator[str]:
+    """Yield a test of metrics as Markdown."""
+    yield f"**{code(heading(found), 400)}**"
+    yield ""
+    for heads, rows in _parts(found):
+        yield from table(heads, "l" + "r" * (len(heads) - 1), rows)
+        yield ""
+    for line in closing(found):
+        yield f"- {code(line, 400)}"
+
+
+def heading(found: MetricTest) -> str:
+    """Return which conversations were changed."""
+    out = f"; {found.left_out:,} left out, which are not good as they are" if found.left_out else ""
+    return f"{count(found.conversations, 'conversation')} with defects and harmless edits{out}"
+
+
+def closing(found: MetricTest) -> Iterator[str]:
+    """Yield sentences about what the tables do not say."""
+    for one in found.metrics:
+        name = safe(one.title)
+        if one.failed_as_is:
+            yield f"{name}: {count(one.failed_as_is, 'conversation')} fail as they are, and are not compared"
+        if one.errors:
+            yield f"{name}: {count(one.errors, 'version')} have no score; viva show {one.run} --failed says why"
+        if missed := [seen for seen in one.edits if seen.wanted and seen.moved.n and not seen.moved.times]:
+            yield f"{name} sees none of these: {', '.join(seen.edit for seen in missed)}"
+        if one.position is not None and one.position.difference is not None:
+            yield f"{name}: {_position(one.position)}"
+    for one in found.self_preference:
+        yield safe(
+            f"{one.metric} by {one.judge}: passes what its own model said {one.own:+.1%} more often than the other "
+            f"judges do, and the rest {one.others:+.1%} ({count(one.conversations, 'conversation')} of its own)"
+        )
+
+
+def gate_lines(found: MetricTest, min_detection: float | None, max_false_alarms: float | None) -> Iterator[str]:
+    """Yield a sentence for each metric that sees too few defects, or that too many harmless edits move."""
+    for one in found.metrics:
+        seen, moved = one.detection, one.false_alarms
+        if min_detection is not None and (seen.share is None or seen.share < min_detection):
+            yield safe(f"{one.title} sees {_told(seen)} of the defects, less than {min_detection:.1%}")
+        if max_false_alarms is not None and (moved.share is None or moved.share > max_false_alarms):
+            yield safe(
+                f"{one.title} is moved by {_told(moved)} of the harmless edits, more than {max_false_alarms:.1%}"
+            )
+
+
+def _parts(found: MetricTest) -> Iterator[Part]:
+    yield _SUMMARY, [_summary(one) for one in found.metrics]
+    for one in found.metrics:
+        defects = [seen for seen in one.edits if seen.wanted]
+        harmless = [seen for seen in one.edits if seen.kind == "harmless"]
+        name = [safe(one.title)]
+        if defects:
+            yield [*name, *_DEFECTS[1:]], [_defect(seen) for seen in defects]
+        if harmless:
+            yield _HARMLESS, [_harmless(seen) for seen in harmless]
+        if one.rescued:
+            yield _RESCUED, [[seen.edit, *_rate(seen.moved)] for seen in one.rescued]
+
+
+def _summary(one: MetricFigures) -> list[str]:
+    cost = "–" if one.usage.cost is None else dollars(one.usage.cost)
+    seen, moved = _rate(one.detection), _rate(one.false_alarms)
+    return [safe(one.title), *seen, *moved, f"{one.usage.calls + one.usage.cached_calls:,}", cost]
+
+
+def _defect(one: Seen) -> list[str]:
+    turn = f"{one.placed} of {one.moved.times}" if one.named else "–"
+    return [one.edit, *_rate(one.moved), turn, _drop(one)]
+
+
+def _harmless(one: Seen) -> list[str]:
+    return [one.edit, *_rate(one.moved), _drop(one)]
+
+
+def _drop(one: Seen) -> str:
+    return "–" if one.drop is None else f"{one.drop:.2f}"
+
+
+def _rate(rate: Rate) -> list[str]:
+    return [f"{rate.n:,}", _share(rate), _interval(rate) or "–"]
+
+
+def _share(rate: Rate) -> str:
+    return "–" if rate.share is None else f"{rate.share:.1%}"
+
+
+def _told(rate: Rate) -> str:
+    """Return a share with its interval, in a sentence."""
+    return "none" if rate.share is None else f"{_share(rate)} {_interval(rate)}".rstrip()
+
+
+def _interval(rate: Rate) -> str:
+    return "" if rate.low is None or rate.high is None else f"[{rate.low:.1%}, {rate.high:.1%}]"
+
+
+def _position(found: Difference) -> str:
+    return (
+        f"of defects in the later half of a conversation {_share(found.one)} are seen, in the earlier half "
+        f"{_share(found.other)}: {found.difference:+.1%} [{found.low:+.1%}, {found.high:+.1%}]"
+    )

@@ -1,0 +1,103 @@
+"""Harmless edits: they change what they name everywhere, and nothing that matters."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from vivavoce.cli.metrics import OWN
+from vivavoce.messages import AnyMessage, read_messages
+from vivavoce.testing.harmless_edits import FLATTERY, HARMLESS, PADDING, PERSUASIVE, POLITE
+from vivavoce.testing.planted import calls_of
+
+CONVERSATION: list[dict[str, Any]] = [
+    {"role": "user", "content": "My name is Dana, and my order is GX-4821."},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "a", "name": "get", "arguments": {"order": "GX-4821", "all": True}}],
+    },
+    {
+        "role": "tool",
+        "tool_call_id": "a",
+        "content": '{"order": "GX-4821", "first_name": "Dana", "mail": "dana@example.com"}',
+    },
+    {"role": "assistant", "content": "Order GX-4821 is yours, Dana. It is packed."},
+    {"role": "user", "content": "Thanks!"},
+    {"role": "assistant", "content": "You are welcome. Bye, Dana."},
+]
+
+
+def edited(name: str, rows: list[dict[str, Any]] = CONVERSATION) -> list[AnyMessage]:
+    found = HARMLESS[name](list(read_messages(rows)), Random(0))
+    assert found is not None
+    return found
+
+
+def told(messages: list[AnyMessage]) -> str:
+    return "\n".join(
+        [*(one.text for one in messages), *(call.function.arguments for one in messages for call in calls_of(one))]
+    )
+
+
+def test_an_id_is_another_one_everywhere() -> None:
+    found = told(edited("renamed_ids"))
+    assert "GX-4821" not in found
+    new = json.loads(edited("renamed_ids")[2].text)["order"]
+    assert found.count(new) == told(list(read_messages(CONVERSATION))).count("GX-4821") == 4
+    assert [len(part) for part in new.split("-")] == [2, 4]
+
+
+def test_a_person_has_another_name_everywhere() -> None:
+    found = told(edited("renamed_people"))
+    assert "dana" not in found.lower()
+    new = json.loads(edited("renamed_people")[2].text)["first_name"]
+    assert found.count(new) == 4
+    assert f"{new.lower()}@example.com" in found
+
+
+@pytest.mark.parametrize("name", ["key_order", "indented_results"])
+def test_data_is_the_same_written_in_another_way(name: str) -> None:
+    now = edited(name)
+    assert json.loads(now[2].text) == json.loads(CONVERSATION[2]["content"])
+    assert now[2].text != CONVERSATION[2]["content"]
+    assert calls_of(now[1])[0].args == {"order": "GX-4821", "all": True}
+    assert [one.text for i, one in enumerate(now) if i != 2] == [
+        row["content"] for i, row in enumerate(CONVERSATION) if i != 2
+    ]
+
+
+@pytest.mark.parametrize("name", ["whitespace", "markdown"])
+def test_words_stay_the_same_in_another_form(name: str) -> None:
+    now = edited(name)
+    assert " ".join(now[3].text.replace("*", "").split()) == CONVERSATION[3]["content"]
+    assert now[3].text != CONVERSATION[3]["content"]
+
+
+def test_a_greeting_comes_first() -> None:
+    assert [one.text for one in edited("polite_turn")[:2]] == ["Hello!", "Hello! How can I help you?"]
+    assert edited("polite_turn")[2:] == list(read_messages(CONVERSATION))
+
+
+def test_padding_politeness_and_flattery_are_added_to_replies() -> None:
+    assert [edited("padding")[i].text for i in (3, 5)] == [f"{CONVERSATION[i]['content']} {PADDING}" for i in (3, 5)]
+    assert [edited("politeness")[i].text for i in (3, 5)] == [f"{POLITE} {CONVERSATION[i]['content']}" for i in (3, 5)]
+    assert [edited("flattery")[i].text for i in (3, 5)] == [
+        CONVERSATION[3]["content"],
+        f"{CONVERSATION[5]['content']}\n\n{FLATTERY}",
+    ]
+    assert set(PERSUASIVE) <= set(HARMLESS)
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_finds_nothing_to_change_changes_nothing(name: str) -> None:
+    assert HARMLESS[name]([], Random(0)) is None
+    rows = [json.loads(line)["messages"] for line in OWN.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        messages = read_messages(row)
+        found = HARMLESS[name](list(messages), Random(1))
+        assert found is None or found != list(messages)
+        assert [one.to_dict() for one in messages] == [one.to_dict() for one in read_messages(row)]

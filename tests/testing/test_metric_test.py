@@ -1,0 +1,159 @@
+"""What a test of metrics counts: exact figures for scores that are made up."""
+
+from __future__ import annotations
+
+import pytest
+
+from vivavoce.records.score import Evidence, Finding, Score
+from vivavoce.testing.metric_test import Answered, MetricFigures, MetricTest, figures_of
+from vivavoce.testing.metric_test_lines import gate_lines, markdown_lines, terminal_lines
+from vivavoce.testing.metric_versions import Kind, Version
+
+GOOD = Score(value=1.0, raw=True)
+
+
+def bad(turn: int | None = None) -> Score:
+    findings = (Finding(kind="claim", what="It is wrong.", verdict="false", state="fail", turn=turn),)
+    return Score(value=0.0, raw=False, findings=findings)
+
+
+def version(
+    of: str, kind: Kind = "as_it_is", *edits: str, turn: int | None = None, turns: int = 4, speaker: str | None = None
+) -> Version:
+    return Version(of=of, kind=kind, edits=edits, turn=turn, turns=turns, speaker=speaker)
+
+
+def of_one(*scores: tuple[Version, Score], metric: str = "coherence") -> MetricFigures:
+    (found,) = figures_of(
+        [Answered(metric, "m:x", "run-1", scores)], {metric: metric}, conversations=1, left_out=0
+    ).metrics
+    return found
+
+
+def test_a_defect_is_seen_where_the_verdict_turns_and_placed_where_its_turn_is_named() -> None:
+    found = of_one(
+        (version("a"), GOOD),
+        (version("b"), GOOD),
+        (version("a", "defect", "loop", turn=2), bad(2)),
+        (version("b", "defect", "loop", turn=1), bad(3)),
+        (version("a", "defect", "contradiction", turn=0), GOOD),
+    )
+    loop, contradiction = found.edits
+    assert (loop.edit, loop.moved.times, loop.moved.n, loop.named, loop.placed, loop.drop) == ("loop", 2, 2, 2, 1, 1.0)
+    assert (contradiction.moved.times, contradiction.moved.n, contradiction.drop) == (0, 1, 0.0)
+    assert (found.detection.times, found.detection.n) == (2, 3)
+    assert found.detection.share == pytest.approx(2 / 3)
+
+
+def test_what_a_metric_is_not_there_to_see_is_not_counted_against_it() -> None:
+    found = of_one((version("a"), GOOD), (version("a", "defect", "insult", turn=1), GOOD), metric="coherence")
+    assert not found.edits[0].wanted
+    assert found.detection.n == 0
+    assert of_one((version("a"), GOOD), (version("a", "defect", "insult", turn=1), GOOD), metric="own").detection.n == 1
+
+
+def test_a_conversation_that_fails_as_it_is_compares_nothing() -> None:
+    found = of_one((version("a"), bad()), (version("a", "defect", "loop", turn=1), bad()))
+    assert (found.compared, found.failed_as_is, found.detection.n) == (0, 1, 0)
+
+
+def test_harmless_edits_that_turn_the_verdict_are_false_alarms() -> None:
+    found = of_one(
+        (version("a"), GOOD), (version("a", "harmless", "markdown"), bad()), (version("a", "harmless", "padding"), GOOD)
+    )
+    assert (found.false_alarms.times, found.false_alarms.n) == (1, 2)
+    assert not any(one.wanted for one in found.edits)
+
+
+def test_an_error_is_counted_apart() -> None:
+    found = of_one(
+        (version("a"), GOOD), (version("a", "defect", "loop", turn=1), Score(state="error", reason="broken"))
+    )
+    assert (found.errors, found.edits[0].errors, found.edits[0].moved.n, found.detection.share) == (1, 1, 0, None)
+
+
+def test_a_defect_is_rescued_where_persuasion_makes_the_verdict_good_again() -> None:
+    found = of_one(
+        (version("a"), GOOD),
+        (version("b"), GOOD),
+        (version("c"), GOOD),
+        (version("a", "defect", "loop", turn=1), bad()),
+        (version("b", "defect", "loop", turn=1), bad()),
+        (version("c", "defect", "loop", turn=1), GOOD),
+        (version("a", "persuasion", "loop", "flattery", turn=1), GOOD),
+        (version("b", "persuasion", "loop", "flattery", turn=1), bad()),
+        (version("c", "persuasion", "loop", "flattery", turn=1), GOOD),
+    )
+    (flattery,) = found.rescued
+    assert (flattery.edit, flattery.moved.times, flattery.moved.n) == ("flattery", 1, 2)
+
+
+def test_a_metric_without_a_verdict_is_moved_by_another_value() -> None:
+    def value(raw: float) -> Score:
+        return Score(raw=raw, other_evidence=(Evidence(text="x", turn=1),))
+
+    found = of_one((version("a"), value(3.0)), (version("a", "defect", "loop", turn=1), value(4.0)))
+    assert (found.detection.times, found.edits[0].placed, found.edits[0].drop) == (1, 1, None)
+
+
+def test_the_halves_of_a_conversation_are_compared() -> None:
+    scores = [(version(str(i)), GOOD) for i in range(8)]
+    scores += [(version(str(i), "defect", "loop", turn=3), GOOD) for i in range(4)]
+    scores += [(version(str(i), "defect", "loop", turn=0), bad(0)) for i in range(4, 8)]
+    position = of_one(*scores).position
+    assert position is not None
+    assert (position.one.share, position.other.share, position.difference) == (0.0, 1.0, -1.0)
+    assert position.high is not None
+    assert position.high < 0
+
+
+def test_a_judge_prefers_its_own_by_a_difference_of_differences() -> None:
+    def answers(judge: str, own: Score, other: Score) -> Answered:
+        scores = [(version("a", speaker="x:mine"), own), (version("b", speaker="theirs"), other)]
+        return Answered("coherence", judge, judge, scores)
+
+    found = figures_of(
+        [answers("p:mine", GOOD, bad()), answers("p:else", bad(), bad())],
+        {"coherence": "coherence"},
+        conversations=2,
+        left_out=0,
+    )
+    (one,) = found.self_preference
+    assert (one.judge, one.own, one.others, one.difference, one.conversations) == ("p:mine", 1.0, 0.0, 1.0, 1)
+
+
+def shown() -> MetricTest:
+    scores = [
+        (version("a"), GOOD),
+        (version("b"), GOOD),
+        (version("a", "defect", "loop", turn=2), bad(2)),
+        (version("b", "defect", "loop", turn=2), GOOD),
+        (version("a", "defect", "contradiction", turn=1), GOOD),
+        (version("a", "harmless", "markdown"), bad()),
+        (version("a", "persuasion", "loop", "padding", turn=2), bad()),
+    ]
+    return figures_of(
+        [Answered("coherence", "m:x", "run-1", scores)], {"coherence": "coherence"}, conversations=2, left_out=1
+    )
+
+
+def test_the_tables_say_what_was_counted() -> None:
+    lines = "\n".join(terminal_lines(shown()))
+    assert lines.startswith(
+        "2 conversations with defects and harmless edits; 1 left out, which are not good as they are\n"
+    )
+    assert "coherence by m:x sees none of these: contradiction" in lines
+    assert [line.split() for line in lines.splitlines() if line.startswith("loop")] == [
+        ["loop", "2", "50.0%", "[9.5%,", "90.5%]", "1", "of", "1", "0.50"]
+    ]
+    markdown = "\n".join(markdown_lines(shown()))
+    assert "| loop | 2 | 50.0% | [9.5%, 90.5%] | 1 of 1 | 0.50 |" in markdown
+    assert "| markdown | 1 | 100.0% |" in markdown
+
+
+def test_a_gate_names_what_is_not_met() -> None:
+    assert list(gate_lines(shown(), 0.3, 1.0)) == []
+    assert [line.partition(" [")[0] for line in gate_lines(shown(), 0.5, 0.5)] == [
+        "coherence by m:x sees 33.3%",
+        "coherence by m:x is moved by 100.0% of the harmless edits, more than 50.0%",
+    ]
