@@ -204,7 +204,6 @@ class _Test:
         """Judge every version; an answer that is kept is not asked for again."""
         progress = RunProgress(notes(), self.quiet)
         result = execute(suite_run(self.suite(path, judge), self.options, store=store, listeners=[progress]), progress)
-        notes().print(f"run {result.run.id}", style="dim")
         if result.stopped_by is not None:
             notes().print(continuing(result.run, []), soft_wrap=True)
             raise typer.Exit(result.exit_code or INCONCLUSIVE)

@@ -21,8 +21,9 @@ from vivavoce.penelope.strategies import strategies
 from vivavoce.suites.gate_spec import LogicalGateSpec, SimpleGateSpec, WeightedGateSpec
 from vivavoce.suites.part import Spec
 from vivavoce.suites.target_spec import AnyTargetSpec
+from vivavoce.testing.defects import DEFECTS
 
-Kind = Literal["extractors", "graders", "metrics", "targets", "gates", "strategies", "personas", "formats"]
+Kind = Literal["extractors", "graders", "metrics", "targets", "gates", "strategies", "personas", "defects", "formats"]
 _SCORERS = "graders and metrics"
 _TITLES: dict[str, str] = {"graders": _SCORERS, "metrics": _SCORERS}
 _ALL = tuple(dict.fromkeys(_TITLES.get(kind, kind) for kind in map(str, get_args(Kind))))
@@ -65,6 +66,8 @@ def _rows(kind: str) -> list[tuple[str, str, str]]:
         return [_strategy_row(name) for name in strategies.names()]
     if kind == "personas":
         return [(name, persona.description, "") for name, persona in built_in().items()]
+    if kind == "defects":
+        return [(name, _first(operator.__doc__), "") for name, operator in DEFECTS.items()]
     found = [(name, extractors.get(name)) for name in extractors.names()]
     return [(name, _first(function.__doc__), ", ".join(option_names(function))) for name, function in found]
 
