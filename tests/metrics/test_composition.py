@@ -8,7 +8,7 @@ import pytest
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, UsageError
-from vivavoce.metrics.composition import AllOf, AnyOf, Cascade, Chain, Composition, Weighted
+from vivavoce.metrics.composition import AllOf, AnyOf, Chain, Composition, Weighted
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judged.aspect_critic import AspectCritic
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
@@ -178,48 +178,6 @@ def test_a_weight_is_above_zero(weight: float) -> None:
         Weighted({good(): weight})
 
 
-@pytest.mark.parametrize(("value", "decides"), [(0.1, "cheap"), (0.2, "cheap"), (0.5, "dear"), (0.9, "cheap")])
-async def test_the_expensive_metric_is_asked_only_where_the_cheap_one_is_unsure(value: float, decides: str) -> None:
-    dear = Fixed("dear", 0.6)
-    result = await Cascade(Fixed("cheap", value), dear, sure=(0.2, 0.9)).measured(GIVEN)
-    assert result.details["decided_by"] == decides
-    assert result.score == (value if decides == "cheap" else 0.6)
-    assert dear.asked == (decides == "dear")
-
-
-async def test_a_cascade_says_how_many_calls_it_saved() -> None:
-    model = ScriptedModel([SAFE])
-    dear = SafetyMetric(model, scope="turn")
-    sure = await Cascade(good(), dear, sure=lambda result: result.passed is True).measured(GIVEN)
-    assert (sure.details["calls_saved"], len(model.requests)) == (1, 0)
-    unsure = await Cascade(good(), dear, sure=(0.05, 0.95)).measured(GIVEN)
-    assert (unsure.details["calls_saved"], len(model.requests)) == (0, 1)
-    assert unsure.score == 1.0
-
-
-@pytest.mark.parametrize("cheap", [broken(), skipped()])
-async def test_a_cheap_metric_that_says_nothing_is_not_sure(cheap: Fixed) -> None:
-    result = await Cascade(cheap, good(), sure=(0.2, 0.8)).measured(GIVEN)
-    assert (result.score, result.details["decided_by"]) == (0.9, "good")
-
-
-async def test_a_cascade_whose_expensive_metric_is_needed_is_what_that_is() -> None:
-    assert (await Cascade(Fixed("cheap", 0.5), broken(), sure=(0.2, 0.8)).measured(GIVEN)).state == "error"
-    assert (await Cascade(Fixed("cheap", 0.5), skipped(), sure=(0.2, 0.8)).measured(GIVEN)).state == "skipped"
-    assert (await Cascade(broken(), skipped(), sure=(0.2, 0.8)).measured(GIVEN)).state == "error"
-
-
-async def test_a_cascade_passes_by_the_rule_of_who_decides_or_by_its_own() -> None:
-    strict = Fixed("strict", 0.85, threshold=0.9)
-    assert (await Cascade(strict, good(), sure=(0.2, 0.8)).measured(GIVEN)).passed is False
-    assert (await Cascade(strict, good(), sure=(0.2, 0.8), threshold=0.5).measured(GIVEN)).passed is True
-
-
-def test_bounds_of_what_is_sure_are_in_order() -> None:
-    with pytest.raises(UsageError, match="0 ≤ low < high ≤ 1"):
-        Cascade(good(), bad(), sure=(0.8, 0.2))
-
-
 def test_compositions_are_metrics_that_can_be_composed() -> None:
     inner = AnyOf(bad(), good(), name="either")
     result = AllOf(inner, Fixed("fair", 0.6)).evaluate(SAID)
@@ -255,9 +213,6 @@ def test_a_fingerprint_changes_with_the_parts_the_kind_and_the_weights() -> None
             AnyOf(safety, other),
             Weighted({safety: 1, other: 2}),
             Weighted({safety: 2, other: 2}),
-            Cascade(other, safety, sure=(0.1, 0.9)),
-            Cascade(other, safety, sure=(0.2, 0.9)),
-            Cascade(other, safety, sure=str.isalpha),  # pyright: ignore[reportArgumentType]
         ]
         return kinds
 
@@ -285,11 +240,6 @@ async def test_evidence_of_what_decided_is_the_evidence_of_the_whole() -> None:
     result = await AllOf(SafetyMetric(model), good()).measured(GIVEN)
     assert [(one.text, one.turn, one.verified) for one in result.evidence] == [("Good day", 0, True)]
     assert result.details["parts"][0]["findings"][0]["what"] == "rude"
-
-
-def test_of_a_cascade_without_a_score_only_what_was_skipped_is_said_to_be() -> None:
-    result = Cascade(Fixed("cheap", 0.5), skipped("dear"), sure=(0.2, 0.8)).evaluate(SAID)
-    assert (result.state, result.reasoning) == ("skipped", "dear was skipped: does not apply")
 
 
 def test_a_score_outside_the_range_of_its_metric_has_no_weight() -> None:

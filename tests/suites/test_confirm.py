@@ -74,7 +74,7 @@ def test_only_what_fails_is_asked_again_and_the_threshold_of_the_grader_says_wha
 def test_a_dry_run_says_at_most_how_many_verdicts() -> None:
     Path("suite.yaml").write_text(SUITE + RUBRIC + CONFIRM)
     found = check_suite(load_suite(Path("suite.yaml")))
-    assert (found.verdicts, found.confirms) == (9, True)
+    assert (found.verdicts, found.depends) == (9, True)
 
 
 @pytest.mark.parametrize(

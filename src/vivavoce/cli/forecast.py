@@ -19,7 +19,7 @@ from vivavoce.suites.forecast import Forecast
 
 def forecast_line(found: Forecast) -> str:
     """Return in words how many calls a run would make."""
-    fewer = found.confirms and not (found.led or found.early)
+    fewer = found.depends and not (found.led or found.early)
     verdicts = f"{'at most ' if fewer else ''}{count(found.verdicts, 'judge verdict')}"
     if not found.targets:
         held = f"{count(found.conversations, 'recorded conversation')}, {count(found.turns, 'turn')}"

@@ -9,7 +9,6 @@ from vivavoce.plugins import lazy
 if TYPE_CHECKING:
     from vivavoce.metrics.composition import AllOf as AllOf
     from vivavoce.metrics.composition import AnyOf as AnyOf
-    from vivavoce.metrics.composition import Cascade as Cascade
     from vivavoce.metrics.composition import Chain as Chain
     from vivavoce.metrics.composition import Weighted as Weighted
     from vivavoce.metrics.config import ConversationType as ConversationType
@@ -91,7 +90,7 @@ _EXPORTS = {
     "AnyOf": "composition",
     "AspectCritic": "judged.aspect_critic",
     "BaseMultiTurnMetric": "metric",
-    "Cascade": "composition",
+    "Cascade": "cascade",
     "Chain": "composition",
     "CoherenceMetric": "judged.coherence",
     "ContextPrecisionMetric": "exact.contexts",

@@ -1,4 +1,4 @@
-"""Metrics made of metrics: chain, all of, any of, weighted, cascade.
+"""Metrics made of metrics: chain, all of, any of, weighted.
 
 A part that is skipped is left out; where all are, so is the whole. A part that is an error makes the whole an error
 unless the others decide alone: one that fails decides `AllOf` and `Chain`, one that passes decides `AnyOf`.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from vivavoce.errors import Fault, UsageError
@@ -24,9 +24,6 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import identity_of
 from vivavoce.records.score import Finding, FindingState
-
-Sure = tuple[float, float] | Callable[[MetricResult], bool]
-"""Where a cheap metric is sure: at most, or at least, these values from 0 to 1; or what a function of the user says."""
 
 
 class Composition(StepwiseMetric):
@@ -202,77 +199,6 @@ class Weighted(Composition):
         score = sum(self.weights[name] * value for name, value in values.items()) / total
         counted = [result for _, result in applicable]
         return self.scored(reading.metric_input, score, _summary(results), results, counted, weights=self.weights)
-
-
-class Cascade(Composition):
-    """A cheap metric decides where it is sure; only where it is not is the expensive one asked.
-
-    The score is the value, from 0 to 1, of the one that decides; it passes by that one's own rule, or by `threshold`.
-    A cheap metric that is skipped or an error is not sure. `calls_saved` in the details is how many calls the expensive
-    one would have made. A function that says what is sure stands in the fingerprint by its name alone.
-    """
-
-    def __init__(
-        self,
-        cheap: Named,
-        expensive: Named,
-        *,
-        sure: Sure,
-        threshold: float | None = None,
-        name: str = "cascade",
-        model: ModelLike | None = None,
-    ) -> None:
-        config = MetricConfig(name=name, description="A cheap metric, then an expensive one.", threshold=threshold)
-        super().__init__(config, choose([cheap, expensive], model))
-        self.sure = sure
-        if not callable(sure) and not 0 <= sure[0] < sure[1] <= 1:
-            raise UsageError(f"{name}: sure is (low, high) with 0 ≤ low < high ≤ 1; got {sure}")
-
-    @property
-    def parameters(self) -> Mapping[str, object]:
-        """Where the cheap metric is sure."""
-        if not callable(self.sure):
-            return {"sure": self.sure}
-        kind = type(self.sure)
-        name = [getattr(self.sure, "__module__", kind.__module__), getattr(self.sure, "__qualname__", kind.__name__)]
-        return {"sure": name}
-
-    def steps_for(self, reading: Reading) -> Plan[MetricResult]:
-        """Measure by the cheap part, and by the expensive one where that is not sure."""
-        cheap, expensive = self.parts
-        first = yield from cheap.plan_for(reading)
-        if first.state == "scored" and self._is_sure(first):
-            saved = expensive.planned_calls(reading)
-            results = [first, expensive.skipped(f"not asked, for {cheap.name} was sure")]
-            return self._by(cheap, first, reading.metric_input, results, saved)
-        last = yield from expensive.plan_for(reading)
-        return self._by(expensive, last, reading.metric_input, [first, last], 0)
-
-    def _is_sure(self, result: MetricResult) -> bool:
-        if callable(self.sure):
-            return bool(self.sure(result))
-        value = result.value
-        return value is not None and (value <= self.sure[0] or value >= self.sure[1])
-
-    def _by(
-        self,
-        part: BaseMultiTurnMetric,
-        result: MetricResult,
-        metric_input: MultiTurnEvaluationInput,
-        results: Sequence[MetricResult],
-        saved: int,
-    ) -> MetricResult:
-        if result.state == "skipped":
-            return self.unscored(
-                results, [part_result for part_result in results if part_result.state == "error"], calls_saved=0
-            )
-        more = {"decided_by": part.name, "calls_saved": saved}
-        value = result.value
-        if value is None:
-            return self.unscored(results, [result], **more)
-        passed = None if self.config.threshold is not None else result.passed
-        reasoning = f"{part.name} decided: {result.reasoning or result.score}"
-        return self.scored(metric_input, value, reasoning, results, [result], passed, **more)
 
 
 def fingerprint_of(metric: BaseMultiTurnMetric) -> str:

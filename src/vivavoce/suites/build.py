@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from vivavoce.run.scoring import Scoring
 from vivavoce.run.summary import AgreementPair
 from vivavoce.samples.rows import SampleCount
 from vivavoce.settings import settings
+from vivavoce.suites.cascade import cascaded
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.expecting import EXPECT, asks_judge, grades_assertions
 from vivavoce.suites.gate_spec import (
@@ -48,7 +49,15 @@ from vivavoce.suites.gate_spec import (
     WeightedGateSpec,
     WeightedRewardSpec,
 )
-from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, JudgeGraderSpec, JudgeSpec, MetricGraderSpec
+from vivavoce.suites.grader_spec import (
+    AnyGraderSpec,
+    CascadeSpec,
+    ConfirmSpec,
+    FunctionGraderSpec,
+    JudgeGraderSpec,
+    JudgeSpec,
+    MetricGraderSpec,
+)
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import grading_of, metric_of, written_in
 from vivavoce.suites.rule_grader import RuleGraderSpec
@@ -196,19 +205,20 @@ class Builder:
                     system_prompt=spec.system_prompt,
                     settings={"temperature": spec.temperature, **spec.settings},
                 )
-                measured = self._confirmed(name, judge, spec, spec.threshold)
+                measured = self._with_second(name, judge, spec, spec.threshold)
                 shown = [*extractor_parts(spec.extractor, spec.extractor_config, self.suite.base), spec.scope]
+                alone = spec.cascade is None
                 grader = Grader(
                     name,
                     extract,
                     MetricScore(measured).score,
                     "none",
                     fingerprint([measured.fingerprint, shown, *threshold_parts(spec.threshold)]),
-                    scope=spec.scope,
+                    scope=spec.scope if alone else "conversation",
                     label=spec.display_name,
                     judged=True,
-                    once=1 if spec.confirm is None else 1 + spec.confirm.votes,
-                    threshold=spec.threshold,
+                    once=sum(1 for _ in asking(measured)),
+                    threshold=spec.threshold if alone else None,
                     waits=True,
                 )
                 return in_spite_of_errors(grader) if spec.scores_errors else grader
@@ -224,6 +234,10 @@ class Builder:
 
         with self.place(*at, "metric"):
             if grading := grading_of(spec, self.suite.base):
+                if spec.cascade is not None or spec.confirm is not None:
+                    raise UsageError(
+                        f"'{spec.metric}' asks no model; remove {'cascade' if spec.cascade else 'confirm'}"
+                    )
                 made = grading.grader(name, self.suite.base, tester=self._tester_parts)
                 return self._asking(name, spec, made) if grades_assertions(spec) else made
             metric = metric_of(name, spec, self.suite.base, opening, settings().judge)
@@ -235,34 +249,63 @@ class Builder:
                     f"'{spec.metric}' needs a judge, and none is named: write model: in the grader, set "
                     "VIVAVOCE_JUDGE, or give --judge where the command takes it"
                 )
-            metric = self._confirmed(name, metric, spec)
-            by_threshold = spec.threshold is not None
+            metric = self._with_second(name, metric, spec)
+            by_threshold = spec.threshold is not None and spec.cascade is None
             written = written_in(spec, self.suite.base)
             grader = metric_grader(name, metric, spec.display_name, written, by_threshold=by_threshold)
             return in_spite_of_errors(grader) if spec.scores_errors else grader
         return None
 
-    def _confirmed(
+    def _with_second(
         self,
         name: str,
         metric: BaseMultiTurnMetric,
         spec: JudgeGraderSpec | MetricGraderSpec,
         passing: float | None = None,
     ) -> BaseMultiTurnMetric:
-        """Return a metric with the second opinions that its grader asks for."""
-        if spec.confirm is None:
-            return metric
-        if isinstance(metric, ExtractedMetric):
+        """Return a metric with the second opinions, or the cheap judge before it, that its grader asks for."""
+        if isinstance(metric, ExtractedMetric) and (spec.confirm or spec.cascade):
             (inner,) = metric.parts
-            return ExtractedMetric(self._confirmed(name, inner, spec, passing), metric.extraction)
+            whole = metric.extraction if spec.cascade is None else replace(metric.extraction, scope="conversation")
+            return ExtractedMetric(self._with_second(name, inner, spec, passing), whole)
+        if spec.cascade is not None:
+            with self.place("graders", name, "cascade"):
+                return self._cascaded(name, metric, spec, spec.cascade)
+        return metric if spec.confirm is None else self._confirmed(name, metric, spec, spec.confirm, passing)
+
+    def _cascaded(
+        self,
+        name: str,
+        metric: BaseMultiTurnMetric,
+        spec: JudgeGraderSpec | MetricGraderSpec,
+        cascade: CascadeSpec,
+    ) -> BaseMultiTurnMetric:
+        keyed = spec.model_copy(update={"api_key_env": cascade.api_key_env})
+
+        def opening(judge: str | Model) -> Model:
+            with self.place("graders", name, "cascade", "model"):
+                return self._opened(judge, keyed)
+            return OfflineModel(f"{judge if isinstance(judge, str) else judge.name} of a cascade")
+
+        whole = cascaded(metric, spec, cascade, self.suite.base, opening)
+        self.metrics.append(whole)
+        return whole
+
+    def _confirmed(
+        self,
+        name: str,
+        metric: BaseMultiTurnMetric,
+        spec: JudgeGraderSpec | MetricGraderSpec,
+        confirm: ConfirmSpec,
+        passing: float | None,
+    ) -> BaseMultiTurnMetric:
         if not isinstance(metric, JudgedMetric):
             raise UsageError(f"confirm is for a metric that asks a model itself; {metric.name} does not")
-        key = spec.confirm.api_key_env
-        model: Model = OfflineModel(str(spec.confirm.model))
+        model: Model = OfflineModel(str(confirm.model))
         with self.place("graders", name, "confirm", "model"):
-            model = self._opened(spec.confirm.model, spec.model_copy(update={"api_key_env": key}))
+            model = self._opened(confirm.model, spec.model_copy(update={"api_key_env": confirm.api_key_env}))
         by_threshold = isinstance(spec, MetricGraderSpec) and spec.threshold is not None
-        votes, rule = spec.confirm.votes, spec.confirm.rule
+        votes, rule = confirm.votes, confirm.rule
         return Confirmed(metric, model, votes=votes, rule=rule, passing=passing, by_threshold=by_threshold)
 
     def _rule(self, name: str, spec: RuleGraderSpec) -> Grader:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from vivavoce.samples.rows import SampleCount
 from vivavoce.samples.sample import Sample
+from vivavoce.suites.grader_spec import AnyGraderSpec, JudgeGraderSpec, MetricGraderSpec
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import Plan
 from vivavoce.suites.targets import at_most
@@ -19,8 +20,8 @@ class Forecast:
 
     `fewer` are the targets with fewer conversations at a time than the others, and how many.
     For conversations led by a tester both are upper limits, and the tester is called at least once for each message.
-    Where a grader confirms failures (`confirms`), `verdicts` is one; where trials may end `early`, all but `samples`
-    and `targets` are.
+    Where a second judge is asked depending on the first (`depends`), `verdicts` is one; where trials may end `early`,
+    all but `samples` and `targets` are.
     """
 
     samples: int
@@ -33,7 +34,7 @@ class Forecast:
     concurrency: int
     led: bool = False
     fewer: Mapping[str, int] = field(default_factory=dict[str, int])
-    confirms: bool = False
+    depends: bool = False
     early: bool = False
 
 
@@ -70,6 +71,11 @@ def forecast(
         concurrency=plan.concurrency,
         led=tester is not None,
         fewer={name: most for name, most in at_once.items() if most < plan.concurrency},
-        confirms=any(getattr(grader, "confirm", None) is not None for grader in suite.spec.graders.values()),
+        depends=any(_depends(grader) for grader in suite.spec.graders.values()),
         early=plan.until is not None,
     )
+
+
+def _depends(grader: AnyGraderSpec) -> bool:
+    judged = isinstance(grader, JudgeGraderSpec | MetricGraderSpec)
+    return judged and (grader.confirm is not None or grader.cascade is not None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Discriminator, Field, model_validator
 
 from vivavoce.grading.grader import Scope
+from vivavoce.metrics.cascade import wrong_thresholds
 from vivavoce.metrics.config import Scope as MetricScope
 from vivavoce.metrics.confirmed import Rule
 from vivavoce.models.modes import Mode
@@ -55,6 +56,32 @@ class ConfirmSpec(Spec):
     api_key_env: str | None = None
 
 
+class CascadeSpec(Spec):
+    """A cheap judge or metric that is asked first, and decides alone where it is sure.
+
+    It is the same metric under another `model`, or another `metric` with its `config`. Below `fails_below` the
+    conversation fails by it and from `passes_from` on it passes, both from 0 to 1; between them the grader's own judge
+    decides. Without one of the two the first never decides that. `api_key_env` is for this model.
+    """
+
+    model: Address | None = None
+    metric: str | None = None
+    config: dict[str, Any] = Field(default_factory=dict)
+    fails_below: float | None = Field(default=None, ge=0, le=1)
+    passes_from: float | None = Field(default=None, ge=0, le=1)
+    api_key_env: str | None = None
+
+    @model_validator(mode="after")
+    def _decides(self) -> Self:
+        if self.model is None and self.metric is None:
+            raise ValueError("needs model, metric or both: what is asked first")
+        if self.config and self.metric is None:
+            raise ValueError("config is for another metric; name it with metric")
+        if wrong := wrong_thresholds(self.fails_below, self.passes_from):
+            raise ValueError(wrong)
+        return self
+
+
 class JudgeSpec(Spec):
     """How a judge is called: its settings, the timeout of an answer in seconds, and how often a failed call is retried.
 
@@ -87,12 +114,17 @@ class JudgeGraderSpec(GraderSpec, JudgeSpec):
     system_prompt: str | None = None
     rubric_vars: list[str] | None = None
     confirm: ConfirmSpec | None = None
+    cascade: CascadeSpec | None = None
 
     @model_validator(mode="after")
     def _one_prompt(self) -> Self:
         if (self.prompt is None) == (self.prompt_path is None):
             raise ValueError("needs exactly one of prompt and prompt_path")
         return self
+
+    @model_validator(mode="after")
+    def _one_procedure(self) -> Self:
+        return _not_both(self)
 
 
 class MetricGraderSpec(JudgeSpec):
@@ -116,6 +148,20 @@ class MetricGraderSpec(JudgeSpec):
     extractor_config: dict[str, Any] = Field(default_factory=dict)
     display_name: str | None = None
     confirm: ConfirmSpec | None = None
+    cascade: CascadeSpec | None = None
+
+    @model_validator(mode="after")
+    def _one_procedure(self) -> Self:
+        return _not_both(self)
+
+
+_Judging = TypeVar("_Judging", JudgeGraderSpec, MetricGraderSpec)
+
+
+def _not_both(spec: _Judging) -> _Judging:
+    if spec.confirm is not None and spec.cascade is not None:
+        raise ValueError("confirm and cascade are two ways to ask a second model; write one of them")
+    return spec
 
 
 AnyGraderSpec = Annotated[

@@ -133,6 +133,7 @@ def _check_no_code(spec: AnyGraderSpec) -> None:
         named.append(spec.function)
     else:
         named += [spec.model, spec.confirm and spec.confirm.model]
+        named += [spec.cascade.model, spec.cascade.metric] if spec.cascade else []
     if isinstance(spec, MetricGraderSpec):
         named.append(spec.metric)
         if reaches_out(spec.config) == "embedder":
