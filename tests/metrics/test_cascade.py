@@ -33,8 +33,8 @@ def level(name: str, confidence: float = 0.9) -> dict[str, Any]:
 class Fixed(BaseMultiTurnMetric):
     """Says what it was told to: a number, an exception, or that it is skipped."""
 
-    def __init__(self, name: str, says: float | Exception | str, **config: Any) -> None:
-        super().__init__(MetricConfig(name=name, **{"threshold": 0.5, **config}))
+    def __init__(self, name: str, says: float | Exception | str, threshold: float = 0.5, **config: Any) -> None:
+        super().__init__(MetricConfig(name=name, threshold=threshold, **config))
         self.says = says
 
     def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:

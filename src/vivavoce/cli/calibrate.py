@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, store_of
+from vivavoce.cli.label_source import GoodFromOption, LabelOption, LabelsOption, LabelSource, RandomOption
+from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
-from vivavoce.records.calibration import Calibration
-from vivavoce.report.calibrating import from_dataset, from_file, shown
 from vivavoce.report.calibration import WIDTH, calibration_report
 from vivavoce.report.calibration_lines import markdown_lines, terminal_lines
 from vivavoce.report.graded_run import GradedRun
@@ -25,21 +23,10 @@ def command(
     run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     *,
     grader: Annotated[str, typer.Option(help="The grader whose judge is calibrated.")],
-    labels: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Labels in JSON Lines, as viva labels export writes; default: of the pages."),
-    ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(help="A label of the dataset instead, a dotted path in the labels of its rows."),
-    ] = None,
-    good_from: Annotated[
-        float | None, typer.Option(help="With --label: from which number a conversation is good.")
-    ] = None,
-    at_random: Annotated[
-        bool,
-        typer.Option("--random", help="The labelled conversations of --labels or --label were drawn at random."),
-    ] = False,
+    labels: LabelsOption = None,
+    label: LabelOption = None,
+    good_from: GoodFromOption = None,
+    at_random: RandomOption = False,
     width: Annotated[
         float, typer.Option(min=0.001, max=1.0, help="How wide the 95% interval of the rate may be.")
     ] = WIDTH,
@@ -66,7 +53,11 @@ def command(
 
     With --draw, conversations are dealt to people instead, who find them under Label on the pages.
     """
-    _check(labels, label, good_from, at_random, draw, people, as_json=as_json, markdown=markdown)
+    source = LabelSource(labels, label, good_from, at_random)
+    source.check()
+    _check(draw, people, with_figures=bool(labels or label or as_json or markdown))
+    if as_json and markdown:
+        raise UsageError("--json and --markdown are two formats; name one")
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         graded = GradedRun(opened, found, opened.grading(found.id, grading))
@@ -74,7 +65,7 @@ def command(
         if draw is not None:
             _draw(graded, grader, draw, people or "", seed)
             return
-        calibration, kept = _gathered(graded, grader, labels, label, good_from, at_random=at_random)
+        calibration, kept = source.gathered(graded, grader)
         keep = not dry_run and not kept and bool(calibration.drawn)
         if keep:
             opened.calibrations.add(calibration)
@@ -93,24 +84,6 @@ def command(
         notes().print("nothing was kept: no label is of a conversation that was drawn at random")
 
 
-def _gathered(
-    graded: GradedRun,
-    grader: str,
-    labels: Path | None,
-    label: str | None,
-    good_from: float | None,
-    *,
-    at_random: bool,
-) -> tuple[Calibration, bool]:
-    """Return the labels to look at, and whether they were kept before."""
-    author = user_name()
-    if labels is not None:
-        return from_file(graded, grader, existing(labels), author, at_random=at_random), False
-    if label is not None:
-        return from_dataset(graded, grader, label, author, good_from=good_from, at_random=at_random), False
-    return shown(graded.store, graded.grading, grader, author)
-
-
 def _draw(graded: GradedRun, grader: str, number: int, people: str, seed: int) -> None:
     named = [one.strip() for one in people.split(",") if one.strip()]
     plan = QueuePlan(grader, named, size=number, selection="weighted", seed=seed)
@@ -120,28 +93,10 @@ def _draw(graded: GradedRun, grader: str, number: int, people: str, seed: int) -
     out().print(f"label them under Label on the pages, then: viva calibrate {made.run_id} --grader {grader}")
 
 
-def _check(
-    labels: Path | None,
-    label: str | None,
-    good_from: float | None,
-    at_random: bool,
-    draw: int | None,
-    people: str | None,
-    *,
-    as_json: bool,
-    markdown: bool,
-) -> None:
-    if labels is not None and label is not None:
-        raise UsageError("--labels and --label name two places for labels; name one")
-    if good_from is not None and label is None:
-        raise UsageError("--good-from belongs to a label of the dataset: name it with --label")
-    if at_random and labels is None and label is None:
-        raise UsageError("--random is for --labels and --label; labels of the pages know how they were drawn")
-    if as_json and markdown:
-        raise UsageError("--json and --markdown are two formats; name one")
+def _check(draw: int | None, people: str | None, *, with_figures: bool) -> None:
     if (draw is None) is not (people is None):
         raise UsageError("--draw N and --people NAMES belong together")
-    if draw is not None and (labels or label or as_json or markdown):
+    if draw is not None and with_figures:
         raise UsageError(
             "--draw deals conversations and shows no figures: without --labels, --label, --json, --markdown"
         )

@@ -43,6 +43,7 @@ COMMANDS = {
     "labels": "Export people's labels, or compare a judge with them.",
     "metrics": "Test metrics with known defects in good conversations.",
     "calibrate": "Say how far a judge can be believed, and correct its rates.",
+    "cascade": "Choose where a cheap judge decides, and what that saves.",
     "cache": "Show, export or import cached replies of models.",
     "store": "Maintain the store: info, migrate, gc, copy, audit.",
     "token": "Create, list and revoke the tokens for a server.",

@@ -103,13 +103,14 @@ def _verdicts(found: CalibrationReport) -> list[list[str]]:
 
 def _figure(one: Figure) -> list[str]:
     value = "–" if one.value is None else f"{one.value:.3f}"
-    return [NAMES[one.name], f"{one.n:,}", value, _interval(one.low, one.high)]
+    return [NAMES[one.name], f"{one.n:,}", value, interval(one.low, one.high)]
 
 
 def _bin(one: Bin) -> list[str]:
     ends = f"{one.low_end:.0%} … {one.high_end:.0%}"
-    return [ends, f"{one.n:,}", f"{one.said:.3f}", f"{one.right:.3f}", _interval(one.low, one.high)]
+    return [ends, f"{one.n:,}", f"{one.said:.3f}", f"{one.right:.3f}", interval(one.low, one.high)]
 
 
-def _interval(low: float | None, high: float | None) -> str:
+def interval(low: float | None, high: float | None) -> str:
+    """Return the ends of an interval, a dash where there is none."""
     return "–" if low is None or high is None else f"{low:.3f} … {high:.3f}"

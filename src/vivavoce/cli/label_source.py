@@ -1,0 +1,63 @@
+"""Where the labels are that a judge is compared with: on the pages, in a file, or in the rows of the dataset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.output import existing
+from vivavoce.errors import UsageError
+from vivavoce.records.calibration import Calibration
+from vivavoce.report.calibrating import from_dataset, from_file, shown
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.settings import user_name
+
+LabelsOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Labels in JSON Lines, as viva labels export writes; default: of the pages."),
+]
+LabelOption = Annotated[
+    str | None,
+    typer.Option(help="A label of the dataset instead, a dotted path in the labels of its rows."),
+]
+GoodFromOption = Annotated[float | None, typer.Option(help="With --label: from which number a conversation is good.")]
+RandomOption = Annotated[
+    bool,
+    typer.Option("--random", help="The labelled conversations of --labels or --label were drawn at random."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSource:
+    """The options of a command that say where labels are."""
+
+    labels: Path | None
+    label: str | None
+    good_from: float | None
+    at_random: bool
+
+    def check(self) -> None:
+        """Check that the options go together.
+
+        Raises:
+            UsageError: they do not.
+        """
+        if self.labels is not None and self.label is not None:
+            raise UsageError("--labels and --label name two places for labels; name one")
+        if self.good_from is not None and self.label is None:
+            raise UsageError("--good-from belongs to a label of the dataset: name it with --label")
+        if self.at_random and self.labels is None and self.label is None:
+            raise UsageError("--random is for --labels and --label; labels of the pages know how they were drawn")
+
+    def gathered(self, graded: GradedRun, grader: str) -> tuple[Calibration, bool]:
+        """Return the labels beside the verdicts of a grader, and whether they were kept before."""
+        author = user_name()
+        if self.labels is not None:
+            return from_file(graded, grader, existing(self.labels), author, at_random=self.at_random), False
+        if self.label is not None:
+            found = from_dataset(graded, grader, self.label, author, good_from=self.good_from, at_random=self.at_random)
+            return found, False
+        return shown(graded.store, graded.grading, grader, author)

@@ -1,0 +1,297 @@
+"""Choosing on labels where a cheap judge decides alone, and how well and how cheaply the whole then judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from vivavoce.errors import NotFound, UsageError
+from vivavoce.metrics.cascade import how_good, may_decide
+from vivavoce.records.calibration import Calibration, LabelledVerdict
+from vivavoce.records.run import AttemptKey
+from vivavoce.records.score import Score
+from vivavoce.records.usage import Usage
+from vivavoce.report.calibrated import Figure
+from vivavoce.report.calibration import FEWEST, figures_of
+from vivavoce.report.cascade_line import cascade_line
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.text import count
+from vivavoce.stats.cascade import Choice, Floats, Labelled, choose_thresholds
+
+Unit = Literal["cost", "tokens", "verdicts"]
+"""What costs are counted in: money; tokens where a price is unknown; verdicts of the expensive judge where both are."""
+
+
+class CascadeRow(BaseModel):
+    """What one way to judge comes to: the share that the expensive judge decides (`asked`), and that of its cost."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: Literal["first", "then", "cascade"]
+    asked: float
+    cost: float
+    accuracy: Figure
+    kappa: Figure
+
+
+class CascadeReport(BaseModel):
+    """The thresholds of a cascade of two graders, chosen on one half of the labels, and its figures on the other half.
+
+    Where `why` says why no thresholds are chosen, they are None, and `rows` has the two judges alone, if anything.
+    `held` says whether the agreement of the cascade on the other half is within the interval of `then`. `line` is what
+    to write into the suite under `then`, None where a suite cannot say it.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    first: str
+    then: str
+    labels: int
+    chosen_on: int
+    reported_on: int
+    unit: Unit
+    fails_below: float | None = None
+    passes_from: float | None = None
+    held: bool | None = None
+    why: str | None = None
+    line: str | None = None
+    rows: list[CascadeRow]
+    notes: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """A label with the scores of both judges."""
+
+    label: LabelledVerdict
+    first: Score
+    then: Score
+
+
+@dataclass(frozen=True, slots=True)
+class _Prices:
+    """What each score cost, in one unit."""
+
+    unit: Unit
+    first: Sequence[float]
+    then: Sequence[float]
+
+
+def cascade_report(graded: GradedRun, first: str, calibration: Calibration, most: float = 1.0) -> CascadeReport:
+    """Return the cheapest cascade of a first grader and the one of a calibration that agrees with people as that does.
+
+    It may cost at most the share `most` of that one alone. Only drawn labels count.
+
+    Raises:
+        UsageError: both are one judge. NotFound: there is no such first grader.
+    """
+    then, prints = calibration.grader, graded.grading.fingerprints
+    if first not in prints:
+        raise NotFound("grader", first, within=f"grading {graded.grading.id}", known=sorted(prints))
+    if prints[first] == prints[then]:
+        raise UsageError(f"{first} and {then} are one judge: a cascade needs a cheap one and another one")
+    both = list(_both(graded, first, calibration))
+    prices = _prices(both)
+    cases = _labelled(both, prices)
+    choosing = np.array([_chooses(one.label.sample_id) for one in both], dtype=np.bool_)
+    half, other = cases.part(choosing), cases.part(~choosing)
+    why = _hopeless(both, half, other, first, then)
+    choice = None if why else choose_thresholds(half, most)
+    if why is None and choice is None:
+        why = _none(half, first, then, most)
+    reported = [one for one, chooses in zip(both, choosing, strict=True) if not chooses]
+    rows = list(_rows(reported, other, choice))
+    line = None
+    if choice is not None:
+        scores = [one.first for one in both]
+        line = cascade_line(graded.grading.spec, first, then, scores, choice.thresholds)
+    return CascadeReport(
+        run=graded.run.id,
+        first=first,
+        then=then,
+        labels=len(both),
+        chosen_on=len(half.good),
+        reported_on=len(other.good),
+        unit=prices.unit,
+        fails_below=choice and choice.thresholds.fails_below,
+        passes_from=choice and choice.thresholds.passes_from,
+        held=_held(rows),
+        why=why,
+        line=line,
+        rows=rows,
+        notes=list(_notes(calibration, both, prices, rows, first, then)),
+    )
+
+
+def _both(graded: GradedRun, first: str, calibration: Calibration) -> Iterator[_Both]:
+    labels = {one.key: one for one in calibration.drawn}
+    for outcome in graded.outcomes() if labels else ():
+        label = labels.get(AttemptKey(*outcome.attempt.key))
+        scores = outcome.scores
+        if label is not None and first in scores and calibration.grader in scores:
+            yield _Both(label, scores[first], scores[calibration.grader])
+
+
+def _chooses(sample_id: str) -> bool:
+    """Say whether the labels of a sample are those to choose by: half of all samples, always the same."""
+    return blake2b(sample_id.encode("utf-8", "surrogatepass"), digest_size=1).digest()[0] % 2 == 0
+
+
+def _labelled(both: Sequence[_Both], prices: _Prices) -> Labelled:
+    goods = [how_good(one.first) for one in both]
+    known = list(zip(both, goods, strict=True))
+
+    def side(passes: bool, never: float) -> Floats:
+        found = [never if g is None or not may_decide(one.first, passes=passes) else g for one, g in known]
+        return np.array(found, dtype=np.float64)
+
+    return Labelled(
+        good=np.array([one.label.good for one in both], dtype=np.bool_),
+        low=side(passes=False, never=np.inf),
+        high=side(passes=True, never=-np.inf),
+        then=np.array([one.label.passed for one in both], dtype=np.bool_),
+        first_cost=np.array(prices.first, dtype=np.float64),
+        then_cost=np.array(prices.then, dtype=np.float64),
+        samples=[one.label.sample_id for one in both],
+        weights=np.array([1 / (one.label.drawn or 1.0) for one in both], dtype=np.float64),
+    )
+
+
+def _prices(both: Sequence[_Both]) -> _Prices:
+    """Return what the scores cost: in money where every call has a price, else in tokens, else in verdicts."""
+    firsts, thens = [one.first for one in both], [one.then for one in both]
+    ways: Mapping[Unit, int] = {"cost": 0, "tokens": 1}
+    for unit in ways:
+        found = [_spent(scores, unit) for scores in (firsts, thens)]
+        if found[0] is not None and found[1] is not None and sum(found[1]) > 0:
+            return _Prices(unit, found[0], found[1])
+    return _Prices("verdicts", [0.0] * len(both), [1.0] * len(both))
+
+
+def _spent(scores: Sequence[Score], unit: Unit) -> list[float] | None:
+    """Return what each score cost, None where that is unknown; one without a call of its own costs what others do.
+
+    A score whose judge was asked has settings; of an exact metric, which costs nothing, there are none.
+    """
+    if not any(one.settings or one.usage for one in scores):
+        return [0.0] * len(scores)
+    used = [one.usage if one.usage is not None and one.usage.calls else None for one in scores]
+    known = [_amount(one, unit) for one in used if one is not None]
+    if not known or None in known:
+        return None
+    mean = sum(one for one in known if one is not None) / len(known)
+    return [mean if one is None else _amount(one, unit) or 0.0 for one in used]
+
+
+def _amount(used: Usage, unit: Unit) -> float | None:
+    return used.cost if unit == "cost" else float(used.input_tokens + used.output_tokens)
+
+
+def _hopeless(both: Sequence[_Both], half: Labelled, other: Labelled, first: str, then: str) -> str | None:
+    """Return why nothing can be chosen, whatever the thresholds."""
+    if not both:
+        return f"there is no label of a randomly drawn conversation that both {first} and {then} have a score for"
+    fewest = min(len(half.good), len(other.good))
+    if fewest < FEWEST:
+        parts = f"{len(half.good)} to choose by and {len(other.good)} to report"
+        return f"{count(len(both), 'label')} are too few: {parts}, and each half needs {FEWEST}"
+    if len(set(half.good.tolist())) == 1:
+        said = "pass" if half.good[0] else "fail"
+        return (
+            f"people {said} every conversation to choose by: how often a judge is wrong about the others is not known"
+        )
+    said = {good for one in both if (good := how_good(one.first)) is not None}
+    if not said:
+        return f"{first} has no score for any labelled conversation"
+    if len(said) == 1:
+        return f"{first} says {next(iter(said)):g} of every labelled conversation: no threshold tells where it is sure"
+    if all(one.first.passed is one.label.passed for one in both):
+        return f"{first} and {then} give the same verdict on every labelled conversation: {first} alone would do"
+    if float(np.dot(half.weights, half.first_cost)) >= float(np.dot(half.weights, half.then_cost)):
+        return f"{first} costs as much as {then}: asking it first saves nothing"
+    return None
+
+
+def _none(half: Labelled, first: str, then: str, most: float) -> str:
+    """Return why no thresholds were found."""
+    dearer = choose_thresholds(half) if most < 1 else None
+    if dearer is not None:
+        return (
+            f"no thresholds with the agreement of {then} cost {most:.0%} of it or less; the cheapest cost "
+            f"{dearer.cost:.0%}: allow that with --cost, or label more"
+        )
+    return f"no thresholds keep the agreement of {then} for less than its cost: ask it about everything, or label more"
+
+
+def _rows(reported: Sequence[_Both], cases: Labelled, choice: Choice | None) -> Iterator[CascadeRow]:
+    if not reported:
+        return
+    labels = [one.label for one in reported]
+    whole = float(np.dot(cases.weights, cases.then_cost))
+    own = [
+        one.label.model_copy(update={"passed": one.first.passed}) for one in reported if one.first.passed is not None
+    ]
+    yield _row("first", own, 0.0, float(np.dot(cases.weights, cases.first_cost)) / whole)
+    yield _row("then", labels, 1.0, 1.0)
+    if choice is not None:
+        found = choice.thresholds.of(cases)
+        decided = [
+            one.model_copy(update={"passed": passed}) for one, passed in zip(labels, found.passed.tolist(), strict=True)
+        ]
+        yield _row("cascade", decided, float(np.average(found.asked, weights=cases.weights)), found.cost)
+
+
+def _row(
+    name: Literal["first", "then", "cascade"], labels: Sequence[LabelledVerdict], asked: float, cost: float
+) -> CascadeRow:
+    figures = {one.name: one for one in figures_of(labels)}
+    accuracy = figures.get("accuracy") or Figure(name="accuracy", n=0)
+    return CascadeRow(
+        name=name, asked=asked, cost=cost, accuracy=accuracy, kappa=figures.get("kappa") or Figure(name="kappa", n=0)
+    )
+
+
+def _held(rows: Sequence[CascadeRow]) -> bool | None:
+    found = {one.name: one for one in rows}
+    if "cascade" not in found:
+        return None
+    return all(
+        mine.value is None or its.low is None or mine.value >= its.low
+        for mine, its in (
+            (found["cascade"].accuracy, found["then"].accuracy),
+            (found["cascade"].kappa, found["then"].kappa),
+        )
+    )
+
+
+def _notes(
+    calibration: Calibration,
+    both: Sequence[_Both],
+    prices: _Prices,
+    rows: Sequence[CascadeRow],
+    first: str,
+    then: str,
+) -> Iterator[str]:
+    if chosen := len(calibration.labels) - len(calibration.drawn):
+        yield f"{count(chosen, 'label')} of conversations that were not drawn at random: no figure has them"
+    if unscored := sum(how_good(one.first) is None for one in both):
+        yield f"{first} has no score for {count(unscored, 'labelled conversation')}: these go on to {then}"
+    if both and prices.unit == "tokens":
+        yield "the price of a model is unknown, so costs are shares of tokens: a token of a small model costs less"
+    if both and prices.unit == "verdicts":
+        yield f"no usage was recorded, so costs are shares of the verdicts of {then}: what {first} costs is not in them"
+    if _held(rows) is False:
+        yield f"on the labels to report, the agreement is below the interval of {then}: label more before you use it"
+    alone = {one.name: one.accuracy for one in rows}
+    if "cascade" in alone and _reaches(alone["first"], alone["then"]):
+        yield f"{first} alone is within the interval of {then} on the labels to report: label more to tell them apart"
+
+
+def _reaches(mine: Figure, other: Figure) -> bool:
+    return mine.value is not None and other.low is not None and mine.value >= other.low
