@@ -12,6 +12,7 @@ ALL = [
     "startup",
     "intervals",
     "stopping",
+    "cascade",
     "replay",
     "expect",
     "drive",

@@ -118,7 +118,7 @@ def choose_thresholds(cases: Labelled, most: float = 1.0) -> Choice | None:
     agrees = _kappas(accuracy + pairs.change, float(np.dot(w, cases.then)) + pairs.more, float(np.dot(w, cases.good)))
     interval = kappa_interval(cases.then, cases.good, cases.samples, cases.weights.tolist())
     least = -1.0 if interval is None else interval[0]
-    allowed = (loss < margin) & (agrees >= least) & (cost <= most) & _in_order(len(tried))
+    allowed = (loss < margin) & (agrees >= least) & (cost <= most + _ALWAYS) & _in_order(len(tried))
     if not allowed.any():
         return None
     cheapest = np.where(allowed, cost, np.inf)
