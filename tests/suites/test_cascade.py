@@ -48,8 +48,11 @@ def quick(request):
 small = ScriptedModel(quick, "small")
 large = ScriptedModel(lambda request: said(0.5), "large")
 """
+YES = """\
+answer = {"reasoning": "so", "evidence": [], "verdict": True, "confidence": 1.0}
+yes = ScriptedModel(lambda request: answer, "yes")
+"""
 CASCADE = '    cascade: {model: "judges.py:small", fails_below: 0.2, passes_from: 0.9}\n'
-CHEAP = "    cascade: {metric: response_length, config: {unit: words, maximum: 20}, fails_below: 0.2}\n"
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +87,49 @@ def test_a_dry_run_says_at_most_how_many_verdicts(grader: str, verdicts: int) ->
     Path("suite.yaml").write_text(SUITE + grader)
     found = check_suite(load_suite(Path("suite.yaml")))
     assert (found.verdicts, found.depends) == (verdicts, True)
+
+
+def test_a_cheap_metric_may_be_asked_first() -> None:
+    cheap = '    cascade: {metric: refusal, passes_from: 1}\n    model: "judges.py:yes"\n'
+    Path("judges.py").write_text(JUDGES + YES)
+    result = ran('    kind: metric\n    metric: aspect_critic\n    config: {definition: "Is it good?"}\n' + cheap)
+    scores = [one.scores["judged"] for one in result.outcomes()]
+    assert [(one.extra["decided_by"], one.passed) for one in scores] == [("first", True)] * 3
+    assert [one.name for one in scores] == ["judged"] * 3
+
+
+def test_a_cascade_grades_the_extracted_text_as_a_whole() -> None:
+    Path("judges.py").write_text(JUDGES + YES)
+    metric = METRIC.replace("large", "yes") + "    extractor: last_assistant\n"
+    result = ran(metric + "    cascade: {metric: refusal, fails_below: 0.5}\n")
+    scores = [one.scores["judged"] for one in result.outcomes()]
+    assert [(one.extra["decided_by"], one.passed) for one in scores] == [("then", True)] * 3
+
+
+@pytest.mark.parametrize(
+    ("grader", "said"),
+    [
+        (RUBRIC + CASCADE.replace("0.2", "0.95"), "suite.yaml:14:5 graders.judged.cascade: fails_below must be less"),
+        (RUBRIC + '    cascade: {model: "judges.py:small"}\n', "needs fails_below, passes_from or both"),
+        (RUBRIC + "    cascade: {passes_from: 0.9}\n", "cascade: needs model, metric or both: what is asked first"),
+        (RUBRIC + CASCADE.replace("0.9", "1.9"), "passes_from: should be less than or equal to 1"),
+        (RUBRIC + CASCADE.replace("small", "large"), "graders.judged.cascade: both of a cascade are"),
+        (RUBRIC + CASCADE.replace("small", "third"), "graders.judged.cascade.model: judges.py has no 'third'"),
+        (RUBRIC + CASCADE.replace("model:", "config: {a: 1}, model:"), "config is for another metric"),
+        (RUBRIC + CASCADE + '    confirm: {model: "judges.py:small"}\n', "confirm and cascade are two ways"),
+        (RUBRIC + CASCADE + "    scope: turn\n", "graders.judged.cascade: a cascade judges whole conversations"),
+        (RUBRIC + "    cascade: {metric: nothing, passes_from: 0.9}\n", "graders.judged.cascade: no metric 'nothing'"),
+        (RUBRIC + "    cascade: {metric: turn_count, passes_from: 0.9}\n", "turn_count has no highest score"),
+        (RUBRIC + "    cascade: {metric: safety, passes_from: 0.9}\n", "'safety' needs a judge: write model beside"),
+        (
+            "    kind: metric\n    metric: refusal\n" + CASCADE,
+            "cascade: this metric asks no model, so another",
+        ),
+        ("    kind: metric\n    metric: contains\n" + CASCADE, "'contains' asks no model; remove cascade"),
+    ],
+)
+def test_what_is_no_cascade_is_a_mistake_of_the_suite(grader: str, said: str) -> None:
+    Path("suite.yaml").write_text(SUITE + grader)
+    with pytest.raises(UsageError) as caught:
+        check_suite(load_suite(Path("suite.yaml")))
+    assert said in str(caught.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal
@@ -24,17 +24,20 @@ from vivavoce.report.text import count
 from vivavoce.stats.cascade import Choice, Floats, Labelled, choose_thresholds
 
 Unit = Literal["cost", "tokens", "verdicts"]
-"""What costs are counted in: money; tokens where a price is unknown; verdicts of the expensive judge where both are."""
+"""What costs are counted in: money, or where a price is unknown the tokens, or the verdicts, of the expensive judge."""
 
 
 class CascadeRow(BaseModel):
-    """What one way to judge comes to: the share that the expensive judge decides (`asked`), and that of its cost."""
+    """What one way to judge comes to: the share that the expensive judge decides (`asked`), and that of its cost.
+
+    What the first one costs is counted in money only, so that without a price its own cost is None.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     name: Literal["first", "then", "cascade"]
     asked: float
-    cost: float
+    cost: float | None
     accuracy: Figure
     kappa: Figure
 
@@ -76,11 +79,12 @@ class _Both:
 
 @dataclass(frozen=True, slots=True)
 class _Prices:
-    """What each score cost, in one unit."""
+    """What each score cost, in one unit; `besides` are the tokens of the first as a share of those of the other."""
 
     unit: Unit
     first: Sequence[float]
     then: Sequence[float]
+    besides: float | None = None
 
 
 def cascade_report(graded: GradedRun, first: str, calibration: Calibration, most: float = 1.0) -> CascadeReport:
@@ -106,7 +110,7 @@ def cascade_report(graded: GradedRun, first: str, calibration: Calibration, most
     if why is None and choice is None:
         why = _none(half, first, then, most)
     reported = [one for one, chooses in zip(both, choosing, strict=True) if not chooses]
-    rows = list(_rows(reported, other, choice))
+    rows = list(_rows(reported, other, choice, prices.unit))
     line = None
     if choice is not None:
         scores = [one.first for one in both]
@@ -164,22 +168,24 @@ def _labelled(both: Sequence[_Both], prices: _Prices) -> Labelled:
 
 
 def _prices(both: Sequence[_Both]) -> _Prices:
-    """Return what the scores cost: in money where every call has a price, else in tokens, else in verdicts."""
+    """Return what the scores cost: in money where every call has a price, else what the expensive judge alone uses.
+
+    Tokens of two models have different prices, and are not added up.
+    """
     firsts, thens = [one.first for one in both], [one.then for one in both]
-    ways: Mapping[Unit, int] = {"cost": 0, "tokens": 1}
-    for unit in ways:
-        found = [_spent(scores, unit) for scores in (firsts, thens)]
-        if found[0] is not None and found[1] is not None and sum(found[1]) > 0:
-            return _Prices(unit, found[0], found[1])
-    return _Prices("verdicts", [0.0] * len(both), [1.0] * len(both))
+    cheap, dear = _spent(firsts, "cost"), _spent(thens, "cost")
+    if cheap is not None and dear is not None and sum(dear) > 0:
+        return _Prices("cost", cheap, dear)
+    nothing = [0.0] * len(both)
+    cheap, dear = _spent(firsts, "tokens"), _spent(thens, "tokens")
+    if dear is not None and sum(dear) > 0:
+        return _Prices("tokens", nothing, dear, None if cheap is None else sum(cheap) / sum(dear))
+    return _Prices("verdicts", nothing, [1.0] * len(both))
 
 
 def _spent(scores: Sequence[Score], unit: Unit) -> list[float] | None:
-    """Return what each score cost, None where that is unknown; one without a call of its own costs what others do.
-
-    A score whose judge was asked has settings; of an exact metric, which costs nothing, there are none.
-    """
-    if not any(one.settings or one.usage for one in scores):
+    """Return what each score cost, None where that is unknown; one without a call of its own costs what others do."""
+    if not _asks(scores):
         return [0.0] * len(scores)
     used = [one.usage if one.usage is not None and one.usage.calls else None for one in scores]
     known = [_amount(one, unit) for one in used if one is not None]
@@ -187,6 +193,11 @@ def _spent(scores: Sequence[Score], unit: Unit) -> list[float] | None:
         return None
     mean = sum(one for one in known if one is not None) / len(known)
     return [mean if one is None else _amount(one, unit) or 0.0 for one in used]
+
+
+def _asks(scores: Sequence[Score]) -> bool:
+    """Say whether a model was asked: then there are its settings."""
+    return any(one.settings or one.usage for one in scores)
 
 
 def _amount(used: Usage, unit: Unit) -> float | None:
@@ -206,6 +217,8 @@ def _hopeless(both: Sequence[_Both], half: Labelled, other: Labelled, first: str
         return (
             f"people {said} every conversation to choose by: how often a judge is wrong about the others is not known"
         )
+    if not _asks([one.then for one in both]):
+        return f"{then} asks no model, so it costs nothing: ask it about everything, or first"
     said = {good for one in both if (good := how_good(one.first)) is not None}
     if not said:
         return f"{first} has no score for any labelled conversation"
@@ -229,15 +242,15 @@ def _none(half: Labelled, first: str, then: str, most: float) -> str:
     return f"no thresholds keep the agreement of {then} for less than its cost: ask it about everything, or label more"
 
 
-def _rows(reported: Sequence[_Both], cases: Labelled, choice: Choice | None) -> Iterator[CascadeRow]:
+def _rows(reported: Sequence[_Both], cases: Labelled, choice: Choice | None, unit: Unit) -> Iterator[CascadeRow]:
     if not reported:
         return
     labels = [one.label for one in reported]
-    whole = float(np.dot(cases.weights, cases.then_cost))
+    alone = float(np.dot(cases.weights, cases.first_cost) / np.dot(cases.weights, cases.then_cost))
     own = [
         one.label.model_copy(update={"passed": one.first.passed}) for one in reported if one.first.passed is not None
     ]
-    yield _row("first", own, 0.0, float(np.dot(cases.weights, cases.first_cost)) / whole)
+    yield _row("first", own, 0.0, alone if unit == "cost" else None)
     yield _row("then", labels, 1.0, 1.0)
     if choice is not None:
         found = choice.thresholds.of(cases)
@@ -248,7 +261,7 @@ def _rows(reported: Sequence[_Both], cases: Labelled, choice: Choice | None) -> 
 
 
 def _row(
-    name: Literal["first", "then", "cascade"], labels: Sequence[LabelledVerdict], asked: float, cost: float
+    name: Literal["first", "then", "cascade"], labels: Sequence[LabelledVerdict], asked: float, cost: float | None
 ) -> CascadeRow:
     figures = {one.name: one for one in figures_of(labels)}
     accuracy = figures.get("accuracy") or Figure(name="accuracy", n=0)
@@ -283,7 +296,8 @@ def _notes(
     if unscored := sum(how_good(one.first) is None for one in both):
         yield f"{first} has no score for {count(unscored, 'labelled conversation')}: these go on to {then}"
     if both and prices.unit == "tokens":
-        yield "the price of a model is unknown, so costs are shares of tokens: a token of a small model costs less"
+        many = "an unknown number of" if prices.besides is None else f"{prices.besides:.0%} as many"
+        yield f"a price is unknown, so costs are shares of the tokens of {then}; {first} uses {many} tokens besides"
     if both and prices.unit == "verdicts":
         yield f"no usage was recorded, so costs are shares of the verdicts of {then}: what {first} costs is not in them"
     if _held(rows) is False:

@@ -32,7 +32,8 @@ def cascade_lines(found: CascadeReport) -> Iterator[str]:
 def _row(one: CascadeRow, found: CascadeReport) -> list[str]:
     names = {"first": f"{found.first} alone", "then": f"{found.then} alone", "cascade": "the cascade"}
     asked = "–" if one.name == "first" else f"{one.asked:.1%}"
-    return [safe(names[one.name]), asked, f"{one.cost:.1%}", *_figure(one.accuracy), *_figure(one.kappa)]
+    cost = "–" if one.cost is None else f"{one.cost:.1%}"
+    return [safe(names[one.name]), asked, cost, *_figure(one.accuracy), *_figure(one.kappa)]
 
 
 def _figure(one: Figure) -> tuple[str, str]:

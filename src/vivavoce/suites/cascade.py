@@ -51,7 +51,7 @@ def _first(
 ) -> BaseMultiTurnMetric:
     if cascade.metric is None:
         if not metric.judged:
-            raise UsageError(f"{metric.name} asks no model, so another model changes nothing; name a metric instead")
+            raise UsageError("this metric asks no model, so another model changes nothing; name a metric instead")
         cheap = opening(cascade.model or "")
         return with_judges(metric, lambda _: cheap)
     settings = spec.model_dump(include={"temperature", "settings"}) if cascade.model else {}

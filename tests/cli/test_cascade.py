@@ -1,0 +1,176 @@
+"""`viva cascade`: from two judges and labels to a suite with a cascade, its calibration and its corrected rate."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from .conftest import Viva
+
+JUDGES = """
+import re
+
+from vivavoce.models.model import ModelReply
+from vivavoce.records.usage import Usage
+from vivavoce.testing import ScriptedModel
+
+
+class Priced(ScriptedModel):
+    def __init__(self, answer, name, cost):
+        super().__init__(answer, name)
+        self.cost = cost
+
+    async def complete(self, request):
+        reply = await super().complete(request)
+        usage = Usage(input_tokens=100, calls=1, cost=self.cost)
+        return ModelReply(reply.text, reply.parsed, reply.tool_calls, usage=usage)
+
+
+def said(verdict, sure):
+    return {"reasoning": "As seen.", "evidence": [], "verdict": verdict, "confidence": sure}
+
+
+def quick(request):
+    good, sure = re.search(r"(yes|no) ([01]\\.\\d+)", str(request.messages)).groups()
+    return said(good == "yes", float(sure))
+
+
+def careful(request):
+    return said("right" in str(request.messages), 0.9)
+
+
+small, large = Priced(quick, "small", 0.1), Priced(careful, "large", 1.0)
+free, other = Priced(quick, "free", None), Priced(careful, "other", 1.0)
+flat = Priced(lambda _: said(True, 0.7), "flat", 0.1)
+"""
+GRADER = """\
+  NAME: {kind: metric, metric: aspect_critic, config: {definition: It is so.}, model: "judges.py:MODEL"MORE}
+"""
+HEAD = "name: talks\ndataset: talks.jsonl\ndriver: replay\ngraders:\n"
+
+
+def grader(name: str, model: str, more: str = "") -> str:
+    return GRADER.replace("NAME", name).replace("MODEL", model).replace("MORE", more)
+
+
+@pytest.fixture(autouse=True)
+def graded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, viva: Viva) -> None:
+    """Grade 300 recorded conversations by all judges; the small one is right as often as it is sure."""
+    monkeypatch.chdir(tmp_path)
+    Path("judges.py").write_text(JUDGES)
+    graders = "".join(grader(one, one) for one in ("small", "large", "free", "other", "flat"))
+    Path("suite.yaml").write_text(HEAD + graders + "  brief: {kind: metric, metric: refusal}\n")
+    chance = random.Random(5)
+    with Path("talks.jsonl").open("w") as file:
+        for n in range(300):
+            good = chance.random() < 0.6
+            sure = round(chance.betavariate(2.5, 1) * 0.5 + 0.5, 2)
+            says = good if chance.random() < sure else not good
+            right = good if chance.random() < 0.93 else not good
+            text = f"{'yes' if says else 'no'} {sure:.2f} {'right' if right else 'wrong'}"
+            said = [{"role": "user", "content": "When?"}, {"role": "assistant", "content": text}]
+            labels = {"good": good, "all": True, "stars": 5 if good else 1}
+            file.write(json.dumps({"id": f"t{n}", "messages": said, "labels": labels}) + "\n")
+    done = viva("run", "suite.yaml", "-q")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+CHOSEN = """
+on the labels to report  goes on    cost  accuracy   95% interval      κ   95% interval
+small alone                    –   10.0%     0.887  0.827 … 0.929  0.768  0.644 … 0.853
+large alone               100.0%  100.0%     0.914  0.858 … 0.949  0.823  0.708 … 0.895
+the cascade                38.4%   48.4%     0.934  0.882 … 0.964  0.860  0.752 … 0.923
+
+below 0.045 it fails and from 0.7 it passes by small; of the rest large decides
+note: small alone is within the interval of large on the labels to report: label more to tell them apart
+
+write under graders, instead of both, and calibrate the whole as any other judge:
+  large:
+    …
+    cascade: {model: "judges.py:small", fails_below: 0.045, passes_from: 0.7}
+"""
+
+
+def test_thresholds_are_chosen_on_one_half_and_reported_on_the_other(viva: Viva) -> None:
+    found = viva("cascade", "--first", "small", "--then", "large", "--label", "good")
+    assert found.returncode == 0, found.stderr
+    head, table = found.stdout.split("\n", 1)
+    assert head.startswith("small, then large of run talks-")
+    assert head.endswith(": 300 labels, 149 to choose by and 151 to report")
+    assert table == CHOSEN
+
+
+def test_the_line_makes_a_judge_that_is_calibrated_like_any_other(viva: Viva) -> None:
+    told = json.loads(viva("cascade", "--first", "small", "--then", "large", "--label", "good", "--json").stdout)
+    assert (told["fails_below"], told["passes_from"], told["held"], told["why"]) == (0.045, 0.7, True, None)
+    Path("cheap.yaml").write_text(HEAD + grader("helps", "large", f", {told['line']}"))
+    assert "at most 600 judge verdicts" in viva("run", "cheap.yaml", "--dry-run").stdout
+    assert viva("run", "cheap.yaml", "-q").returncode == 0
+    (row,) = [one for one in told["rows"] if one["name"] == "cascade"]
+    found = json.loads(viva("calibrate", "--grader", "helps", "--label", "good", "--json").stdout)
+    assert (found["kept"], found["drawn"]) == (True, 300)
+    (accuracy,) = [one["value"] for one in found["figures"] if one["name"] == "accuracy"]
+    assert accuracy == pytest.approx(row["accuracy"]["value"], abs=0.05)
+    (rate,) = [one["rate"] for one in found["rates"]]
+    good = sum(json.loads(line)["labels"]["good"] for line in Path("talks.jsonl").read_text().splitlines()) / 300
+    assert (rate["value"], rate["method"]) == (pytest.approx(good), "prediction_powered")
+    again = viva("run", "cheap.yaml", "-q").stdout
+    assert f"{good:.1%} corrected [" in again
+    other = viva("run", "suite.yaml", "-q")
+    assert "corrected [" not in other.stdout
+
+
+def test_without_a_price_costs_are_tokens_of_the_large_judge(viva: Viva) -> None:
+    found = viva("cascade", "--first", "free", "--then", "large", "--label", "stars", "--good-from", "3")
+    assert (
+        "note: a price is unknown, so costs are shares of the tokens of large; free uses 100% as many" in found.stdout
+    )
+    assert "free alone                    –       –     0.887" in found.stdout
+    assert "the cascade                38.4%   38.4%     0.934" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--first", "small", "--then", "small"], "small and small are one judge"),
+        (["--first", "smell", "--then", "large"], "no grader 'smell' in run talks-"),
+        (["--first", "small", "--then", "lorge"], "did you mean 'large'?"),
+        (["--first", "small", "--then", "large", "--good-from", "3"], "--good-from belongs to a label of the dataset"),
+        (["--first", "small", "--then", "large", "--random"], "--random is for --labels and --label"),
+        (["--first", "small", "--then", "large", "--labels", "no.jsonl"], "no.jsonl: there is no such file"),
+        (["--first", "small", "--then", "large", "--label", "stars"], "say from which one a conversation is good"),
+    ],
+)
+def test_what_cannot_be_compared_is_said_in_one_line(viva: Viva, options: list[str], said: str) -> None:
+    found = viva("cascade", *options)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert said in found.stderr
+    assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--then", "large", "--label", "all"], "nothing is chosen: people pass every conversation to choose by"),
+        (["--then", "large", "--labels", "few.jsonl", "--random"], "nothing is chosen: 3 labels are too few: "),
+        (["--then", "large", "--labels", "some.jsonl"], "nothing is chosen: there is no label of a randomly drawn"),
+        (["--then", "free", "--label", "good"], "small and free give the same verdict on every labelled conversation"),
+        (["--then", "flat", "--label", "good"], "nothing is chosen: small costs as much as flat"),
+        (["--then", "large", "--label", "good", "--cost", "0.1"], "cost 10% of it or less; the cheapest cost "),
+        (["--then", "brief", "--label", "good"], "nothing is chosen: brief asks no model, so it costs nothing"),
+        (["--first", "flat", "--then", "large", "--label", "good"], "chosen: flat says 0.7 of every labelled"),
+    ],
+)
+def test_where_nothing_can_be_chosen_a_sentence_says_why(viva: Viva, options: list[str], said: str) -> None:
+    label = {"sample_id": "t0", "verdict": "pass"}
+    lines = [json.dumps({**label, "sample_id": f"t{n}"}) + "\n" for n in range(3)]
+    Path("few.jsonl").write_text("".join(lines))
+    Path("some.jsonl").write_text("".join(lines))
+    named = [] if "--first" in options else ["--first", "small"]
+    found = viva("cascade", *named, *options)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert said in found.stdout
+    assert "write under graders" not in found.stdout
