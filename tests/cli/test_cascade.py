@@ -84,13 +84,13 @@ small alone                    –   10.0%     0.887  0.827 … 0.929  0.768  0.
 large alone               100.0%  100.0%     0.914  0.858 … 0.949  0.823  0.708 … 0.895
 the cascade                38.4%   48.4%     0.934  0.882 … 0.964  0.860  0.752 … 0.923
 
-below 0.045 it fails and from 0.7 it passes by small; of the rest large decides
+below 0.05 it fails and from 0.7 it passes by small; of the rest large decides
 note: small alone is within the interval of large on the labels to report: label more to tell them apart
 
 write under graders, instead of both, and calibrate the whole as any other judge:
   large:
     …
-    cascade: {model: "judges.py:small", fails_below: 0.045, passes_from: 0.7}
+    cascade: {model: "judges.py:small", fails_below: 0.05, passes_from: 0.7}
 """
 
 
@@ -105,7 +105,7 @@ def test_thresholds_are_chosen_on_one_half_and_reported_on_the_other(viva: Viva)
 
 def test_the_line_makes_a_judge_that_is_calibrated_like_any_other(viva: Viva) -> None:
     told = json.loads(viva("cascade", "--first", "small", "--then", "large", "--label", "good", "--json").stdout)
-    assert (told["fails_below"], told["passes_from"], told["held"], told["why"]) == (0.045, 0.7, True, None)
+    assert (told["fails_below"], told["passes_from"], told["held"], told["why"]) == (0.05, 0.7, True, None)
     Path("cheap.yaml").write_text(HEAD + grader("helps", "large", f", {told['line']}"))
     assert "at most 600 judge verdicts" in viva("run", "cheap.yaml", "--dry-run").stdout
     assert viva("run", "cheap.yaml", "-q").returncode == 0

@@ -18,6 +18,8 @@ from vivavoce.records.score import Score, reaches
 
 _SCALE = {"score_type", "direction", "minimum", "maximum", "categories"}
 """What of two configurations must be equal for their scores to mean the same."""
+_DIGITS = 9
+"""Beyond these, 1 - 0.9 is not 0.1, and a threshold would tell equal answers apart."""
 
 
 class Cascade(Composition):
@@ -110,7 +112,7 @@ def how_good(score: Score) -> float | None:
     if score.state != "scored" or score.value is None:
         return None
     sure = 1.0 if score.confidence is None else min(max(score.confidence, 0.5), 1.0)
-    return sure * score.value + (1 - sure) * (1 - score.value)
+    return round(sure * score.value + (1 - sure) * (1 - score.value), _DIGITS)
 
 
 def verdict(score: Score, fails_below: float | None, passes_from: float | None) -> bool | None:

@@ -97,7 +97,8 @@ def choose_thresholds(cases: Labelled, most: float = 1.0) -> Choice | None:
     is not below its interval. None where there is no such pair.
 
     What a threshold changes is a sum over the conversations that it decides, and no conversation is decided by both.
-    So all pairs are the sums of each threshold added up: n log n for the order, and one addition for each pair.
+    So all pairs are the sums of each threshold added up: n log n for the order, and one addition for each pair. Of
+    pairs that do the same, the one is taken that is farthest apart.
 
     Source of the interval of the loss: A. Agresti and Y. Min, Simple improved confidence intervals for comparing
     matched proportions (2005), for as many independent labels as they are worth.
@@ -122,8 +123,9 @@ def choose_thresholds(cases: Labelled, most: float = 1.0) -> Choice | None:
     if not allowed.any():
         return None
     cheapest = np.where(allowed, cost, np.inf)
-    tied = np.where(cheapest <= cheapest.min() + _ALWAYS, pairs.change, -np.inf)
-    row, column = np.unravel_index(int(np.argmax(tied)), tied.shape)
+    best = np.where(cheapest <= cheapest.min() + _ALWAYS, pairs.change, -np.inf)
+    places = np.argwhere(best >= best.max() - _ALWAYS)
+    row, column = places[np.argmax(places[:, 1] - places[:, 0])].tolist()
     low = None if row == 0 else float(tried[row - 1])
     high = None if column == len(tried) else float(tried[column])
     return Choice(Thresholds(low, high), float(cost[row, column]))
@@ -131,16 +133,18 @@ def choose_thresholds(cases: Labelled, most: float = 1.0) -> Choice | None:
 
 def between(values: Floats) -> Floats:
     """Return thresholds that separate different values, in order, each with as few digits as do it."""
-    unique = np.unique(np.round(values, _DIGITS + 2))
+    unique = np.unique(values)
     if len(unique) > MOST + 1:
         unique = np.unique(np.quantile(unique, np.linspace(0, 1, MOST + 1), method="nearest"))
     low, high = unique[:-1], unique[1:]
     found = high.copy()
     open_ = np.ones(len(found), dtype=np.bool_)
     for digits in range(1, _DIGITS + 1):
-        short = np.round((low + high) / 2, digits)
-        fits = open_ & (short > low) & (short <= high)
-        found[fits], open_[fits] = short[fits], False
+        middle: Floats = np.round((low + high) / 2, digits)
+        below: Floats = np.round(np.floor(high * 10**digits) / 10**digits, digits)
+        for short in (middle, below):
+            fits = open_ & (short > low) & (short <= high)
+            found[fits], open_[fits] = short[fits], False
     return np.unique(found)
 
 
