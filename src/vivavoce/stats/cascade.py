@@ -133,17 +133,18 @@ def choose_thresholds(cases: Labelled, most: float = 1.0) -> Choice | None:
 
 def between(values: Floats) -> Floats:
     """Return thresholds that separate different values, in order, each with as few digits as do it."""
-    unique = np.unique(values)
+    unique: Floats = np.unique(values)
     if len(unique) > MOST + 1:
         unique = np.unique(np.quantile(unique, np.linspace(0, 1, MOST + 1), method="nearest"))
-    low, high = unique[:-1], unique[1:]
+    low: Floats = unique[:-1]
+    high: Floats = unique[1:]
     found = high.copy()
     open_ = np.ones(len(found), dtype=np.bool_)
     for digits in range(1, _DIGITS + 1):
         middle: Floats = np.round((low + high) / 2, digits)
         below: Floats = np.round(np.floor(high * 10**digits) / 10**digits, digits)
         for short in (middle, below):
-            fits = open_ & (short > low) & (short <= high)
+            fits: Bools = open_ & (short > low) & (short <= high)
             found[fits], open_[fits] = short[fits], False
     return np.unique(found)
 
