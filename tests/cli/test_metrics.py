@@ -136,7 +136,12 @@ def test_requests_are_answered_by_others_in_two_rounds_and_kept(viva: Viva, fold
             *(("--import-responses", "a.jsonl") if number else ()),
         )
         for line in Path(f"r{number}.jsonl").read_text().splitlines():
-            said = {"reasoning": "Fine.", "evidence": [], "verdict": "idiot" not in line, "confidence": 0.9}
+            said: dict[str, Any] = {
+                "reasoning": "Fine.",
+                "evidence": [],
+                "verdict": "idiot" not in line,
+                "confidence": 0.9,
+            }
             body = {
                 "choices": [{"message": {"role": "assistant", "content": json.dumps(said)}, "finish_reason": "stop"}]
             }

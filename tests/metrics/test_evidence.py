@@ -182,7 +182,15 @@ def test_what_a_judge_sees_in_another_spelling_is_found(quote: str, turn: int) -
 
 
 def test_what_counts_against_the_assistant_is_the_repetition_and_not_what_it_repeats() -> None:
-    said = ["At nine.", "Where is it?", "At nine.", "Hello?", "At nine.", "And the price, at nine?", "Ten euros, at nine."]
+    said = [
+        "At nine.",
+        "Where is it?",
+        "At nine.",
+        "Hello?",
+        "At nine.",
+        "And the price, at nine?",
+        "Ten euros, at nine.",
+    ]
     rows = [{"role": "user", "content": "When?"}]
     rows += [{"role": ("assistant", "user")[i % 2], "content": text} for i, text in enumerate(said)]
     looked_up = checker(read_messages(rows))

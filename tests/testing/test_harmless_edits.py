@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from vivavoce.cli.metrics import OWN
 from vivavoce.messages import AnyMessage, read_messages
 from vivavoce.testing.harmless_edits import FLATTERY, HARMLESS, PADDING, PERSUASIVE, POLITE
+from vivavoce.testing.metric_versions import OWN
 from vivavoce.testing.planted import calls_of
 
 CONVERSATION: list[dict[str, Any]] = [

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from vivavoce.cli.metrics import OWN
 from vivavoce.errors import UsageError
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.testing.defects import DEFECTS, SEEN_BY
 from vivavoce.testing.harmless_edits import PERSUASIVE
-from vivavoce.testing.metric_versions import KEY, Version, as_they_are, chosen_defects, recorded, versions
+from vivavoce.testing.metric_versions import KEY, OWN, Version, as_they_are, chosen_defects, recorded, versions
 
 SAMPLES = list(recorded(read_samples(OWN)))
 
@@ -64,7 +63,7 @@ def test_what_is_known_of_single_turns_is_left_out() -> None:
         {"role": "user", "content": "When?"},
         {"role": "assistant", "content": "At nine in the morning, every day."},
     ] * 2
-    known = {"ground_truth": ["a", "b"], "reference_tool_calls": [[], None], "expect": [{}, {}]}
+    known: dict[str, Any] = {"ground_truth": ["a", "b"], "reference_tool_calls": [[], None], "expect": [{}, {}]}
     sample = Sample.model_validate({"id": "x", "messages": said, "goal": "To know.", "trial": 2, **known})
     for row in versions([sample], ["repeated_exchange"]):
         assert not known.keys() & row.keys()

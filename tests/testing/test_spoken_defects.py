@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from recordings import RECORDINGS, needs_recordings
-from vivavoce.cli.metrics import OWN
 from vivavoce.messages import AnyMessage, read_messages
 from vivavoce.testing.defects import plant
+from vivavoce.testing.metric_versions import OWN
 from vivavoce.testing.planted import Planted
 from vivavoce.testing.spoken_defects import FOREIGN, INSULTS, SPOKEN_DEFECTS
 

@@ -20,7 +20,7 @@ from vivavoce.testing.spoken_defects import SPOKEN_DEFECTS
 DEFECTS: Mapping[str, Operator] = {**CALL_DEFECTS, **SPOKEN_DEFECTS}
 """The operators by name."""
 
-_GOAL = "wrong_argument dropped_call failed_result ignored_request user_gives_up"
+_GOAL = "wrong_argument dropped_call failed_result ignored_request"
 _MEMORY = "changed_number changed_date changed_name changed_id contradiction forgotten_constraint ignored_correction"
 _OFF = "dropped_reply swapped_replies other_question loop"
 

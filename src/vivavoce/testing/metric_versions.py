@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
@@ -24,6 +25,9 @@ from vivavoce.testing.spoken_defects import switched_language
 
 Kind = Literal["as_it_is", "defect", "harmless", "persuasion"]
 """What a version is: the conversation itself, one that is worse, one that is as good, or a defect with flattery."""
+
+OWN = Path(__file__).with_name("conversations.jsonl")
+"""Conversations that went well, for those who have none at hand."""
 
 KEY = "version"
 """Where the metadata of a row say which version it is."""

@@ -36,10 +36,19 @@ def test_lapses_fail_it_with_the_words_that_show_them() -> None:
 
 
 def test_it_passes_from_its_threshold_on() -> None:
-    assert ContextRetentionMetric().config.threshold == 0.7
+    assert ContextRetentionMetric().config.threshold == 0.8
     answers = {**dict.fromkeys(ITEMS, "yes"), "memory": "no", "references": "no"}
     lenient = ContextRetentionMetric(model=ScriptedModel([verdict(answers)]), threshold=0.1)
     assert lenient.evaluate(CONVERSATION).passed is True
+
+
+@pytest.mark.parametrize(("answer", "value", "passed"), [("no", 0.75, False), ("partly", 0.875, True)])
+def test_one_grave_lapse_is_enough_not_to_pass_and_one_small_lapse_is_not(
+    answer: str, value: float, passed: bool
+) -> None:
+    model = ScriptedModel([verdict({**dict.fromkeys(ITEMS, "yes"), "memory": answer})])
+    result = ContextRetentionMetric(model=model).evaluate(CONVERSATION)
+    assert (result.score, result.passed) == (value, passed)
 
 
 def test_the_prompt_asks_each_question_by_its_name() -> None:

@@ -21,11 +21,11 @@ ITEMS: Mapping[str, str] = {
 
 
 class ContextRetentionMetric(ChecklistMetric):
-    """Judges whether the assistant keeps the context of a conversation; passes from `threshold`, 0.7, on.
+    """Judges whether the assistant keeps the context of a conversation; passes from `threshold`, 0.8, on.
 
     The items are `memory`, `consistency`, `references` and `continuity`, each where there is an occasion for it. One or
     two small lapses count half; more, or one that misleads the user or makes them repeat something, count nothing. A
-    lapse counts under one item.
+    lapse counts under one item. One item that counts nothing is enough not to pass.
 
     Known failure: a fact that never comes up again is not put to the test.
     """
@@ -37,7 +37,7 @@ class ContextRetentionMetric(ChecklistMetric):
             class_name=type(self).__name__,
             name="context_retention",
             description="Does the assistant remember, and build on, what was said before?",
-            threshold=0.7,
+            threshold=0.8,
         )
         super().__init__(config, model, **options)
 

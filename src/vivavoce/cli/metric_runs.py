@@ -1,0 +1,207 @@
+"""The runs of a test of metrics: conversations as they are, and their versions, each file once for each judge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+
+from vivavoce.cli.judge import named_judge, print_export
+from vivavoce.cli.output import notes
+from vivavoce.cli.progress import RunProgress, execute
+from vivavoce.errors import UsageError
+from vivavoce.files.whole_file import whole_file
+from vivavoce.pacing.loops import run as run_loop
+from vivavoce.report.again import continuing
+from vivavoce.report.text import count
+from vivavoce.run.options import RunOptions
+from vivavoce.run.result import RunResult
+from vivavoce.samples.rows import read_samples
+from vivavoce.samples.sample import Sample
+from vivavoce.settings import WORKSPACE
+from vivavoce.stats.ratings import ratings_at
+from vivavoce.store.store import Store
+from vivavoce.suites.check import check_suite
+from vivavoce.suites.experiment import suite_run
+from vivavoce.suites.forecast import Forecast
+from vivavoce.suites.judging import judging_suite
+from vivavoce.suites.load import Suite
+from vivavoce.suites.named_metrics import Named, short_name
+from vivavoce.suites.requests import export_requests
+from vivavoce.testing.metric_test import Answered, MetricTest, answered, figures_of
+from vivavoce.testing.metric_versions import OWN, as_they_are, chosen_defects, recorded, versions
+
+INCONCLUSIVE = 3
+"""The exit code of a test in which something has no score."""
+
+
+class Chosen(NamedTuple):
+    """Which conversations are read, from a file or the package's own, and the label that says which are good."""
+
+    path: Path | None
+    label: str | None
+    good_from: float | None
+    limit: int | None
+    fields: Mapping[str, str]
+    format: str | None
+
+
+def chosen_conversations(chosen: Chosen) -> tuple[list[Sample], list[Sample]]:
+    """Return all conversations, and those that the label calls good; without a label all of them.
+
+    Raises:
+        UsageError: there is none, or the label is missing.
+    """
+    read = read_samples(chosen.path or OWN, fields=chosen.fields, limit=chosen.limit, format=chosen.format)
+    samples = list(recorded(read))
+    label = chosen.label
+    good = samples if label is None else [one for one in samples if _is_good(one, label, chosen.good_from)]
+    if not samples:
+        raise UsageError(f"{chosen.path} has no conversations")
+    if not good:
+        raise UsageError(f"no conversation is good by labels.{label}, so that there is none to put a defect into")
+    return samples, good
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRuns:
+    """Runs of the versions of conversations, judged by each judge; `defects` names some, separated by commas."""
+
+    metrics: Sequence[Named]
+    judges: Sequence[str | None]
+    defects: str | None
+    seed: int
+    max_concurrent: int
+    options: RunOptions
+    quiet: bool
+
+    def forecasts(self, good: Sequence[Sample]) -> Iterator[Forecast]:
+        """Yield what each judge would be asked."""
+        path = _file(chain(as_they_are(good), self._versions(good)))
+        for judge in self.judges:
+            yield check_suite(self._suite(path, judge), self.options, keys_needed=True)
+
+    def figures(
+        self, store: Store, samples: Sequence[Sample], good: Sequence[Sample], *, judged: bool, to: Path | None
+    ) -> MetricTest | None:
+        """Return what the test shows, or None where the requests were written to a file instead.
+
+        Where it is `judged` which conversations are good, they are judged as they are first.
+        """
+        whole: list[RunResult] = []
+        if judged:
+            unchanged = _file(as_they_are(good))
+            if to is not None and self._exported(unchanged, to, store):
+                return None
+            whole = [self._run(unchanged, one, store) for one in self.judges]
+            good = _passed(good, whole)
+        rows = self._versions(good) if judged else chain(as_they_are(good), self._versions(good))
+        path = _file(rows)
+        if to is not None:
+            self._exported(path, to, store)
+            return None
+        results = [self._run(path, one, store) for one in self.judges]
+        scores = [
+            one
+            for number, judge in enumerate(self.judges)
+            for one in self._answered([*whole[number : number + 1], results[number]], judge)
+        ]
+        return figures_of(scores, self._kinds, conversations=len(good), left_out=len(samples) - len(good))
+
+    @property
+    def _kinds(self) -> dict[str, str]:
+        """The metric behind each name of scores."""
+        return {_score_name(one): _kind(one) for one in self.metrics}
+
+    def _versions(self, good: Iterable[Sample]) -> Iterator[dict[str, Any]]:
+        named = [one.strip() for one in (self.defects or "").split(",") if one.strip()]
+        return versions(good, chosen_defects(self._kinds.values(), named), self.seed)
+
+    def _suite(self, path: Path, judge: str | None) -> Suite:
+        name = f"test of {', '.join(self._kinds)}"
+        return judging_suite(path, self.metrics, judge, name=name[:100], max_concurrent=self.max_concurrent)
+
+    def _run(self, path: Path, judge: str | None, store: Store) -> RunResult:
+        """Judge every row; an answer that is kept is not asked for again."""
+        progress = RunProgress(notes(), self.quiet)
+        result = execute(suite_run(self._suite(path, judge), self.options, store=store, listeners=[progress]), progress)
+        if result.stopped_by is not None:
+            notes().print(f"stopped: {result.stopped_by}", soft_wrap=True)
+            notes().print(continuing(result.run, []), soft_wrap=True)
+            raise typer.Exit(result.exit_code or INCONCLUSIVE)
+        return result
+
+    def _answered(self, results: Sequence[RunResult], judge: str | None) -> list[Answered]:
+        """Return the scores of one judge, of all its runs."""
+        outcomes = chain.from_iterable(one.outcomes() for one in results)
+        return answered(outcomes, results[-1].run.id, dict.fromkeys(self._kinds, judge))
+
+    def _exported(self, path: Path, to: Path, store: Store) -> int:
+        """Write the requests without an answer, and return how many there are."""
+        suite = self._suite(path, self.judges[0])
+        export = run_loop(export_requests(suite, named_judge(self.judges[0]), to, store, self.options))
+        if export.questions:
+            print_export(export)
+        return export.questions
+
+
+def _file(rows: Iterable[dict[str, Any]]) -> Path:
+    """Write rows to a file that is named after what is in it, and return its path."""
+    data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode("utf-8", "backslashreplace")
+    path = WORKSPACE / "metric-tests" / f"{blake2b(data, digest_size=8).hexdigest()}.jsonl"
+    if not path.exists():
+        with whole_file(path) as part:
+            part.write_bytes(data)
+    return path
+
+
+def _passed(samples: Sequence[Sample], results: Sequence[RunResult]) -> list[Sample]:
+    """Return the conversations that no metric of any run fails, and that at least one passes.
+
+    Raises:
+        UsageError: there is none.
+    """
+    passed, lost = {(one.id, one.trial or 0) for one in samples}, 0
+    for result in results:
+        for outcome in result.outcomes():
+            scores = outcome.scores.values()
+            scored = any(one.state == "scored" for one in scores) and all(one.state != "error" for one in scores)
+            lost += not scored
+            if not scored or any(one.passed is False for one in scores):
+                passed.discard((outcome.attempt.key.sample_id, outcome.attempt.key.trial))
+    good = [one for one in samples if (one.id, one.trial or 0) in passed]
+    if not good:
+        hint = "take conversations that went well, or name a label that says so: --label good"
+        raise UsageError(
+            f"none of {count(len(samples), 'conversation')} passes as it is, so that no defect can be put into one; "
+            f"{f'{lost:,} have no score, and viva show says why' if lost else hint}"
+        )
+    return good
+
+
+def _is_good(sample: Sample, label: str, good_from: float | None) -> bool:
+    try:
+        ratings = ratings_at(sample.labels, label)
+    except ValueError as error:
+        raise UsageError(f"{sample.id}: {error}") from error
+    if ratings is None:
+        return False
+    if not ratings.boolean and good_from is None:
+        raise UsageError(f"labels.{label} is a number: say from which one a conversation is good, as in --good-from 4")
+    return ratings.good(good_from) is True
+
+
+def _kind(metric: Named) -> str:
+    return metric if isinstance(metric, str) else str(metric["metric"])
+
+
+def _score_name(metric: Named) -> str:
+    return (
+        short_name(_kind(metric)) if isinstance(metric, str) else str(metric.get("name") or short_name(_kind(metric)))
+    )
