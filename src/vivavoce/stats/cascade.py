@@ -142,7 +142,7 @@ def between(values: Floats) -> Floats:
     open_ = np.ones(len(found), dtype=np.bool_)
     for digits in range(1, _DIGITS + 1):
         middle: Floats = np.round((low + high) / 2, digits)
-        below: Floats = np.round(np.floor(high * 10**digits) / 10**digits, digits)
+        below: Floats = np.round(np.floor(high * 10.0**digits) / 10.0**digits, digits)
         for short in (middle, below):
             fits: Bools = open_ & (short > low) & (short <= high)
             found[fits], open_[fits] = short[fits], False
