@@ -67,6 +67,14 @@ def test_one_that_always_says_the_same_has_no_threshold() -> None:
     assert choose_thresholds(graded([True, False] * 50, [0.7] * 100, [True, False] * 50)) is None
 
 
+def test_a_cheap_judge_as_good_as_the_other_decides_all_that_it_can() -> None:
+    good = [place % 2 == 0 for place in range(200)]
+    then = [one if place % 10 else not one for place, one in enumerate(good)]
+    found = choose_thresholds(graded(good, [0.9 if one else 0.1 for one in good], then))
+    assert found is not None
+    assert (found.thresholds, found.cost) == (Thresholds(0.3, 0.5), pytest.approx(0.1))
+
+
 def test_one_that_knows_only_the_bad_decides_only_these() -> None:
     good = [place % 2 == 0 for place in range(400)]
     says = [0.9 if one or place % 4 == 1 else 0.1 for place, one in enumerate(good)]

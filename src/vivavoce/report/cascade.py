@@ -308,4 +308,5 @@ def _notes(
 
 
 def _reaches(mine: Figure, other: Figure) -> bool:
-    return mine.value is not None and other.low is not None and mine.value >= other.low
+    """Say whether a judge has a verdict wherever the other has one, and is as often right as in its interval."""
+    return mine.n == other.n and mine.value is not None and other.low is not None and mine.value >= other.low

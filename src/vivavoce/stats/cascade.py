@@ -128,6 +128,9 @@ def choose_thresholds(cases: Labelled, most: float = 1.0) -> Choice | None:
     row, column = places[np.argmax(places[:, 1] - places[:, 0])].tolist()
     low = None if row == 0 else float(tried[row - 1])
     high = None if column == len(tried) else float(tried[column])
+    if low is not None and low == high:
+        below = float(values[values < low].max())
+        low = float(between(np.array([below, np.nextafter(low, below)]))[0])
     return Choice(Thresholds(low, high), float(cost[row, column]))
 
 
@@ -201,10 +204,11 @@ class _Sums:
 def _in_order(tried: int) -> Bools:
     """Return which pairs are in order: row 0 is no lower threshold, the last column no upper one, both decide nothing.
 
-    Row r is the threshold r - 1, column c the threshold c.
+    Row r is the threshold r - 1, column c the threshold c. Of two equal ones the lower is then moved down, to where no
+    value is between them: the cheap judge decides all that it has a value for.
     """
     rows, columns = np.arange(tried + 1)[:, None] - 1, np.arange(tried + 1)[None, :]
-    order = rows < columns
+    order = rows <= columns
     order[0, tried] = False
     return order
 
