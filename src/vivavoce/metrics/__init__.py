@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from vivavoce.plugins import lazy
 
 if TYPE_CHECKING:
+    from vivavoce.metrics.cascade import Cascade as Cascade
     from vivavoce.metrics.composition import AllOf as AllOf
     from vivavoce.metrics.composition import AnyOf as AnyOf
     from vivavoce.metrics.composition import Chain as Chain
