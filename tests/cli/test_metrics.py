@@ -202,3 +202,20 @@ def test_a_judge_that_passes_nothing_leaves_no_conversation(viva: Viva, folder: 
     Path("talks.jsonl").write_text(json.dumps(rows[0]))
     done = ran(viva, "--judge", "judge.py:sees", "--on", "talks.jsonl", code=2)
     assert "none of 1 conversation passes as it is" in done.stderr
+
+
+def test_conversations_that_are_too_short_are_said_and_the_rest_is_stated(viva: Viva, folder: Path) -> None:
+    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello there."}]
+    Path("talks.jsonl").write_text(json.dumps({"id": "a", "messages": said}))
+    shown = metrics(viva, "--judge", "judge.py:sees", "--on", "talks.jsonl", "--defects", "loop,wrong_argument")
+    assert "no conversation has a place for loop, wrong_argument" in shown
+    assert "padding" in shown
+    done = ran(
+        viva, "--judge", "judge.py:sees", "--on", "talks.jsonl", "--defects", "loop", "--min-detection", "0.1", code=1
+    )
+    assert "polite by judge.py:sees sees none of the defects, less than 10.0%" in done.stderr
+
+
+def test_an_empty_file_is_told(viva: Viva, folder: Path) -> None:
+    Path("talks.jsonl").write_text("")
+    assert "talks.jsonl" in ran(viva, "--judge", "judge.py:sees", "--on", "talks.jsonl", code=2).stderr

@@ -157,3 +157,18 @@ def test_a_gate_names_what_is_not_met() -> None:
         "coherence by m:x sees 33.3%",
         "coherence by m:x is moved by 100.0% of the harmless edits, more than 50.0%",
     ]
+
+
+def test_two_metrics_stand_side_by_side_for_each_defect() -> None:
+    def answers(metric: str, *scores: tuple[Version, Score]) -> Answered:
+        return Answered(metric, None, "run-1", [(version("a"), GOOD), *scores])
+
+    loop, insult = version("a", "defect", "loop", turn=1), version("a", "defect", "insult", turn=1)
+    given = [answers("coherence", (loop, bad(1)), (insult, GOOD)), answers("toxicity", (loop, GOOD), (insult, GOOD))]
+    found = figures_of(given, {"coherence": "coherence", "toxicity": "toxicity"}, conversations=1)
+    lines = list(terminal_lines(found))
+    start = lines.index("defect  coherence  toxicity")
+    assert [line.split() for line in lines[start + 1 : start + 3]] == [
+        ["loop", "1", "of", "1", "–"],
+        ["insult", "–", "0", "of", "1"],
+    ]

@@ -112,16 +112,21 @@ class MetricRuns:
             for number, judge in enumerate(self.judges)
             for one in self._answered([*whole[number : number + 1], results[number]], judge)
         ]
-        return figures_of(scores, self._kinds, conversations=len(good), left_out=len(samples) - len(good))
+        left_out = len(samples) - len(good)
+        return figures_of(scores, self._kinds, conversations=len(good), left_out=left_out, defects=self._defects)
 
     @property
     def _kinds(self) -> dict[str, str]:
         """The metric behind each name of scores."""
         return {_score_name(one): _kind(one) for one in self.metrics}
 
-    def _versions(self, good: Iterable[Sample]) -> Iterator[dict[str, Any]]:
+    @property
+    def _defects(self) -> list[str]:
         named = [one.strip() for one in (self.defects or "").split(",") if one.strip()]
-        return versions(good, chosen_defects(self._kinds.values(), named), self.seed)
+        return chosen_defects(self._kinds.values(), named)
+
+    def _versions(self, good: Iterable[Sample]) -> Iterator[dict[str, Any]]:
+        return versions(good, self._defects, self.seed)
 
     def _suite(self, path: Path, judge: str | None) -> Suite:
         name = f"test of {', '.join(self._kinds)}"

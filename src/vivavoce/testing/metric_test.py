@@ -117,12 +117,16 @@ class SelfPreference(BaseModel):
 
 
 class MetricTest(BaseModel):
-    """Tests of metrics: one entry for each metric and judge; `conversations` were changed, `left_out` are not good."""
+    """Tests of metrics: one entry for each metric and judge; `conversations` were changed, `left_out` are not good.
+
+    `no_place` are the defects for which no conversation has a place, such as a wrong argument where no tool is called.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     conversations: int
     left_out: int = 0
+    no_place: list[str] = Field(default_factory=list[str])
     metrics: list[MetricFigures]
     self_preference: list[SelfPreference] = Field(default_factory=list[SelfPreference])
 
@@ -152,11 +156,23 @@ def answered(outcomes: Iterable[Outcome], run: str, judges: Mapping[str, str | N
     return [Answered(metric, judges[metric], run, found) for metric, found in scores.items()]
 
 
-def figures_of(found: Sequence[Answered], kinds: Mapping[str, str], *, conversations: int, left_out: int) -> MetricTest:
-    """Return what a test shows of every metric under every judge; `kinds` has the metric behind each name of scores."""
+def figures_of(
+    found: Sequence[Answered],
+    kinds: Mapping[str, str],
+    *,
+    conversations: int,
+    left_out: int = 0,
+    defects: Sequence[str] = (),
+) -> MetricTest:
+    """Return what a test shows of every metric under every judge.
+
+    `kinds` has the metric behind each name of scores, `defects` are those that were to be planted.
+    """
+    planted = {version.edit for one in found for version, _ in one.scores if version.kind == "defect"}
     return MetricTest(
         conversations=conversations,
         left_out=left_out,
+        no_place=[name for name in defects if name not in planted],
         metrics=[_figures(one, kinds) for one in found],
         self_preference=_self_preferences(found),
     )

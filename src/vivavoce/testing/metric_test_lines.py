@@ -48,6 +48,8 @@ def heading(found: MetricTest) -> str:
 
 def closing(found: MetricTest) -> Iterator[str]:
     """Yield sentences about what the tables do not say."""
+    if found.no_place:
+        yield f"no conversation has a place for {', '.join(found.no_place)}"
     for one in found.metrics:
         name = safe(one.title)
         if one.failed_as_is:
@@ -79,6 +81,8 @@ def gate_lines(found: MetricTest, min_detection: float | None, max_false_alarms:
 
 def _parts(found: MetricTest) -> Iterator[Part]:
     yield _SUMMARY, [_summary(one) for one in found.metrics]
+    if len(found.metrics) > 1:
+        yield _matrix(found)
     for one in found.metrics:
         defects = [seen for seen in one.edits if seen.wanted]
         harmless = [seen for seen in one.edits if seen.kind == "harmless"]
@@ -89,6 +93,18 @@ def _parts(found: MetricTest) -> Iterator[Part]:
             yield _HARMLESS, [_harmless(seen) for seen in harmless]
         if one.rescued:
             yield _RESCUED, [[seen.edit, *_rate(seen.moved)] for seen in one.rescued]
+
+
+def _matrix(found: MetricTest) -> Part:
+    """Return how many versions with each defect each metric fails, a dash where it is not there to see it."""
+    cells = [{seen.edit: seen for seen in one.edits if seen.wanted} for one in found.metrics]
+    names = dict.fromkeys(name for one in cells for name in one)
+    rows = [[name, *(_counted(one[name].moved) if name in one else "–" for one in cells)] for name in names]
+    return ["defect", *(safe(one.title) for one in found.metrics)], rows
+
+
+def _counted(rate: Rate) -> str:
+    return f"{rate.times:,} of {rate.n:,}"
 
 
 def _summary(one: MetricFigures) -> list[str]:
