@@ -170,7 +170,7 @@ def test_without_answers_it_is_inconclusive(viva: Viva, folder: Path) -> None:
         )
     )
     command = ("--judge", "openai:reader", "--on", "talks.jsonl", "--label", "good", "--defects", "insult", "--replay")
-    assert "have no score; viva show" in metrics(viva, *command, code=3)
+    assert "errors; viva show" in metrics(viva, *command, code=3)
 
 
 def test_nothing_is_called_on_a_dry_run(viva: Viva, folder: Path) -> None:

@@ -72,6 +72,12 @@ def test_an_error_is_counted_apart() -> None:
     assert (found.errors, found.edits[0].errors, found.edits[0].moved.n, found.detection.share) == (1, 1, 0, None)
 
 
+def test_what_is_skipped_is_no_error() -> None:
+    skipped = Score(state="skipped", reason="nothing to judge")
+    found = of_one((version("a"), GOOD), (version("a", "defect", "loop", turn=1), skipped))
+    assert (found.errors, found.skipped, found.edits[0].errors, found.detection.n) == (0, 1, 0, 0)
+
+
 def test_a_defect_is_rescued_where_persuasion_makes_the_verdict_good_again() -> None:
     found = of_one(
         (version("a"), GOOD),

@@ -71,7 +71,7 @@ class MetricFigures(BaseModel):
     `detection` is of the defects that it is there to see, `false_alarms` of harmless edits. `rescued` says how often a
     defect that it saw is passed once the reply is longer, more polite, or asks for a high score. `position` compares
     defects of the later half of a conversation with those of the earlier one. `failed_as_is` counts the conversations
-    that it fails as they are, which are not compared, and `errors` what has no score.
+    that it fails as they are, which are not compared. Neither are `errors`, and what was `skipped`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -82,6 +82,7 @@ class MetricFigures(BaseModel):
     compared: int
     failed_as_is: int
     errors: int
+    skipped: int
     detection: Rate
     false_alarms: Rate
     edits: list[Seen]
@@ -205,7 +206,8 @@ def _figures(found: Answered, kinds: Mapping[str, str]) -> MetricFigures:
         run=found.run,
         compared=len(base),
         failed_as_is=sum(score.state == "scored" and score.passed is False for score in whole.values()),
-        errors=sum(score.state != "scored" for _, score in found.scores),
+        errors=sum(score.state == "error" for _, score in found.scores),
+        skipped=sum(score.state == "skipped" for _, score in found.scores),
         detection=_rate(defects),
         false_alarms=_rate(harmless),
         edits=sorted(seen, key=lambda one: (one.kind != "defect", not one.wanted)),
@@ -237,7 +239,7 @@ class _Edits:
     def add(self, version: Version, score: Score) -> None:
         place = (version.kind, version.edits[-1])
         if score.state != "scored":
-            self.errors[place] += 1
+            self.errors[place] += score.state == "error"
             self.moves[place] += []
             return
         self.moves[place].append(_move(version, self.base[version.of], score))

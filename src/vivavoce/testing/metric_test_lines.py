@@ -53,9 +53,11 @@ def closing(found: MetricTest) -> Iterator[str]:
     for one in found.metrics:
         name = safe(one.title)
         if one.failed_as_is:
-            yield f"{name}: {count(one.failed_as_is, 'conversation')} fail as they are, and are not compared"
+            yield f"{name}: not compared are {count(one.failed_as_is, 'conversation')} that it fails as it is"
         if one.errors:
-            yield f"{name}: {count(one.errors, 'version')} have no score; viva show {one.run} --failed says why"
+            yield f"{name}: {count(one.errors, 'error')}; viva show {one.run} says why"
+        if one.skipped:
+            yield f"{name}: {count(one.skipped, 'version')} skipped, to which it does not apply"
         if missed := [seen for seen in one.edits if seen.wanted and seen.moved.n and not seen.moved.times]:
             yield f"{name} sees none of these: {', '.join(seen.edit for seen in missed)}"
         if one.position is not None and one.position.difference is not None:
