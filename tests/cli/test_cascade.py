@@ -85,6 +85,7 @@ large alone               100.0%  100.0%     0.914  0.858 … 0.949  0.823  0.70
 the cascade                38.4%   48.4%     0.934  0.882 … 0.964  0.860  0.752 … 0.923
 
 below 0.05 it fails and from 0.7 it passes by small; of the rest large decides
+note: on the labels to report, the agreement of the cascade is within the 95% intervals of large
 note: small alone is within the interval of large on the labels to report: label more to tell them apart
 
 write under graders, instead of both, and calibrate the whole as any other judge:
@@ -157,8 +158,11 @@ def test_what_cannot_be_compared_is_said_in_one_line(viva: Viva, options: list[s
     ("options", "said"),
     [
         (["--then", "large", "--label", "all"], "nothing is chosen: people pass every conversation to choose by"),
-        (["--then", "large", "--labels", "few.jsonl", "--random"], "nothing is chosen: 3 labels are too few: "),
-        (["--then", "large", "--labels", "some.jsonl"], "nothing is chosen: there is no label of a randomly drawn"),
+        (["--then", "large", "--labels", "few.jsonl", "--random"], "nothing is chosen: too few labels, 3: "),
+        (
+            ["--then", "large", "--labels", "some.jsonl"],
+            "nothing is chosen: there is no label of a conversation that was drawn",
+        ),
         (["--then", "free", "--label", "good"], "small and free give the same verdict on every labelled conversation"),
         (["--then", "flat", "--label", "good"], "nothing is chosen: small costs as much as flat"),
         (["--then", "large", "--label", "good", "--cost", "0.1"], "cost 10% of it or less; the cheapest cost "),

@@ -109,7 +109,7 @@ def test_the_cascade_stands_beside_both_judges_on_the_other_half(store: Store) -
     assert 0.25 < cascade.asked < 0.42
     assert (cascade.accuracy.value or 0) >= (then.accuracy.value or 1)
     assert cascade.accuracy.n == found.reported_on
-    assert found.notes == []
+    assert found.notes == ["on the labels to report, the agreement of the cascade is within the 95% intervals of then"]
 
 
 def test_what_the_first_has_no_score_for_goes_on(store: Store) -> None:
@@ -118,7 +118,10 @@ def test_what_the_first_has_no_score_for_goes_on(store: Store) -> None:
     assert found.rows[-1].name == "cascade"
     assert 0.25 < found.rows[-1].asked < 0.42
     assert found.rows[0].accuracy.n == pytest.approx(found.reported_on * 2 / 3, abs=12)
-    assert found.notes == ["first has no score for 67 labelled conversations: these go on to then"]
+    assert found.notes == [
+        "first has no score for 67 labelled conversations: these go on to then",
+        "on the labels to report, the agreement of the cascade is within the 95% intervals of then",
+    ]
 
 
 def test_an_answer_from_the_cache_costs_what_others_do(store: Store) -> None:
@@ -164,4 +167,4 @@ def test_where_nothing_can_be_chosen_both_judges_stand_alone(store: Store, first
 
 def test_few_labels_choose_nothing(store: Store) -> None:
     found = reported(store, n=3)
-    assert (found.why or "").startswith("3 labels are too few: ")
+    assert (found.why or "").startswith("too few labels, 3: ")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.records.score import Evidence, Finding, Score
-from vivavoce.testing.metric_test import Answered, MetricFigures, MetricTest, figures_of
-from vivavoce.testing.metric_test_lines import gate_lines, markdown_lines, terminal_lines
+from vivavoce.testing.metric_test import Answered, MetricFigures, MetricTest, Planned, figures_of
+from vivavoce.testing.metric_test_lines import gate_lines, inconclusive, markdown_lines, terminal_lines
 from vivavoce.testing.metric_versions import Kind, Version
 
 GOOD = Score(value=1.0, raw=True)
@@ -24,9 +24,8 @@ def version(
 
 
 def of_one(*scores: tuple[Version, Score], metric: str = "coherence") -> MetricFigures:
-    (found,) = figures_of(
-        [Answered(metric, "m:x", "run-1", scores)], {metric: metric}, conversations=1, left_out=0
-    ).metrics
+    answers = Answered(metric, "m:x", "run-1", scores)
+    (found,) = figures_of([answers], Planned({metric: metric}), conversations=1).metrics
     return found
 
 
@@ -120,7 +119,7 @@ def test_a_judge_prefers_its_own_by_a_difference_of_differences() -> None:
 
     found = figures_of(
         [answers("p:mine", GOOD, bad()), answers("p:else", bad(), bad())],
-        {"coherence": "coherence"},
+        Planned({"coherence": "coherence"}),
         conversations=2,
         left_out=0,
     )
@@ -139,14 +138,17 @@ def shown() -> MetricTest:
         (version("a", "persuasion", "loop", "padding", turn=2), bad()),
     ]
     return figures_of(
-        [Answered("coherence", "m:x", "run-1", scores)], {"coherence": "coherence"}, conversations=2, left_out=1
+        [Answered("coherence", "m:x", "run-1", scores)],
+        Planned({"coherence": "coherence"}),
+        conversations=2,
+        left_out=1,
     )
 
 
 def test_the_tables_say_what_was_counted() -> None:
     lines = "\n".join(terminal_lines(shown()))
     assert lines.startswith(
-        "2 conversations with defects and harmless edits; 1 left out, which are not good as they are\n"
+        "2 conversations with defects and harmless edits; left out: 1 that are not good as they are\n"
     )
     assert "coherence by m:x sees none of these: contradiction" in lines
     assert [line.split() for line in lines.splitlines() if line.startswith("loop")] == [
@@ -171,10 +173,25 @@ def test_two_metrics_stand_side_by_side_for_each_defect() -> None:
 
     loop, insult = version("a", "defect", "loop", turn=1), version("a", "defect", "insult", turn=1)
     given = [answers("coherence", (loop, bad(1)), (insult, GOOD)), answers("toxicity", (loop, GOOD), (insult, GOOD))]
-    found = figures_of(given, {"coherence": "coherence", "toxicity": "toxicity"}, conversations=1)
+    found = figures_of(given, Planned({"coherence": "coherence", "toxicity": "toxicity"}), conversations=1)
     lines = list(terminal_lines(found))
     start = lines.index("defect  coherence  toxicity")
     assert [line.split() for line in lines[start + 1 : start + 3]] == [
         ["loop", "1", "of", "1", "–"],
         ["insult", "–", "0", "of", "1"],
     ]
+
+
+def test_defects_that_the_user_names_are_for_every_metric() -> None:
+    scores = [(version("a"), GOOD), (version("a", "defect", "insult", turn=1), GOOD)]
+    planned = Planned({"coherence": "coherence"}, ["insult", "loop"], named=True)
+    found = figures_of([Answered("coherence", None, "run-1", scores)], planned, conversations=1)
+    assert (found.metrics[0].detection.times, found.metrics[0].detection.n, found.no_place) == (0, 1, ["loop"])
+
+
+def test_where_nothing_was_compared_a_gate_is_inconclusive_and_not_failed() -> None:
+    nothing = figures_of([Answered("coherence", None, "run-1", [(version("a"), bad())])], Planned({}), conversations=1)
+    assert list(gate_lines(nothing, 0.8, 0.1)) == []
+    assert inconclusive(nothing, None, None)
+    assert "coherence: nothing could be compared" in list(terminal_lines(nothing))
+    assert not inconclusive(shown(), 0.9, 0.1)

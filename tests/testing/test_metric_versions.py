@@ -87,3 +87,13 @@ def test_the_defects_are_those_that_the_metrics_are_there_to_see() -> None:
 def test_a_row_without_a_recording_is_refused() -> None:
     with pytest.raises(UsageError, match="sample 1, 'x', is no recorded conversation"):
         list(recorded([Sample(id="x", input="Hi")]))
+
+
+def test_the_goal_has_the_names_of_the_conversation() -> None:
+    found = {version(row).edit: row for row in rows("loop")}
+    messages = str(found["renamed_ids"]["messages"])
+    new = found["renamed_ids"]["goal"].partition("wants order ")[2].partition(" ")[0]
+    assert new != "GX-4821"
+    assert new in messages
+    assert "GX-4821" not in messages
+    assert found["loop"]["goal"] == found["renamed_people"]["goal"] == SAMPLES[0].goal

@@ -18,7 +18,7 @@ from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
 from vivavoce.files.whole_file import whole_file
 from vivavoce.pacing.loops import run as run_loop
-from vivavoce.report.again import continuing
+from vivavoce.records.counting import conversation_label
 from vivavoce.report.text import count
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
@@ -34,7 +34,7 @@ from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.load import Suite
 from vivavoce.suites.named_metrics import Named, short_name
 from vivavoce.suites.requests import export_requests
-from vivavoce.testing.metric_test import Answered, MetricTest, answered, figures_of
+from vivavoce.testing.metric_test import Answered, MetricTest, Planned, answered, figures_of, version_of
 from vivavoce.testing.metric_versions import OWN, as_they_are, chosen_defects, recorded, versions
 
 INCONCLUSIVE = 3
@@ -64,6 +64,8 @@ def chosen_conversations(chosen: Chosen) -> tuple[list[Sample], list[Sample]]:
     good = samples if label is None else [one for one in samples if _is_good(one, label, chosen.good_from)]
     if not samples:
         raise UsageError(f"{chosen.path} has no conversations")
+    if label is not None and all(ratings_at(one.labels, label) is None for one in samples):
+        raise UsageError(f"no row has labels.{label}; name a label of the conversations, as in --label good")
     if not good:
         raise UsageError(f"no conversation is good by labels.{label}, so that there is none to put a defect into")
     return samples, good
@@ -95,12 +97,13 @@ class MetricRuns:
         Where it is `judged` which conversations are good, they are judged as they are first.
         """
         whole: list[RunResult] = []
+        unscored = 0
         if judged:
             unchanged = _file(as_they_are(good))
             if to is not None and self._exported(unchanged, to, store):
                 return None
             whole = [self._run(unchanged, one, store) for one in self.judges]
-            good = _passed(good, whole)
+            good, unscored = _passed(good, whole)
         rows = self._versions(good) if judged else chain(as_they_are(good), self._versions(good))
         path = _file(rows)
         if to is not None:
@@ -110,10 +113,11 @@ class MetricRuns:
         scores = [
             one
             for number, judge in enumerate(self.judges)
-            for one in self._answered([*whole[number : number + 1], results[number]], judge)
+            for one in self._answered([*whole[number : number + 1], results[number]], judge, good)
         ]
+        planned = Planned(self._kinds, self._defects, named=bool(self.defects))
         left_out = len(samples) - len(good)
-        return figures_of(scores, self._kinds, conversations=len(good), left_out=left_out, defects=self._defects)
+        return figures_of(scores, planned, conversations=len(good), left_out=left_out, unscored=unscored)
 
     @property
     def _kinds(self) -> dict[str, str]:
@@ -137,14 +141,15 @@ class MetricRuns:
         progress = RunProgress(notes(), self.quiet)
         result = execute(suite_run(self._suite(path, judge), self.options, store=store, listeners=[progress]), progress)
         if result.stopped_by is not None:
-            notes().print(f"stopped: {result.stopped_by}", soft_wrap=True)
-            notes().print(continuing(result.run, []), soft_wrap=True)
+            again = "repeat the command to go on; kept answers are not asked for again"
+            notes().print(f"stopped: {result.stopped_by}; {again}", soft_wrap=True)
             raise typer.Exit(result.exit_code or INCONCLUSIVE)
         return result
 
-    def _answered(self, results: Sequence[RunResult], judge: str | None) -> list[Answered]:
-        """Return the scores of one judge, of all its runs."""
-        outcomes = chain.from_iterable(one.outcomes() for one in results)
+    def _answered(self, results: Sequence[RunResult], judge: str | None, good: Sequence[Sample]) -> list[Answered]:
+        """Return the scores of one judge, of all its runs, for conversations that are good."""
+        names = {conversation_label(one.id, one.trial or 0) for one in good}
+        outcomes = (one for result in results for one in result.outcomes() if version_of(one).of in names)
         return answered(outcomes, results[-1].run.id, dict.fromkeys(self._kinds, judge))
 
     def _exported(self, path: Path, to: Path, store: Store) -> int:
@@ -166,28 +171,32 @@ def _file(rows: Iterable[dict[str, Any]]) -> Path:
     return path
 
 
-def _passed(samples: Sequence[Sample], results: Sequence[RunResult]) -> list[Sample]:
-    """Return the conversations that no metric of any run fails, and that at least one passes.
+def _passed(samples: Sequence[Sample], results: Sequence[RunResult]) -> tuple[list[Sample], int]:
+    """Return the conversations that no metric of any run fails, and how many have an error instead of a score.
 
     Raises:
         UsageError: there is none.
     """
-    passed, lost = {(one.id, one.trial or 0) for one in samples}, 0
+    failed: set[tuple[str, int]] = set()
+    lost: set[tuple[str, int]] = set()
     for result in results:
         for outcome in result.outcomes():
-            scores = outcome.scores.values()
-            scored = any(one.state == "scored" for one in scores) and all(one.state != "error" for one in scores)
-            lost += not scored
-            if not scored or any(one.passed is False for one in scores):
-                passed.discard((outcome.attempt.key.sample_id, outcome.attempt.key.trial))
-    good = [one for one in samples if (one.id, one.trial or 0) in passed]
-    if not good:
-        hint = "take conversations that went well, or name a label that says so: --label good"
+            key, scores = (outcome.attempt.key.sample_id, outcome.attempt.key.trial), outcome.scores.values()
+            lost |= {key} if any(one.state == "error" for one in scores) else set()
+            judged = any(one.state == "scored" for one in scores)
+            failed |= {key} if not judged or any(one.passed is False for one in scores) else set()
+    good = [one for one in samples if (one.id, one.trial or 0) not in failed | lost]
+    if good:
+        return good, len(lost)
+    if lost:
+        runs = " and ".join(f"viva show {result.run.id}" for result in results)
         raise UsageError(
-            f"none of {count(len(samples), 'conversation')} passes as it is, so that no defect can be put into one; "
-            f"{f'{lost:,} have no score, and viva show says why' if lost else hint}"
+            f"{len(lost):,} of {count(len(samples), 'conversation')} have an error, none passes; see {runs}"
         )
-    return good
+    raise UsageError(
+        f"none of {count(len(samples), 'conversation')} passes as it is, so that no defect can be put into one; "
+        "take conversations that went well, or name a label that says so: --label good"
+    )
 
 
 def _is_good(sample: Sample, label: str, good_from: float | None) -> bool:

@@ -17,7 +17,7 @@ from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.named_metrics import read_metrics
 from vivavoce.testing.metric_test import MetricTest
-from vivavoce.testing.metric_test_lines import gate_lines, markdown_lines, terminal_lines
+from vivavoce.testing.metric_test_lines import gate_lines, inconclusive, markdown_lines, terminal_lines
 
 Metrics = Annotated[
     str, typer.Argument(help="Metrics, separated by commas, as in viva judge --metrics. See: viva list metrics")
@@ -85,8 +85,8 @@ def command(
     order of keys, Markdown, padding, flattery) should move nothing. Only conversations that are good are changed: those
     that --label says are, or else those that all judges pass. Every answer is kept, so that a repetition costs nothing.
 
-    Exit codes: 0 done, 1 --min-detection or --max-false-alarms is not met, 2 wrong usage, 3 inconclusive, 130
-    interrupted.
+    Exit codes: 0 done, 1 --min-detection or --max-false-alarms is not met, 2 wrong usage, 3 inconclusive (an error, or
+    nothing to compare), 130 interrupted.
     """
     judges: list[str | None] = [*dict.fromkeys(judge or ())] or [None]
     _check(judges, label, good_from, export_requests or import_responses, as_json=as_json, markdown=markdown)
@@ -111,7 +111,8 @@ def command(
     failed = list(gate_lines(found, min_detection, max_false_alarms))
     for line in failed:
         notes().print(line, soft_wrap=True, markup=False, highlight=False)
-    raise typer.Exit(1 if failed else INCONCLUSIVE if any(one.errors for one in found.metrics) else 0)
+    unsure = inconclusive(found, min_detection, max_false_alarms)
+    raise typer.Exit(1 if failed else INCONCLUSIVE if unsure else 0)
 
 
 def _check(

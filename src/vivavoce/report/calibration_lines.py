@@ -102,13 +102,17 @@ def _verdicts(found: CalibrationReport) -> list[list[str]]:
 
 
 def _figure(one: Figure) -> list[str]:
-    value = "–" if one.value is None else f"{one.value:.3f}"
-    return [NAMES[one.name], f"{one.n:,}", value, interval(one.low, one.high)]
+    return [NAMES[one.name], f"{one.n:,}", decimal(one.value), interval(one.low, one.high)]
 
 
 def _bin(one: Bin) -> list[str]:
     ends = f"{one.low_end:.0%} … {one.high_end:.0%}"
     return [ends, f"{one.n:,}", f"{one.said:.3f}", f"{one.right:.3f}", interval(one.low, one.high)]
+
+
+def decimal(value: float | None) -> str:
+    """Return a figure with three decimals and no minus before a zero, a dash where there is none."""
+    return "–" if value is None else f"{round(value, 3) + 0.0:.3f}"
 
 
 def interval(low: float | None, high: float | None) -> str:

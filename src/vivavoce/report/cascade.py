@@ -207,11 +207,12 @@ def _amount(used: Usage, unit: Unit) -> float | None:
 def _hopeless(both: Sequence[_Both], half: Labelled, other: Labelled, first: str, then: str) -> str | None:
     """Return why nothing can be chosen, whatever the thresholds."""
     if not both:
-        return f"there is no label of a randomly drawn conversation that both {first} and {then} have a score for"
+        drawn = f"there is no label of a conversation that was drawn at random and scored by both {first} and {then}"
+        return f"{drawn}; --label and --labels say where labels are, --random that they were drawn"
     fewest = min(len(half.good), len(other.good))
     if fewest < FEWEST:
         parts = f"{len(half.good)} to choose by and {len(other.good)} to report"
-        return f"{count(len(both), 'label')} are too few: {parts}, and each half needs {FEWEST}"
+        return f"too few labels, {len(both):,}: {parts}, and each half needs {FEWEST}"
     if len(set(half.good.tolist())) == 1:
         said = "pass" if half.good[0] else "fail"
         return (
@@ -303,6 +304,8 @@ def _notes(
     if _held(rows) is False:
         yield f"on the labels to report, the agreement is below the interval of {then}: label more before you use it"
     alone = {one.name: one.accuracy for one in rows}
+    if _held(rows):
+        yield f"on the labels to report, the agreement of the cascade is within the 95% intervals of {then}"
     if "cascade" in alone and _reaches(alone["first"], alone["then"]):
         yield f"{first} alone is within the interval of {then} on the labels to report: label more to tell them apart"
 

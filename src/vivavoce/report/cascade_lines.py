@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vivavoce.report.calibrated import Figure
-from vivavoce.report.calibration_lines import interval
+from vivavoce.report.calibration_lines import decimal, interval
 from vivavoce.report.cascade import CascadeReport, CascadeRow
 from vivavoce.report.text import aligned, count
 from vivavoce.safe_text import safe
@@ -37,7 +37,7 @@ def _row(one: CascadeRow, found: CascadeReport) -> list[str]:
 
 
 def _figure(one: Figure) -> tuple[str, str]:
-    return "–" if one.value is None else f"{one.value:.3f}", interval(one.low, one.high)
+    return decimal(one.value), interval(one.low, one.high)
 
 
 def _chosen(found: CascadeReport) -> str:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 from vivavoce.testing.planted import calls_of, replies_in, says
@@ -29,22 +29,47 @@ _FIRST_SENTENCE = re.compile(r"[^.!?\n*]{8,}[.!?](?=\s|$)")
 
 def renamed_ids(messages: list[AnyMessage], random: Random) -> list[AnyMessage] | None:
     """Give every id another value, the same one wherever it occurs."""
-    found = dict.fromkeys(one for message in messages for one in _ID.findall(_everything(message)))
-    names = {one: _other_id(one, random) for one in found}
-    if not names or len(set(names.values()) | set(names)) < 2 * len(names):
-        return None
-    return _renamed(messages, names)
+    names = new_names(renamed_ids.__name__, messages, random)
+    return _renamed(messages, names) if names else None
 
 
 def renamed_people(messages: list[AnyMessage], random: Random) -> list[AnyMessage] | None:
     """Give the people other names, in words, calls and results alike."""
+    names = new_names(renamed_people.__name__, messages, random)
+    return _renamed(messages, names) if names else None
+
+
+def new_names(edit: str, messages: Sequence[AnyMessage], random: Random) -> Mapping[str, str]:
+    """Return the names that an edit puts in place of others, by the old ones; none where it renames nothing.
+
+    What else is known of a conversation, such as its goal, is to be renamed as well (see `with_names`).
+    """
     said = " ".join(map(_everything, messages))
-    found = dict.fromkeys(name for pair in _PERSON.findall(said) for name in pair if name)
-    new = [one for one in random.sample(_INSTEAD, len(_INSTEAD)) if one not in said]
-    if not found or len(new) < len(found):
-        return None
-    names = dict(zip(found, new, strict=False))
-    return _renamed(messages, {**names, **{old.lower(): one.lower() for old, one in names.items()}})
+    if edit == renamed_ids.__name__:
+        names = {one: _other_id(one, random) for one in dict.fromkeys(_ID.findall(said))}
+        return names if len(set(names.values()) | set(names)) == 2 * len(names) else {}
+    if edit == renamed_people.__name__:
+        found = dict.fromkeys(name for pair in _PERSON.findall(said) for name in pair if name)
+        new = [one for one in random.sample(_INSTEAD, len(_INSTEAD)) if one not in said]
+        names = dict(zip(found, new, strict=False)) if len(found) <= len(new) else {}
+        return {**names, **{old.lower(): one.lower() for old, one in names.items()}}
+    return {}
+
+
+def with_names(value: Any, names: Mapping[str, str]) -> Any:
+    """Return plain data in which every name is another one, in its texts and keys."""
+    if not names:
+        return value
+    pattern = _pattern(names)
+
+    def write(one: Any) -> Any:
+        if isinstance(one, str):
+            return pattern.sub(lambda found: names[found[0]], one)
+        if isinstance(one, dict):
+            return {write(key): write(held) for key, held in cast("dict[str, Any]", one).items()}
+        return [write(held) for held in cast("list[Any]", one)] if isinstance(one, list) else one
+
+    return write(value)
 
 
 def key_order(messages: list[AnyMessage], random: Random) -> list[AnyMessage] | None:
@@ -149,14 +174,18 @@ def _document(text: str, write: Callable[[Any], str]) -> str:
 
 def _renamed(messages: Sequence[AnyMessage], names: Mapping[str, str]) -> list[AnyMessage]:
     """Return messages in which every name is another one, in texts, arguments and results."""
-    pattern = re.compile(
-        "|".join(rf"(?<![A-Za-z0-9]){re.escape(one)}(?![A-Za-z0-9])" for one in sorted(names, key=len, reverse=True))
-    )
+    pattern = _pattern(names)
 
     def write(text: str) -> str:
         return pattern.sub(lambda found: names[found[0]], text)
 
     return [_rewritten(_with_text(message, write), write) for message in messages]
+
+
+def _pattern(names: Mapping[str, str]) -> re.Pattern[str]:
+    """Return what finds the names, the longer ones first."""
+    longest = sorted(names, key=len, reverse=True)
+    return re.compile("|".join(rf"(?<![A-Za-z0-9]){re.escape(one)}(?![A-Za-z0-9])" for one in longest))
 
 
 def _with_text(message: AnyMessage, write: Callable[[str], str]) -> AnyMessage:

@@ -14,7 +14,7 @@ from vivavoce.records.score import Finding, Score
 from vivavoce.records.usage import Usage, total
 from vivavoce.stats.groups import GroupSums, group_differences
 from vivavoce.stats.intervals import ShareSums, mean_interval
-from vivavoce.testing.defects import SEEN_BY
+from vivavoce.testing.defects import DEFECTS, SEEN_BY
 from vivavoce.testing.metric_versions import KEY, Kind, Version
 
 
@@ -71,7 +71,8 @@ class MetricFigures(BaseModel):
     `detection` is of the defects that it is there to see, `false_alarms` of harmless edits. `rescued` says how often a
     defect that it saw is passed once the reply is longer, more polite, or asks for a high score. `position` compares
     defects of the later half of a conversation with those of the earlier one. `failed_as_is` counts the conversations
-    that it fails as they are, which are not compared. Neither are `errors`, and what was `skipped`.
+    that it fails as they are, which are not compared. Neither are `errors`, and what was `skipped`. `verdicts` counts
+    the scores, each of which took one call of a judge that was not asked before.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -88,6 +89,7 @@ class MetricFigures(BaseModel):
     edits: list[Seen]
     rescued: list[Seen]
     position: Difference | None = None
+    verdicts: int
     usage: Usage = Field(default_factory=Usage)
 
     @property
@@ -118,15 +120,17 @@ class SelfPreference(BaseModel):
 
 
 class MetricTest(BaseModel):
-    """Tests of metrics: one entry for each metric and judge; `conversations` were changed, `left_out` are not good.
+    """Tests of metrics: one entry for each metric and judge; `conversations` were changed, `left_out` were not.
 
-    `no_place` are the defects for which no conversation has a place, such as a wrong argument where no tool is called.
+    Of those left out, `unscored` have an error instead of a score. `no_place` are the defects for which no conversation
+    has a place, such as a wrong argument where no tool is called.
     """
 
     model_config = ConfigDict(frozen=True)
 
     conversations: int
     left_out: int = 0
+    unscored: int = 0
     no_place: list[str] = Field(default_factory=list[str])
     metrics: list[MetricFigures]
     self_preference: list[SelfPreference] = Field(default_factory=list[SelfPreference])
@@ -157,24 +161,33 @@ def answered(outcomes: Iterable[Outcome], run: str, judges: Mapping[str, str | N
     return [Answered(metric, judges[metric], run, found) for metric, found in scores.items()]
 
 
-def figures_of(
-    found: Sequence[Answered],
-    kinds: Mapping[str, str],
-    *,
-    conversations: int,
-    left_out: int = 0,
-    defects: Sequence[str] = (),
-) -> MetricTest:
-    """Return what a test shows of every metric under every judge.
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What was to be tested: the metric behind each name of scores, and the defects to plant.
 
-    `kinds` has the metric behind each name of scores, `defects` are those that were to be planted.
+    Where the user `named` the defects, every metric is there to see all of them.
     """
+
+    kinds: Mapping[str, str]
+    defects: Sequence[str] = ()
+    named: bool = False
+
+    def wanted(self, metric: str) -> Sequence[str]:
+        """Return the defects that the scores of a name are there to see."""
+        return self.defects if self.named else SEEN_BY.get(self.kinds.get(metric, metric), tuple(DEFECTS))
+
+
+def figures_of(
+    found: Sequence[Answered], planned: Planned, *, conversations: int, left_out: int = 0, unscored: int = 0
+) -> MetricTest:
+    """Return what a test shows of every metric under every judge."""
     planted = {version.edit for one in found for version, _ in one.scores if version.kind == "defect"}
     return MetricTest(
         conversations=conversations,
         left_out=left_out,
-        no_place=[name for name in defects if name not in planted],
-        metrics=[_figures(one, kinds) for one in found],
+        unscored=unscored,
+        no_place=[name for name in planned.defects if name not in planted],
+        metrics=[_figures(one, planned.wanted(one.metric)) for one in found],
         self_preference=_self_preferences(found),
     )
 
@@ -184,20 +197,16 @@ def version_of(outcome: Outcome) -> Version:
     return Version.model_validate(json.loads(outcome.attempt.sample)["metadata"][KEY])
 
 
-def _figures(found: Answered, kinds: Mapping[str, str]) -> MetricFigures:
+def _figures(found: Answered, wanted: Sequence[str]) -> MetricFigures:
     whole = found.whole()
     base = {name: score for name, score in whole.items() if score.state == "scored" and score.passed is not False}
-    wanted = SEEN_BY.get(kinds.get(found.metric, found.metric))
     edits = _Edits(base)
     for version, score in found.scores:
         if version.kind != "as_it_is" and version.of in base:
             edits.add(version, score)
     seen = [edits.seen(kind, name, wanted) for kind, name in edits.moves if kind != "persuasion"]
     defects = [
-        one
-        for kind, name in edits.moves
-        if kind == "defect" and _is_wanted(name, wanted)
-        for one in edits.moves[kind, name]
+        one for kind, name in edits.moves if kind == "defect" and name in wanted for one in edits.moves[kind, name]
     ]
     harmless = [one for kind, name in edits.moves if kind == "harmless" for one in edits.moves[kind, name]]
     return MetricFigures(
@@ -213,6 +222,7 @@ def _figures(found: Answered, kinds: Mapping[str, str]) -> MetricFigures:
         edits=sorted(seen, key=lambda one: (one.kind != "defect", not one.wanted)),
         rescued=edits.rescued(),
         position=_position(defects),
+        verdicts=sum(score.state == "scored" for _, score in found.scores),
         usage=total(score.usage for _, score in found.scores) or Usage(),
     )
 
@@ -244,13 +254,13 @@ class _Edits:
             return
         self.moves[place].append(_move(version, self.base[version.of], score))
 
-    def seen(self, kind: Kind, name: str, wanted: Sequence[str] | None) -> Seen:
+    def seen(self, kind: Kind, name: str, wanted: Sequence[str]) -> Seen:
         moves = self.moves[kind, name]
         drops = [one.drop for one in moves if one.drop is not None]
         return Seen(
             edit=name,
             kind=kind,
-            wanted=kind == "defect" and _is_wanted(name, wanted),
+            wanted=kind == "defect" and name in wanted,
             moved=_rate(moves),
             named=sum(one.moved and one.named for one in moves),
             placed=sum(one.moved and one.placed for one in moves),
@@ -276,10 +286,6 @@ class _Edits:
                     Seen(edit=name, kind=kind, wanted=False, moved=_rate(passed), errors=self.errors[kind, name])
                 )
         return found
-
-
-def _is_wanted(name: str, wanted: Sequence[str] | None) -> bool:
-    return wanted is None or name in wanted
 
 
 def _move(version: Version, before: Score, after: Score) -> _Move:

@@ -10,7 +10,7 @@ from vivavoce.report.text import aligned, count
 from vivavoce.safe_text import safe
 from vivavoce.testing.metric_test import Difference, MetricFigures, MetricTest, Rate, Seen
 
-_SUMMARY = ["metric", "defects", "seen", "95% interval", "harmless", "moved", "95% interval", "calls", "cost"]
+_SUMMARY = ["metric", "defects", "seen", "95% interval", "harmless", "moved", "95% interval", "verdicts", "cost"]
 _DEFECTS = ["defect", "n", "seen", "95% interval", "right turn", "drop"]
 _HARMLESS = ["harmless edit", "n", "moved", "95% interval", "drop"]
 _RESCUED = ["defect that was seen, with", "n", "passed", "95% interval"]
@@ -42,7 +42,10 @@ def markdown_lines(found: MetricTest) -> Iterator[str]:
 
 def heading(found: MetricTest) -> str:
     """Return which conversations were changed."""
-    out = f"; {found.left_out:,} left out, which are not good as they are" if found.left_out else ""
+    bad = found.left_out - found.unscored
+    why = [f"{bad:,} that are not good as they are"] if bad else []
+    why += [f"{found.unscored:,} with an error instead of a score"] if found.unscored else []
+    out = f"; left out: {', '.join(why)}" if why else ""
     return f"{count(found.conversations, 'conversation')} with defects and harmless edits{out}"
 
 
@@ -60,7 +63,9 @@ def closing(found: MetricTest) -> Iterator[str]:
             yield f"{name}: {count(one.skipped, 'version')} skipped, to which it does not apply"
         if missed := [seen for seen in one.edits if seen.wanted and seen.moved.n and not seen.moved.times]:
             yield f"{name} sees none of these: {', '.join(seen.edit for seen in missed)}"
-        if one.position is not None and one.position.difference is not None:
+        if not one.compared:
+            yield f"{name}: nothing could be compared"
+        if one.detection.times and one.position is not None and one.position.difference is not None:
             yield f"{name}: {_position(one.position)}"
     for one in found.self_preference:
         yield safe(
@@ -70,15 +75,29 @@ def closing(found: MetricTest) -> Iterator[str]:
 
 
 def gate_lines(found: MetricTest, min_detection: float | None, max_false_alarms: float | None) -> Iterator[str]:
-    """Yield a sentence for each metric that sees too few defects, or that too many harmless edits move."""
+    """Yield a sentence for each metric that sees too few defects, or that too many harmless edits move.
+
+    Where nothing could be counted, nothing is said: see `inconclusive`.
+    """
     for one in found.metrics:
         seen, moved = one.detection, one.false_alarms
-        if min_detection is not None and (seen.share is None or seen.share < min_detection):
+        if min_detection is not None and seen.share is not None and seen.share < min_detection:
             yield safe(f"{one.title} sees {_told(seen)} of the defects, less than {min_detection:.1%}")
-        if max_false_alarms is not None and (moved.share is None or moved.share > max_false_alarms):
+        if max_false_alarms is not None and moved.share is not None and moved.share > max_false_alarms:
             yield safe(
                 f"{one.title} is moved by {_told(moved)} of the harmless edits, more than {max_false_alarms:.1%}"
             )
+
+
+def inconclusive(found: MetricTest, min_detection: float | None, max_false_alarms: float | None) -> bool:
+    """Say whether something has no score, or there is nothing to count that was asked for."""
+    for one in found.metrics:
+        uncounted = (min_detection is not None and not one.detection.n) or (
+            max_false_alarms is not None and not one.false_alarms.n
+        )
+        if one.errors or not one.compared or uncounted:
+            return True
+    return False
 
 
 def _parts(found: MetricTest) -> Iterator[Part]:
@@ -93,7 +112,7 @@ def _parts(found: MetricTest) -> Iterator[Part]:
             yield [*name, *_DEFECTS[1:]], [_defect(seen) for seen in defects]
         if harmless:
             yield _HARMLESS, [_harmless(seen) for seen in harmless]
-        if one.rescued:
+        if any(seen.moved.n for seen in one.rescued):
             yield _RESCUED, [[seen.edit, *_rate(seen.moved)] for seen in one.rescued]
 
 
@@ -112,7 +131,7 @@ def _counted(rate: Rate) -> str:
 def _summary(one: MetricFigures) -> list[str]:
     cost = "–" if one.usage.cost is None else dollars(one.usage.cost)
     seen, moved = _rate(one.detection), _rate(one.false_alarms)
-    return [safe(one.title), *seen, *moved, f"{one.usage.calls + one.usage.cached_calls:,}", cost]
+    return [safe(one.title), *seen, *moved, f"{one.verdicts:,}", cost]
 
 
 def _defect(one: Seen) -> list[str]:
@@ -138,7 +157,7 @@ def _share(rate: Rate) -> str:
 
 def _told(rate: Rate) -> str:
     """Return a share with its interval, in a sentence."""
-    return "none" if rate.share is None else f"{_share(rate)} {_interval(rate)}".rstrip()
+    return f"{_share(rate)} {_interval(rate)}".rstrip()
 
 
 def _interval(rate: Rate) -> str:

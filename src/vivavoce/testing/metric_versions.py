@@ -19,7 +19,7 @@ from vivavoce.messages import AnyMessage
 from vivavoce.records.counting import conversation_label
 from vivavoce.samples.sample import Sample
 from vivavoce.testing.defects import DEFECTS, SEEN_BY, plant
-from vivavoce.testing.harmless_edits import HARMLESS, PERSUASIVE
+from vivavoce.testing.harmless_edits import HARMLESS, PERSUASIVE, new_names, with_names
 from vivavoce.testing.planted import Planted, by_user
 from vivavoce.testing.spoken_defects import switched_language
 
@@ -28,6 +28,9 @@ Kind = Literal["as_it_is", "defect", "harmless", "persuasion"]
 
 OWN = Path(__file__).with_name("conversations.jsonl")
 """Conversations that went well, for those who have none at hand."""
+
+_AS_IT_IS = ("id", "trial", "tags", "messages", "metadata")
+"""Fields of a row in which names stay, or are others already."""
 
 KEY = "version"
 """Where the metadata of a row say which version it is."""
@@ -89,7 +92,9 @@ def versions(samples: Iterable[Sample], defects: Sequence[str], seed: int = 0) -
             yield _row(sample, found.messages, version)
         for name, edit in HARMLESS.items():
             if edited := edit(list(messages), Random(f"{name} {seed + number}")):
-                yield _row(sample, edited, _version(sample, "harmless", (name,), edited))
+                row = _row(sample, edited, _version(sample, "harmless", (name,), edited))
+                names = new_names(name, messages, Random(f"{name} {seed + number}"))
+                yield {key: value if key in _AS_IT_IS else with_names(value, names) for key, value in row.items()}
         persuadable = {name: found for name, found in planted.items() if name != switched_language.__name__}
         if persuadable:
             yield from _persuading(sample, persuadable, number, seed)

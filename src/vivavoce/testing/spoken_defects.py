@@ -189,12 +189,12 @@ def repeated_question(messages: list[AnyMessage], random: Random) -> Planted | N
 
 
 def ignored_correction(messages: list[AnyMessage], random: Random) -> Planted | None:
-    """Let the user correct a value they had given, and the assistant keep the old one."""
+    """Let the user correct a date or an id that they had given, and the assistant keep the old one."""
     told = [
         (later, value)
         for index, message in enumerate(messages)
         if by_user(message)
-        for value in (*_DATE.findall(message.text), *_CODE.findall(message.text), *_NUMBER.findall(message.text))
+        for value in (*_DATE.findall(message.text), *_CODE.findall(message.text))
         for later in replies_in(messages)
         if later > index
     ]
