@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import pytest
+from rich.console import Console
 
 from vivavoce.records.score import Evidence, Finding, Score
 from vivavoce.testing.metric_test import Answered, MetricFigures, MetricTest, Planned, figures_of
@@ -127,6 +130,14 @@ def test_a_judge_prefers_its_own_by_a_difference_of_differences() -> None:
     assert (one.judge, one.own, one.others, one.difference, one.conversations) == ("p:mine", 1.0, 0.0, 1.0, 1)
 
 
+def printed(found: MetricTest, width: int = 160) -> list[str]:
+    """Return the lines of a window as wide as that."""
+    console = Console(width=width, file=StringIO(), record=True)
+    for one in terminal_lines(found):
+        console.print(one, soft_wrap=isinstance(one, str), markup=False, highlight=False)
+    return console.export_text().splitlines()
+
+
 def shown() -> MetricTest:
     scores = [
         (version("a"), GOOD),
@@ -146,7 +157,7 @@ def shown() -> MetricTest:
 
 
 def test_the_tables_say_what_was_counted() -> None:
-    lines = "\n".join(terminal_lines(shown()))
+    lines = "\n".join(printed(shown()))
     assert lines.startswith(
         "2 conversations with defects and harmless edits; left out: 1 that are not good as they are\n"
     )
@@ -174,7 +185,7 @@ def test_two_metrics_stand_side_by_side_for_each_defect() -> None:
     loop, insult = version("a", "defect", "loop", turn=1), version("a", "defect", "insult", turn=1)
     given = [answers("coherence", (loop, bad(1)), (insult, GOOD)), answers("toxicity", (loop, GOOD), (insult, GOOD))]
     found = figures_of(given, Planned({"coherence": "coherence", "toxicity": "toxicity"}), conversations=1)
-    lines = list(terminal_lines(found))
+    lines = printed(found)
     start = lines.index("defect  coherence  toxicity")
     assert [line.split() for line in lines[start + 1 : start + 3]] == [
         ["loop", "1", "of", "1", "–"],
@@ -193,5 +204,12 @@ def test_where_nothing_was_compared_a_gate_is_inconclusive_and_not_failed() -> N
     nothing = figures_of([Answered("coherence", None, "run-1", [(version("a"), bad())])], Planned({}), conversations=1)
     assert list(gate_lines(nothing, 0.8, 0.1)) == []
     assert inconclusive(nothing, None, None)
-    assert "coherence: nothing could be compared" in list(terminal_lines(nothing))
+    assert "coherence: nothing could be compared" in printed(nothing)
     assert not inconclusive(shown(), 0.9, 0.1)
+
+
+def test_in_a_narrow_window_columns_are_left_out_and_named() -> None:
+    lines = printed(shown(), 50)
+    assert "not shown, the terminal is too narrow: 95%" in lines
+    (loop,) = (line.split() for line in lines if line.startswith("loop"))
+    assert loop == ["loop", "2", "50.0%", "1", "of", "1", "0.50"]

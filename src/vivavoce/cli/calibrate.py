@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.label_source import GoodFromOption, LabelOption, LabelsOption, LabelSource, RandomOption
-from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
+from vivavoce.cli.output import StoreOption, notes, out, print_json, print_lines, store_of
 from vivavoce.errors import UsageError
 from vivavoce.report.calibration import WIDTH, calibration_report
 from vivavoce.report.calibration_lines import markdown_lines, terminal_lines
@@ -73,8 +73,7 @@ def command(
     if as_json:
         print_json(report.model_dump_json(indent=2))
         return
-    for line in (markdown_lines if markdown else terminal_lines)(report):
-        out().print(line, soft_wrap=True, markup=False, highlight=False)
+    print_lines(markdown_lines(report) if markdown else terminal_lines(report))
     if kept:
         notes().print(f"kept before as {report.id}; people labelled nothing on the pages", soft_wrap=True)
     elif keep:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.label_source import GoodFromOption, LabelOption, LabelsOption, LabelSource, RandomOption
-from vivavoce.cli.output import StoreOption, out, print_json, store_of
+from vivavoce.cli.output import StoreOption, print_json, print_lines, store_of
 from vivavoce.report.cascade import cascade_report
 from vivavoce.report.cascade_lines import cascade_lines
 from vivavoce.report.graded_run import GradedRun
@@ -51,5 +51,4 @@ def command(
     if as_json:
         print_json(report.model_dump_json(indent=2))
         return
-    for line in cascade_lines(report):
-        out().print(line, soft_wrap=True, markup=False, highlight=False)
+    print_lines(cascade_lines(report))

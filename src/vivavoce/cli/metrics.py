@@ -11,7 +11,7 @@ from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.judge import ExportOption, FromOption, ImportOption, import_answers, named_judge
 from vivavoce.cli.metric_runs import INCONCLUSIVE, Chosen, MetricRuns, chosen_conversations
 from vivavoce.cli.options import CostOption, NoCacheOption, ReplayOption, named_paths
-from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, store_of
+from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, print_lines, store_of
 from vivavoce.errors import UsageError
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
@@ -136,5 +136,4 @@ def _print(found: MetricTest, *, as_json: bool, markdown: bool) -> None:
     if as_json:
         print_json(found.model_dump_json(indent=2))
         return
-    for line in (markdown_lines if markdown else terminal_lines)(found):
-        out().print(line, soft_wrap=True, markup=False, highlight=False)
+    print_lines(markdown_lines(found) if markdown else terminal_lines(found))

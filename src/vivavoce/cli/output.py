@@ -90,6 +90,16 @@ def notes() -> Console:
     return _Output(sys.stderr)
 
 
+def print_lines(lines: Iterable[RenderableType]) -> None:
+    """Print a report: its text as it is, its tables as wide as the window."""
+    console = out()
+    for line in lines:
+        if isinstance(line, str):
+            console.print(line, soft_wrap=True, markup=False, highlight=False)
+        else:
+            console.print(line)
+
+
 def complain(error: object) -> None:
     """Print an error, which may quote untrusted text."""
     print(printable(str(error)), file=sys.stderr)

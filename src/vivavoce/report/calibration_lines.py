@@ -8,7 +8,8 @@ from vivavoce.report.calibrated import Bin, CalibrationReport, Figure, Measure
 from vivavoce.report.corrected import corrected_text
 from vivavoce.report.markdown import code, table
 from vivavoce.report.people_agreement import people_lines
-from vivavoce.report.text import aligned, count
+from vivavoce.report.tables import FittingTable, figures_table
+from vivavoce.report.text import count
 from vivavoce.safe_text import safe
 
 NAMES: dict[Measure, str] = {
@@ -19,6 +20,9 @@ NAMES: dict[Measure, str] = {
     "auroc": "AUROC",
     "brier": "Brier score of confidence",
 }
+
+
+_FIGURES = ["measure", "n", "value", "95% interval"]
 
 
 def heading(found: CalibrationReport) -> str:
@@ -53,21 +57,21 @@ def needed_line(found: CalibrationReport) -> str:
     return f"about {count(need.labels, more)} of drawn conversations for {wanted}{now}"
 
 
-def terminal_lines(found: CalibrationReport) -> Iterator[str]:
-    """Yield a calibration as lines of text."""
+def terminal_lines(found: CalibrationReport) -> Iterator[str | FittingTable]:
+    """Yield a calibration as lines of text and tables."""
     yield heading(found)
     if found.drawn:
         yield ""
-        yield from aligned([["", "people pass", "people fail"], *_verdicts(found)])
+        yield figures_table(["", "people pass", "people fail"], _verdicts(found))
         yield ""
-        yield from aligned([["measure", "n", "value", "95% interval"], *map(_figure, found.figures)])
+        yield figures_table(_FIGURES, [*map(_figure, found.figures)])
     if found.bins:
         yield ""
-        yield from aligned([["confidence", "n", "said", "right", "95% interval"], *map(_bin, found.bins)])
+        yield figures_table(["confidence", "n", "said", "right", "95% interval"], [*map(_bin, found.bins)])
     for one in found.slices:
         yield ""
         yield safe(f"{one.kind} {one.name}: {count(one.labels, 'label')}")
-        yield from aligned([["measure", "n", "value", "95% interval"], *map(_figure, one.figures)])
+        yield figures_table(_FIGURES, [*map(_figure, one.figures)])
     yield ""
     yield from people_lines(found.people)
     yield from closing(found)
@@ -80,7 +84,7 @@ def markdown_lines(found: CalibrationReport) -> Iterator[str]:
     if found.drawn:
         yield from table(["", "people pass", "people fail"], "lrr", _verdicts(found))
         yield ""
-        yield from table(["measure", "n", "value", "95% interval"], "lrrr", map(_figure, found.figures))
+        yield from table(_FIGURES, "lrrr", map(_figure, found.figures))
         yield ""
     if found.bins:
         yield from table(["confidence", "n", "said", "right", "95% interval"], "lrrrr", map(_bin, found.bins))
@@ -88,7 +92,7 @@ def markdown_lines(found: CalibrationReport) -> Iterator[str]:
     for one in found.slices:
         yield f"{one.kind} {code(one.name)}: {count(one.labels, 'label')}"
         yield ""
-        yield from table(["measure", "n", "value", "95% interval"], "lrrr", map(_figure, one.figures))
+        yield from table(_FIGURES, "lrrr", map(_figure, one.figures))
         yield ""
     for line in (*people_lines(found.people), *closing(found)):
         yield f"- {code(line, 400)}"

@@ -7,20 +7,22 @@ from collections.abc import Iterator
 from vivavoce.report.calibrated import Figure
 from vivavoce.report.calibration_lines import decimal, interval
 from vivavoce.report.cascade import CascadeReport, CascadeRow
-from vivavoce.report.text import aligned, count
+from vivavoce.report.tables import FittingTable, figures_table
+from vivavoce.report.text import count
 from vivavoce.safe_text import safe
 
 _HEAD = ("on the labels to report", "goes on")
 _FIGURES = ("accuracy", "95% interval", "κ", "95% interval")
+_RANKS = (0, 0, 0, 0, 1, 2, 2)
 
 
-def cascade_lines(found: CascadeReport) -> Iterator[str]:
+def cascade_lines(found: CascadeReport) -> Iterator[str | FittingTable]:
     """Yield what was chosen, the figures of the whole beside those of each judge, and the line for the suite."""
     halves = f", {found.chosen_on:,} to choose by and {found.reported_on:,} to report" if found.labels else ""
     yield safe(f"{found.first}, then {found.then} of run {found.run}: {count(found.labels, 'label')}{halves}")
     if found.rows:
         yield ""
-        yield from aligned([[*_HEAD, found.unit, *_FIGURES], *(_row(one, found) for one in found.rows)])
+        yield figures_table([*_HEAD, found.unit, *_FIGURES], [_row(one, found) for one in found.rows], _RANKS)
     yield ""
     yield safe(f"nothing is chosen: {found.why}" if found.why else _chosen(found))
     yield from (safe(f"note: {line}") for line in found.notes)

@@ -52,7 +52,8 @@ class FittingTable:
             yield Segment.line()
         hidden = [column.head for i, column in enumerate(self.columns) if i not in shown and column.head]
         if hidden and self.header:
-            yield Labelled(Text(), Text(f"not shown, the terminal is too narrow: {', '.join(hidden)}", style="dim"))
+            named = ", ".join(dict.fromkeys(hidden))
+            yield Labelled(Text(), Text(f"not shown, the terminal is too narrow: {named}", style="dim"))
 
     def _fitting(self, width: int) -> list[int]:
         shown = list(range(len(self.columns)))
@@ -67,6 +68,16 @@ class FittingTable:
         heads = [cell_len(self.columns[column].head)] if self.header else [0]
         widest = max([*heads, *(row[column].cell_len for row in self.rows)])
         return min(widest, ENOUGH) if self.columns[column].flows else widest
+
+
+def figures_table(heads: Sequence[str], rows: Sequence[Sequence[str]], ranks: Sequence[int] = ()) -> FittingTable:
+    """Return a table of figures beside their names, which stand in the first column.
+
+    `ranks` says which columns a narrow window leaves out, as `Column` does; those that it does not reach stay.
+    """
+    known = dict(enumerate(ranks))
+    columns = [Column(head, "right" if place else "left", known.get(place, 0)) for place, head in enumerate(heads)]
+    return FittingTable(columns, [[Text(cell) for cell in row] for row in rows])
 
 
 @dataclass(frozen=True, slots=True)

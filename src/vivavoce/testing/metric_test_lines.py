@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from vivavoce.records.spending import dollars
 from vivavoce.report.markdown import code, table
-from vivavoce.report.text import aligned, count
+from vivavoce.report.tables import FittingTable, figures_table
+from vivavoce.report.text import count
 from vivavoce.safe_text import safe
 from vivavoce.testing.metric_test import Difference, MetricFigures, MetricTest, Rate, Seen
 
@@ -15,16 +16,19 @@ _DEFECTS = ["defect", "n", "seen", "95% interval", "right turn", "drop"]
 _HARMLESS = ["harmless edit", "n", "moved", "95% interval", "drop"]
 _RESCUED = ["defect that was seen, with", "n", "passed", "95% interval"]
 
+_RANKS = {"95% interval": 3, "harmless": 2, "cost": 2, "drop": 1, "verdicts": 1, "defects": 1}
+"""What a narrow window leaves out, the highest first."""
+
 Part = tuple[list[str], list[list[str]]]
 """The heads of a table, and its rows."""
 
 
-def terminal_lines(found: MetricTest) -> Iterator[str]:
-    """Yield a test of metrics as lines of text."""
+def terminal_lines(found: MetricTest) -> Iterator[str | FittingTable]:
+    """Yield a test of metrics as lines of text and tables."""
     yield heading(found)
     for heads, rows in _parts(found):
         yield ""
-        yield from aligned([heads, *rows])
+        yield figures_table(heads, rows, [_RANKS.get(head, 0) for head in heads])
     yield ""
     yield from closing(found)
 
