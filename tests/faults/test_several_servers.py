@@ -103,11 +103,12 @@ def test_a_job_of_a_server_that_is_killed_is_finished_by_another(tmp_path: Path,
             with serving(tmp_path, address) as (_, other):
                 one.kill()
                 judged = len(stage.judged)
+                before = set(stage.judged)
                 stored = {key.sample_id.upper() + "x" for key in store.done(store.runs()[0].id)}
                 complete(store, other.job(record.id).wait())
         rest = {f"W{n}x" for n in range(ROWS)} - stored
         assert len(stored) >= 2
-        assert set(stage.judged[judged:]) == rest
+        assert rest - before <= set(stage.judged[judged:]) <= rest  # an answer that came before may have been kept
         assert len(stage.judged[judged:]) <= len(rest) + 1  # what was on its way when the server was killed
 
 
