@@ -97,3 +97,8 @@ def test_the_goal_has_the_names_of_the_conversation() -> None:
     assert new in messages
     assert "GX-4821" not in messages
     assert found["loop"]["goal"] == found["renamed_people"]["goal"] == SAMPLES[0].goal
+
+
+def test_a_version_of_the_users_own_stays_in_the_metadata() -> None:
+    sample = SAMPLES[0].model_copy(update={"metadata": {"version": "2.1"}})
+    assert {row["metadata"]["version"] for row in versions([sample], ["loop"])} == {"2.1"}

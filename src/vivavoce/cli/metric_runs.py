@@ -191,7 +191,7 @@ def _passed(samples: Sequence[Sample], results: Sequence[RunResult]) -> tuple[li
     if lost:
         runs = " and ".join(f"viva show {result.run.id}" for result in results)
         raise UsageError(
-            f"{len(lost):,} of {count(len(samples), 'conversation')} have an error, none passes; see {runs}"
+            f"none passes: {len(lost):,} of {count(len(samples), 'conversation')} ended in an error; see {runs}"
         )
     raise UsageError(
         f"none of {count(len(samples), 'conversation')} passes as it is, so that no defect can be put into one; "

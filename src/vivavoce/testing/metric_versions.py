@@ -1,7 +1,7 @@
 """Versions of recorded conversations: as they are, with a defect each, and with harmless edits, as rows of a dataset.
 
 A metric that measures them all is tested: it should see the defects and not mind the rest. What was done to a
-conversation is in the `metadata` of its row, under `version`; a judge does not see that.
+conversation is in the `metadata` of its row, under `metric_test`; a judge does not see that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OWN = Path(__file__).with_name("conversations.jsonl")
 _AS_IT_IS = ("id", "trial", "tags", "messages", "metadata")
 """Fields of a row in which names stay, or are others already."""
 
-KEY = "version"
+KEY = "metric_test"
 """Where the metadata of a row say which version it is."""
 
 
