@@ -115,19 +115,34 @@ def test_the_halves_of_a_conversation_are_compared() -> None:
     assert position.high < 0
 
 
-def test_a_judge_prefers_its_own_by_a_difference_of_differences() -> None:
-    def answers(judge: str, own: Score, other: Score) -> Answered:
-        scores = [(version("a", speaker="x:mine"), own), (version("b", speaker="theirs"), other)]
-        return Answered("coherence", judge, judge, scores)
-
-    found = figures_of(
-        [answers("p:mine", GOOD, bad()), answers("p:else", bad(), bad())],
+def by_two_judges(*conversations: tuple[str, Score, Score]) -> MetricTest:
+    """Return what a test shows of two judges, from who spoke in each conversation and what each judge said of it."""
+    spoken = [(version(str(at), speaker=who), mine, theirs) for at, (who, mine, theirs) in enumerate(conversations)]
+    return figures_of(
+        [
+            Answered("coherence", "p:mine", "p:mine", [(one, mine) for one, mine, _ in spoken]),
+            Answered("coherence", "p:else", "p:else", [(one, theirs) for one, _, theirs in spoken]),
+        ],
         Planned({"coherence": "coherence"}),
-        conversations=2,
-        left_out=0,
+        conversations=len(spoken),
     )
-    (one,) = found.self_preference
+
+
+def test_a_judge_prefers_its_own_by_a_difference_of_differences() -> None:
+    (one,) = by_two_judges(("x:mine", GOOD, bad()), ("theirs", bad(), bad())).self_preference
     assert (one.judge, one.own, one.others, one.difference, one.conversations) == ("p:mine", 1.0, 0.0, 1.0, 1)
+    assert (one.low, one.high) == (None, None)
+
+
+def test_the_preference_of_a_judge_for_its_own_has_an_interval_where_there_are_several() -> None:
+    own = [("x:mine", GOOD, bad() if at % 2 else GOOD) for at in range(12)]
+    rest = [("theirs", GOOD if at % 4 == 0 else bad(), GOOD if at % 4 == 1 else bad()) for at in range(12)]
+    found = by_two_judges(*own, *rest)
+    (one,) = found.self_preference
+    assert (one.own, one.others, one.difference, one.conversations) == (0.5, 0.0, 0.5, 12)
+    assert (one.low, one.high) == pytest.approx((-0.0747, 1.0747), abs=1e-4)
+    (said,) = [line for line in printed(found, 400) if "own model" in line]
+    assert "prefers what its own model said by +50.0% [-7.5%, +107.5%]" in said
 
 
 def printed(found: MetricTest, width: int = 160) -> list[str]:

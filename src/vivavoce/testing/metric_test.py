@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding, Score
 from vivavoce.records.usage import Usage, total
-from vivavoce.stats.groups import GroupSums, group_differences
-from vivavoce.stats.intervals import ShareSums, mean_interval
+from vivavoce.stats.groups import GroupSums, group_differences, mean_difference
+from vivavoce.stats.intervals import Estimate, ShareSums, mean_interval
 from vivavoce.testing.defects import DEFECTS, SEEN_BY
 from vivavoce.testing.metric_versions import KEY, Kind, Version
 
@@ -102,7 +102,8 @@ class SelfPreference(BaseModel):
     """By how much more a judge passes what a model of its own name said than other judges do, compared with the rest.
 
     A difference of differences: `own` and `others` are its share of passes less that of the other judges, over the
-    conversations of that model and over all others.
+    conversations of that model and over all others; `difference` is the one less the other, with its 95% interval,
+    which is None where one side has a single conversation.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -111,12 +112,10 @@ class SelfPreference(BaseModel):
     judge: str
     own: float
     others: float
+    difference: float
+    low: float | None = None
+    high: float | None = None
     conversations: int
-
-    @property
-    def difference(self) -> float:
-        """How much more it prefers its own."""
-        return self.own - self.others
 
 
 class MetricTest(BaseModel):
@@ -360,12 +359,24 @@ def _self_preferences(found: Sequence[Answered]) -> list[SelfPreference]:
             theirs = [one[name] for one in others if name in one]
             if theirs and name in speakers:
                 leads[_model(speakers[name]) == _model(judge)].append(passed - sum(theirs) / len(theirs))
-        if leads[True] and leads[False]:
-            own, rest = (sum(leads[side]) / len(leads[side]) for side in (True, False))
-            preferences.append(
-                SelfPreference(metric=metric, judge=judge, own=own, others=rest, conversations=len(leads[True]))
-            )
+        own, rest = (mean_interval(leads[side], bounds=(-1.0, 1.0)) for side in (True, False))
+        if own is not None and rest is not None:
+            preferences.append(_self_preference(metric, judge, own, rest))
     return preferences
+
+
+def _self_preference(metric: str, judge: str, own: Estimate, others: Estimate) -> SelfPreference:
+    found = mean_difference(own, others)
+    return SelfPreference(
+        metric=metric,
+        judge=judge,
+        own=own.mean,
+        others=others.mean,
+        difference=own.mean - others.mean,
+        low=found and max(-2.0, found[1]),
+        high=found and min(2.0, found[2]),
+        conversations=own.n,
+    )
 
 
 def _passes(found: Answered) -> dict[str, bool]:

@@ -9,7 +9,7 @@ from vivavoce.report.markdown import code, table
 from vivavoce.report.tables import FittingTable, figures_table
 from vivavoce.report.text import count
 from vivavoce.safe_text import safe
-from vivavoce.testing.metric_test import Difference, MetricFigures, MetricTest, Rate, Seen
+from vivavoce.testing.metric_test import Difference, MetricFigures, MetricTest, Rate, Seen, SelfPreference
 
 _SUMMARY = ["metric", "defects", "seen", "95% interval", "harmless", "moved", "95% interval", "verdicts", "cost"]
 _DEFECTS = ["defect", "n", "seen", "95% interval", "right turn", "drop"]
@@ -71,11 +71,16 @@ def closing(found: MetricTest) -> Iterator[str]:
             yield f"{name}: nothing could be compared"
         if one.detection.times and one.position is not None and one.position.difference is not None:
             yield f"{name}: {_position(one.position)}"
-    for one in found.self_preference:
-        yield safe(
-            f"{one.metric} by {one.judge}: passes what its own model said {one.own:+.1%} more often than the other "
-            f"judges do, and the rest {one.others:+.1%} ({count(one.conversations, 'conversation')} of its own)"
-        )
+    yield from map(_self_preference, found.self_preference)
+
+
+def _self_preference(one: SelfPreference) -> str:
+    between = "" if one.low is None or one.high is None else f" [{one.low:+.1%}, {one.high:+.1%}]"
+    return safe(
+        f"{one.metric} by {one.judge}: prefers what its own model said by {one.difference:+.1%}{between}, for beside "
+        f"the other judges it passes {one.own:+.1%} of that ({count(one.conversations, 'conversation')}) "
+        f"and {one.others:+.1%} of the rest"
+    )
 
 
 def gate_lines(found: MetricTest, min_detection: float | None, max_false_alarms: float | None) -> Iterator[str]:
