@@ -26,6 +26,18 @@ ROWS_AT_ONCE = 1024
 """How many rows are in memory while a Parquet file is read or written."""
 
 
+def load_extra(module: str, what: str, extra: str = "frames") -> Any:
+    """Return a module of an extra; `what` says what needs it.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise MissingExtra(what, extra) from error
+
+
 def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a Parquet file as plain JSON types.
 
@@ -36,7 +48,7 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
         MissingExtra: pyarrow is not installed.
         ValueError: the file is not Parquet, or a column holds what JSON cannot.
     """
-    arrow, parquet = _load("pyarrow", "reading Parquet"), _load("pyarrow.parquet", "reading Parquet")
+    arrow, parquet = load_extra("pyarrow", "reading Parquet"), load_extra("pyarrow.parquet", "reading Parquet")
     try:
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
@@ -52,7 +64,7 @@ def arrow_rows(path: Path) -> Iterator[dict[str, Any]]:
         MissingExtra: pyarrow is not installed.
         ValueError: the file is not Arrow, or a column holds what JSON cannot.
     """
-    arrow, ipc = _load("pyarrow", "reading Arrow"), _load("pyarrow.ipc", "reading Arrow")
+    arrow, ipc = load_extra("pyarrow", "reading Arrow"), load_extra("pyarrow.ipc", "reading Arrow")
     try:
         with arrow.memory_map(str(path)) as source:
             is_file = source.read(len(_ARROW_FILE)) == _ARROW_FILE
@@ -75,7 +87,7 @@ def write_parquet(
     Raises:
         MissingExtra: pyarrow is not installed.
     """
-    arrow, parquet = _load("pyarrow", "writing Parquet"), _load("pyarrow.parquet", "writing Parquet")
+    arrow, parquet = load_extra("pyarrow", "writing Parquet"), load_extra("pyarrow.parquet", "writing Parquet")
     types_by_column = {**dict.fromkeys(columns, "string"), **(types or {})}
     schema = arrow.schema([(column, arrow.type_for_alias(name)) for column, name in types_by_column.items()])
     with parquet.ParquetWriter(path, schema) as writer:
@@ -89,14 +101,14 @@ def frame_of(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> DataF
     Raises:
         MissingExtra: pandas is not installed.
     """
-    pandas = _load("pandas", "a pandas frame")
+    pandas = load_extra("pandas", "a pandas frame")
     cells = [[row.get(column) for column in columns] for row in rows]
     return cast("DataFrame", pandas.DataFrame(cells, columns=list(columns), dtype=object))
 
 
 def frame_rows(frame: DataFrame) -> Iterator[dict[str, Any]]:
     """Yield the rows of a frame as plain JSON types; whatever pandas counts as missing is None."""
-    pandas = _load("pandas", "a pandas frame")
+    pandas = load_extra("pandas", "a pandas frame")
     columns = [str(column) for column in frame.columns]
     for cells in frame.itertuples(index=False, name=None):
         values = (None if pandas.api.types.is_scalar(cell) and pandas.isna(cell) else cell for cell in cells)
@@ -111,8 +123,8 @@ def hf_dataset(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Any
         ValueError: a column holds values of several types, which Arrow does not mix.
     """
     datasets, arrow = (
-        _load("datasets", "a Hugging Face dataset", "hf"),
-        _load("pyarrow", "a Hugging Face dataset", "hf"),
+        load_extra("datasets", "a Hugging Face dataset", "hf"),
+        load_extra("pyarrow", "a Hugging Face dataset", "hf"),
     )
     try:
         return datasets.Dataset.from_dict({column: [row.get(column) for row in rows] for column in columns})
@@ -140,7 +152,7 @@ def pandas_table(columns: Columns, types: Mapping[str, str]) -> DataFrame:
     Raises:
         MissingExtra: pandas is not installed.
     """
-    pandas = _load("pandas", "a pandas frame")
+    pandas = load_extra("pandas", "a pandas frame")
     cells = {name: pandas.array(column, dtype=_IN_PANDAS[types[name]]) for name, column in columns.items()}
     return cast("DataFrame", pandas.DataFrame(cells, columns=list(columns)))
 
@@ -151,7 +163,7 @@ def arrow_table(columns: Columns, types: Mapping[str, str]) -> Any:
     Raises:
         MissingExtra: pyarrow is not installed.
     """
-    arrow = _load("pyarrow", "an Arrow table")
+    arrow = load_extra("pyarrow", "an Arrow table")
     return arrow.table({name: arrow.array(cells, arrow.type_for_alias(types[name])) for name, cells in columns.items()})
 
 
@@ -161,7 +173,7 @@ def polars_table(columns: Columns, types: Mapping[str, str]) -> Any:
     Raises:
         MissingExtra: polars is not installed.
     """
-    polars = _load("polars", "a polars frame", "polars")
+    polars = load_extra("polars", "a polars frame", "polars")
     return polars.DataFrame(columns, schema={name: getattr(polars, _IN_POLARS[types[name]]) for name in columns})
 
 
@@ -172,7 +184,7 @@ def unpack_zstandard(data: bytes, size: int) -> bytes:
         MissingExtra: pyarrow is not installed.
         OSError: the data are damaged.
     """
-    arrow = _load("pyarrow", "reading archives that are compressed with Zstandard")
+    arrow = load_extra("pyarrow", "reading archives that are compressed with Zstandard")
     with arrow.input_stream(BytesIO(data), compression="zstd") as stream:
         return stream.read(size + 1)
 
@@ -180,13 +192,6 @@ def unpack_zstandard(data: bytes, size: int) -> bytes:
 _IN_PANDAS = {"string": "string", "int32": "Int32", "int64": "Int64", "double": "Float64", "bool": "boolean"}
 _IN_POLARS = {"string": "String", "int32": "Int32", "int64": "Int64", "double": "Float64", "bool": "Boolean"}
 """By Arrow's names of types, those of the others."""
-
-
-def _load(module: str, what: str, extra: str = "frames") -> Any:
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise MissingExtra(what, extra) from error
 
 
 def _plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
