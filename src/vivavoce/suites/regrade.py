@@ -14,6 +14,7 @@ from vivavoce.records.run import Run
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples
 from vivavoce.run.options import RunOptions
 from vivavoce.run.regrading import Regrading, sample_of
+from vivavoce.run.scoring import Scoring
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
@@ -64,23 +65,36 @@ def _build(
     budget: Budget,
     answers: ReplyStore | None,
 ) -> Experiment:
-    """Return the experiment that provides the scoring and the ground truths."""
     suite = other or stored_suite(run)
-    spec = suite.spec
-    judges = JudgeOpener(budget, answers, options.replay, spec.max_concurrent, base=suite.base)
-    tester = str(run.options.get("tester", ""))
+    judges = JudgeOpener(budget, answers, options.replay, suite.spec.max_concurrent, base=suite.base)
     if other is None:
-        builder = Builder(suite, judges.open, tester=tester, asked=_asked(suite, store, run.id))
-        scoring, samples = builder.scoring(), Samples(tuple, count=0)
-    else:
-        plan = plan_of(suite, RunOptions())
-        prepared = prepare(suite, plan, judges, tester)
-        suite, scoring, samples = prepared.suite, prepared.scoring, Samples(plan.every)
+        return scoring_of(run, judges, store)
+    plan = plan_of(suite, RunOptions())
+    prepared = prepare(suite, plan, judges, _tester(run))
+    return _experiment(prepared.suite, prepared.scoring, Samples(plan.every))
+
+
+def scoring_of(run: Run, judges: JudgeOpener, store: Store) -> Experiment:
+    """Return an experiment without samples that has the scoring of a run, whose conversations are in a store.
+
+    Raises:
+        UsageError: something that its suite names is not there any more.
+    """
+    suite = stored_suite(run)
+    builder = Builder(suite, judges.open, tester=_tester(run), asked=_asked(suite, store, run.id))
+    return _experiment(suite, builder.scoring(), Samples(tuple, count=0))
+
+
+def _tester(run: Run) -> str:
+    return str(run.options.get("tester", ""))
+
+
+def _experiment(suite: Suite, scoring: Scoring, samples: Samples) -> Experiment:
     return Experiment(
-        name=spec.name,
+        name=suite.spec.name,
         samples=samples,
         scoring=scoring,
-        limits=Limits(spec.max_concurrent),
+        limits=Limits(suite.spec.max_concurrent),
         description=Description(dump_spec(suite), suite.base, suite.source),
         notes=suite.notes,
     )

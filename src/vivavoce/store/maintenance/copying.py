@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Table, func, insert, select, update
 
 from vivavoce.errors import UsageError
 from vivavoce.records.remarks import Remarks
-from vivavoce.store.database.database import AnyRow, Database, for_writing, values_of
+from vivavoce.store.database.database import Database, for_writing, values_of
 from vivavoce.store.database.schema import attempts, gradings, runs, scores
 from vivavoce.store.database.text import text_for
 from vivavoce.store.runs.committing import Committer
@@ -23,6 +23,8 @@ COMMIT = 128
 """Attempts that are committed together."""
 
 T = TypeVar("T")
+Values = Mapping[str, Any]
+"""A row of a table, by the names of its columns."""
 Listener = Callable[[str, int, int], None]
 """Called with the run being copied, the number of its attempts that are done, and their total."""
 
@@ -55,40 +57,59 @@ def copy_run(source: Database, target: Database, run_id: str, progress: Listener
         run = connection.execute(select(runs).where(runs.c.id == run_id)).one()
         sets = connection.execute(select(gradings).where(gradings.c.run_id == run_id)).all()
         count = connection.execute(select(func.count()).where(attempts.c.run_id == run_id)).scalar_one()
-    reader = Reader(source, run_id)
-    committer = Committer(target.place, run_id, attempt_ids())
+    entries = Reader(source, run_id).entries()
+    values = [values_of(one) for one in sets]
+    return put_run(target, values_of(run), values, entries, lambda done: progress(run_id, done, count))
+
+
+def put_run(
+    target: Database,
+    run: Values,
+    sets: Sequence[Values],
+    entries: Iterator[Entry],
+    progress: Callable[[int], None],
+) -> tuple[bool, int]:
+    """Put a run, its gradings and its attempts into a store; return whether it is new there, and how many were put.
+
+    The run and its gradings are given as the values of their rows. `progress` is called with how many of the attempts
+    are there. An attempt that is there already gets its missing scores.
+
+    Raises:
+        UsageError: a different run has that id there.
+    """
+    committer = Committer(target.place, run["id"], attempt_ids())
     with target.apart() as connection:
         with for_writing(connection).begin():
             new = _put(connection, target.place, runs, run, "started_at")
             for grading in sets:
                 _put(connection, target.place, gradings, grading, "created_at")
         done = 0
-        for batch in _batches(reader.entries(), COMMIT):
-            missing = list(_missing(connection, run_id, batch))
+        for batch in _batches(entries, COMMIT):
+            missing = list(_missing(connection, run["id"], batch))
             connection.rollback()
             if missing:
                 committer.store(connection, missing)
             done += len(batch)
-            progress(run_id, done, count)
+            progress(done)
     return new, committer.stored
 
 
-def _put(connection: Connection, place: str, table: Table, row: AnyRow, born: str) -> bool:
+def _put(connection: Connection, place: str, table: Table, new: Values, born: str) -> bool:
     """Insert a new row; replace an existing one that is not finished.
 
     Title, notes and tags of a run are copied where there are none.
     """
-    found = connection.execute(select(table).where(table.c.id == row.id)).first()
+    found = connection.execute(select(table).where(table.c.id == new["id"])).first()
     if found is None:
-        connection.execute(insert(table).values(values_of(row)))
+        connection.execute(insert(table).values(new))
         return True
-    if getattr(found, born) != getattr(row, born):
-        raise UsageError(f"a different {table.name.removesuffix('s')} in {place} has the id {row.id}")
-    values = values_of(row) if found.finished_at is None else {}
+    if getattr(found, born) != new[born]:
+        raise UsageError(f"a different {table.name.removesuffix('s')} in {place} has the id {new['id']}")
+    values = dict(new) if found.finished_at is None else {}
     said = Remarks.model_fields if table is runs else ()
-    values |= {name: getattr(found, name) or getattr(row, name) for name in said}
+    values |= {name: getattr(found, name) or new[name] for name in said}
     if any(getattr(found, name) != value for name, value in values.items()):
-        connection.execute(update(table).where(table.c.id == row.id).values(values))
+        connection.execute(update(table).where(table.c.id == new["id"]).values(values))
     return False
 
 

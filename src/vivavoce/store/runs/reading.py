@@ -98,7 +98,7 @@ class Reader:
             rows = connection.execute(query.where(_within(scores, page)))
             for number, kind, name, state, value, passed, text in rows:
                 did_pass = None if passed is None else bool(passed)
-                found[number].append(ScoreRow(keys[number], kind, name, state, value, did_pass, _by_tester(text)))
+                found[number].append(ScoreRow(keys[number], kind, name, state, value, did_pass, by_tester(text)))
             return list(chain.from_iterable(found.values()))
 
         return self._stream(select(*_KEY), KEY_PAGE, read_page)
@@ -227,6 +227,7 @@ def _error(attempt: AnyRow, rows: Sequence[AnyRow]) -> ErrorRow:
     return ErrorRow(_key(attempt), first.name, failure_of_text(first.failure), first.reason)
 
 
-def _by_tester(failure: str | None) -> bool:
+def by_tester(failure: str | None) -> bool:
+    """Return whether the failure of a score, as JSON text, is an error of the tester that led the conversation."""
     found = None if failure is None else failure_of_text(failure)
     return found is not None and found.kind == TESTER_ERROR
