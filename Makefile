@@ -14,7 +14,7 @@ demo: .venv/ready  ## test and compare two versions of a small support bot, offl
 test: programs .venv/ready  ## checks and, beside them, the tests: all that CI runs
 	@bash tools/test.sh
 
-live: programs .venv-letta/ready .venv-ragas/ready .venv-adk/ready .venv-trackers/ready $(PEERS:%=.venv-peers/%/ready) .venv-peers/promptfoo/ready .venv/ready  ## tests with packages of others, installed in their newest release
+live: programs .venv-letta/ready .venv-ragas/ready .venv-adk/ready .venv-trackers/ready .venv-ray/ready $(PEERS:%=.venv-peers/%/ready) .venv-peers/promptfoo/ready .venv/ready  ## tests with packages of others, installed in their newest release
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m live
 
 check: .venv/ready  ## style, types and floors
@@ -77,3 +77,6 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 
 .venv-trackers/ready: pyproject.toml
 	@bash tools/setup.sh .venv-trackers -e '.[mlflow,wandb]'
+
+.venv-ray/ready: pyproject.toml
+	@bash tools/setup.sh .venv-ray -e '.[frames,ray]' 'moto[s3,server]'

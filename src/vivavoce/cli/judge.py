@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from vivavoce.cli.forecast import forecast_line
+from vivavoce.cli.in_parts import (
+    EngineOption,
+    InParts,
+    PartsOption,
+    RayAddressOption,
+    ShardOption,
+    WorkersOption,
+    check_alone,
+    judge_in_parts,
+)
 from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption, named_paths
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, execute
@@ -23,6 +34,7 @@ from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.judging import judging_suite
+from vivavoce.suites.load import Suite
 from vivavoce.suites.named_metrics import read_metrics
 from vivavoce.suites.requests import Export
 from vivavoce.suites.requests import export_requests as write_requests
@@ -57,18 +69,27 @@ ImportOption = Annotated[
     typer.Option("--import-responses", help="Import judge answers from this file, and use only cached answers."),
 ]
 
+ConversationsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        help="Conversations in a JSONL, JSON, CSV or Parquet file; with --parts, files, patterns or addresses."
+    ),
+]
+FieldOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Where a row has a value under another name, such as goal=metadata.wish; repeat for more."),
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")]
+
 
 def command(
-    conversations: Annotated[Path, typer.Argument(help="Conversations in a JSONL, JSON, CSV or Parquet file.")],
+    conversations: ConversationsArgument,
     *,
     metrics: Metrics,
     judge: Annotated[str | None, typer.Option(help="The model that judges; default: VIVAVOCE_JUDGE.")] = None,
     scope: ScopeOption = None,
     from_: FromOption = None,
-    field: Annotated[
-        list[str] | None,
-        typer.Option(help="Where a row has a value under another name, such as goal=metadata.wish; repeat for more."),
-    ] = None,
+    field: FieldOption = None,
     max_samples: Annotated[int | None, typer.Option(min=1, help="Only the first N conversations.")] = None,
     max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="How many conversations at a time.")] = 64,
     max_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of judge calls.")] = None,
@@ -78,9 +99,12 @@ def command(
     replay: ReplayOption = False,
     export_requests: ExportOption = None,
     import_responses: ImportOption = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")
-    ] = False,
+    dry_run: DryRunOption = False,
+    parts: PartsOption = None,
+    shard: ShardOption = None,
+    engine: EngineOption = None,
+    workers: WorkersOption = None,
+    ray_address: RayAddressOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, no progress.")] = False,
     store: StoreOption = None,
 ) -> None:
@@ -90,25 +114,30 @@ def command(
     continues an interrupted run. Exit codes: 0 done, 2 wrong usage, 3 inconclusive (any error, unless --max-errors
     allows it), 130 interrupted.
     """
-    replay = replay or import_responses is not None
     options = RunOptions(
         max_samples=max_samples,
         max_calls=max_calls,
         max_cost=max_cost,
         max_errors=max_errors,
         cache=not no_cache,
-        replay=replay,
+        replay=replay or import_responses is not None,
     )
-    named = read_metrics(metrics)
+    how = InParts.read(parts, shard, engine, workers, ray_address)
+    check_alone(
+        how, {"--dry-run": dry_run}, {"--export-requests": export_requests, "--import-responses": import_responses}
+    )
     suite = judging_suite(
-        existing(conversations),
-        named,
+        _file(conversations) if how is None else Path(conversations[0]),
+        read_metrics(metrics),
         judge,
+        name=None if how is None else f"judge {how.name}",
         scope=scope,
         fields=named_paths(field or []),
         format=from_,
         max_concurrent=max_concurrent,
     )
+    if how is not None:
+        raise typer.Exit(judge_in_parts(suite, conversations, how, options, quiet=quiet))
     if dry_run:
         out().print(forecast_line(check_suite(suite, options, keys_needed=True)))
         return
@@ -119,10 +148,27 @@ def command(
             return
         if import_responses is not None:
             import_answers(existing(import_responses), opened, named_judge(judge))
-        progress = RunProgress(notes(), quiet)
-        result = execute(suite_run(suite, options, store=opened, listeners=[progress]), progress)
-        report_run(opened, result, None, ["--store", store] if store else [])
-    raise typer.Exit(result.exit_code)
+        code = _judged(suite, options, opened, store, quiet=quiet)
+    raise typer.Exit(code)
+
+
+def _judged(suite: Suite, options: RunOptions, opened: Store, store: str | None, *, quiet: bool) -> int:
+    """Judge the conversations of a suite, report, and return the exit code; `store` is what names the store."""
+    progress = RunProgress(notes(), quiet)
+    result = execute(suite_run(suite, options, store=opened, listeners=[progress]), progress)
+    report_run(opened, result, None, ["--store", store] if store else [])
+    return result.exit_code
+
+
+def _file(names: Sequence[str]) -> Path:
+    """Return the only file that is named.
+
+    Raises:
+        UsageError: there are several, or it does not exist.
+    """
+    if len(names) > 1:
+        raise UsageError(f"{names[1]}: several files are judged in parts; name a folder for the results with --parts")
+    return existing(Path(names[0]))
 
 
 def named_judge(judge: str | None) -> str:

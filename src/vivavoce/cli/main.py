@@ -22,6 +22,7 @@ COMMANDS = {
     "run": "Run a suite: hold its conversations and grade them.",
     "test": "Test one goal: a tester model talks to your target.",
     "judge": "Measure recorded conversations with metrics.",
+    "merge": "Make one run of the parts that several processes worked on.",
     "watch-traces": "Judge conversations of production as their traces come in.",
     "scenarios": "Write test scenarios from a description or from recordings.",
     "grade": "Grade the stored conversations of a run again.",

@@ -11,6 +11,16 @@ import typer
 from vivavoce.cli.against import Against
 from vivavoce.cli.env_file import load_env_file
 from vivavoce.cli.forecast import print_forecast
+from vivavoce.cli.in_parts import (
+    EngineOption,
+    InParts,
+    PartsOption,
+    RayAddressOption,
+    ShardOption,
+    WorkersOption,
+    check_alone,
+    run_in_parts,
+)
 from vivavoce.cli.options import (
     BaselineOption,
     CostOption,
@@ -77,6 +87,11 @@ def command(
     output: OutputOption = None,
     table: TableOption = False,
     env_file: EnvFileOption = None,
+    parts: PartsOption = None,
+    shard: ShardOption = None,
+    engine: EngineOption = None,
+    workers: WorkersOption = None,
+    ray_address: RayAddressOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, no progress.")] = False,
     store: StoreOption = None,
 ) -> None:
@@ -89,36 +104,31 @@ def command(
     continues the run. Exit codes: 0 pass, 1 a gate failed, 2 wrong usage or configuration, 3 inconclusive, 130
     interrupted. Without a gate, a missed assertion of a row (`expect`) or a broken rule gives 1, and any error 3.
     """
-    options = RunOptions(
-        trials=trials,
-        max_samples=max_samples,
-        tags=tag,
-        samples=sample,
-        max_concurrent=max_concurrent,
-        max_calls=max_calls,
-        max_cost=max_cost,
-        max_errors=max_errors,
-        cache=not no_cache,
-        replay=replay,
-    )
-    against, paths = Against.read(baseline, smallest_effect, fail_on_break), suites or []
     limits = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
+    chosen = {"trials": trials, "max_samples": max_samples, "tags": tag, "samples": sample}
+    asked = {"max_concurrent": max_concurrent, "cache": not no_cache, "replay": replay}
+    options = RunOptions.model_validate({**limits.model_dump(), **chosen, **asked})
+    against, paths = Against.read(baseline, smallest_effect, fail_on_break), suites or []
+    how = InParts.read(parts, shard, engine, workers, ray_address)
     changes = TargetChanges(model_handle, base_url, api_key)
+    ways = {"--resume": resume, "--failed": failed, "--watch": watch, "--dry-run": dry_run}
     _check_named(paths, resume, failed, changes)
-    _check_one_way({"--resume": resume, "--failed": failed, "--watch": watch, "--dry-run": dry_run})
+    _check_one_way(ways)
     _check_resume(resume, errors=errors, fresh=options != limits or target is not None or bool(changes))
     _check_output(paths, output)
     _check_against(against, {"--failed": failed, "--watch": watch, "several suites": paths[1:]})
+    check_alone(how, ways, {"--baseline": against, "--table": table, "--output": output, "several suites": paths[1:]})
     if env_file is not None:
         load_env_file(env_file)
     if dry_run:
         return _forecast([loaded(path, target, changes) for path in paths], options, store_of(store), table=table)
+    if how is not None:
+        raise typer.Exit(run_in_parts(loaded(paths[0], target, changes), how, options, store, quiet=quiet))
     again = _option("--store", store), _option("--env-file", env_file)
     with Store.open(store_of(store)) as opened:
         runner = Runner(opened, options, target, changes, output, quiet, table, against, *again)
-        if resume is not None:
-            raise typer.Exit(runner.resumed(resume, paths[0] if paths else None, errors=errors).code)
-        raise typer.Exit(watch_suites(runner, paths) if watch else _run(runner, paths, failed))
+        code = watch_suites(runner, paths) if watch else _run(runner, paths, failed, resume, errors=errors)
+    raise typer.Exit(code)
 
 
 def _option(name: str, value: object) -> list[str]:
@@ -134,8 +144,10 @@ def _forecast(suites: Sequence[Suite], options: RunOptions, store: str, *, table
         print_forecast(check_suite(suite, options, keys_needed=True), store, suite.spec.name)
 
 
-def _run(runner: Runner, paths: Sequence[Path], failed: str | None) -> int:
-    """Run the suites, or what failed in a run of each, and return the exit code."""
+def _run(runner: Runner, paths: Sequence[Path], failed: str | None, resume: str | None, *, errors: bool) -> int:
+    """Run the suites, or what failed in a run of each, or go on with a run, and return the exit code."""
+    if resume is not None:
+        return runner.resumed(resume, paths[0] if paths else None, errors=errors).code
     if len(paths) > 1:
         return runner.every(paths, runner.suite if failed is None else lambda path: runner.failed(failed, path))
     if failed is not None:

@@ -14,6 +14,9 @@ GIVEN_IN_PYTHON = "given in Python"
 WATCHED = "traces as they came"
 """The dataset of a run over conversations that `viva watch-traces` received."""
 
+IN_PARTS = "parts"
+"""The option of a run whose parts were made by several processes: the folder with their files."""
+
 REQUEST = ("url", "headers", "body")
 """The parts of a target that form a request, where a user may have written a key."""
 
@@ -26,6 +29,11 @@ def is_from_python(run: Run) -> bool:
 def is_watched(run: Run) -> bool:
     """Return whether the conversations of a run came in as traces, and are nowhere else."""
     return run.options.get("dataset") == WATCHED
+
+
+def parts_of(run: Run) -> str | None:
+    """Return the folder with the parts of a run, None where it was made in one piece."""
+    return run.options.get(IN_PARTS)
 
 
 def lacks_key(run: Run) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from vivavoce.records.origin import is_from_python, is_watched, lacks_key
+from vivavoce.records.origin import is_from_python, is_watched, lacks_key, parts_of
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
@@ -16,6 +16,8 @@ def continuing(run: Run, options: Sequence[str] = ()) -> str:
     """Return the line with the command that does what is left of a run; `options` are what it needs to find the run."""
     if is_watched(run):
         return "continue with: viva watch-traces"
+    if (folder := parts_of(run)) is not None:
+        return f"go on with the command that made {folder}, then: {shlex.join(['viva', 'merge', folder])}"
     return f"continue with: {shlex.join(['viva', 'run', '--resume', run.id, *options])}"
 
 
@@ -26,7 +28,7 @@ def errors_again(store: Store, grading: Grading, summary: Summary, options: Sequ
     """
     run = store.run(grading.run_id)
     broken = max(summary.error_attempts, summary.failed_attempts)
-    if not broken or is_from_python(run) or is_watched(run) or lacks_key(run):
+    if not broken or is_from_python(run) or is_watched(run) or lacks_key(run) or parts_of(run) is not None:
         return None
     first = store.gradings(run.id)[0].id == grading.id
     words = ["viva", "run", "--resume", run.id, "--errors"] if first else ["viva", "grade", run.id]

@@ -132,6 +132,27 @@ def check_samples(
     return SampleCount(*counts, frozenset(seen), tuple(_notes(source, loss)))
 
 
+def unusable_rows(
+    source: Source,
+    *,
+    fields: Mapping[str, str] | None = None,
+    base: str | os.PathLike[str] | None = None,
+    format: str | None = None,  # noqa: A002
+    check: Callable[[Sample], None] | None = None,
+) -> list[Problem]:
+    """Return a problem for each row that `check_samples` would refuse, the first of each, at its line."""
+    found: list[Problem] = []
+    lines: dict[tuple[str, int], int] = {}
+    file = _file(source)
+    for line, sample in _scan(source, fields, base, None, None, format, Loss()):
+        problems = _problems(sample, line, file, check)
+        if isinstance(sample, Sample) and not problems:
+            first = lines.setdefault((sample.id, sample.trial or 0), line)
+            problems = [] if first == line else [_twice(sample.id, sample.trial or 0, first, line, file)]
+        found += problems[:1]
+    return found
+
+
 def _notes(source: Source, loss: Loss) -> Iterator[str]:
     if loss.format is not None:
         yield f"{Path(cast('str', source)).name} is read as {loss.format}"
@@ -235,5 +256,9 @@ def _name_duplicates(
     for earlier, later in pairs:
         (first, *key), (line, name, trial) = keys[earlier], keys[later]
         if key == [name, trial]:
-            rule = "give each row its own id, or the trials of one id a 'trial' each"
-            yield Problem(f"id '{name}' with trial {trial} is already in line {first}; {rule}", file, line)
+            yield _twice(name, trial, first, line, file)
+
+
+def _twice(name: str, trial: int, first: int, line: int, file: Path | None) -> Problem:
+    rule = "give each row its own id, or the trials of one id a 'trial' each"
+    return Problem(f"id '{name}' with trial {trial} is already in line {first}; {rule}", file, line)

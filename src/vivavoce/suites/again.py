@@ -9,7 +9,7 @@ from typing import Any
 
 from vivavoce.errors import UsageError
 from vivavoce.records.events import Listener
-from vivavoce.records.origin import is_from_python, is_watched, lacks_key
+from vivavoce.records.origin import is_from_python, is_watched, lacks_key, parts_of
 from vivavoce.records.run import Run
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
@@ -66,6 +66,8 @@ def suite_of(run: Run) -> Suite:
             f"the conversations of {run.id} came in as traces and cannot be held again; grade them again with: "
             f"viva grade {run.id}"
         )
+    if parts_of(run) is not None:
+        raise UsageError(f"run {run.id} was made in parts, and parts cannot be run again by themselves")
     if lacks_key(run):
         raise UsageError(f"the target of {run.id} contained a key, which is not stored; name the suite, too")
     suite, file = stored_suite(run), Path(run.base) / run.options["suite"]

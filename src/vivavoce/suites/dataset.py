@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.samples.rows import SampleCount, check_samples, read_samples
+from vivavoce.samples.rows import SampleCount, check_samples, read_samples, unusable_rows
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.expecting import EXPECT, Assertions
 from vivavoce.suites.load import Suite
@@ -80,6 +80,26 @@ def check_dataset(suite: Suite, tags: Sequence[str] | None = None, assertions: A
     _check_driver(suite, found)
     check_pinned(suite)
     return found
+
+
+def unusable(suite: Suite) -> list[Problem]:
+    """Return a problem for each row of the dataset that cannot be used, at its line."""
+    spec, check_row = suite.spec, _check_row(suite, Assertions())
+
+    def check(sample: Sample) -> None:
+        check_row(sample)
+        one = SampleCount(
+            samples=1,
+            turns=0,
+            per_turn=0,
+            recorded=sample.messages is not None,
+            silent=sample.messages is None and sample.input is None,
+            goals=sample.goal is not None,
+        )
+        _check_driver(suite, one)
+
+    fields, format_of_rows = spec.dataset.fields, spec.dataset.format
+    return unusable_rows(dataset_source(suite), fields=fields, base=suite.base, format=format_of_rows, check=check)
 
 
 def _check_row(suite: Suite, assertions: Assertions) -> Callable[[Sample], None]:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from vivavoce.errors import UsageError
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.events import Listener
-from vivavoce.records.origin import is_from_python, is_watched, lacks_key
+from vivavoce.records.origin import is_from_python, is_watched, lacks_key, parts_of
 from vivavoce.records.run import Run
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.notebook_progress import notebook_progress
@@ -103,6 +103,10 @@ def reopen_run(
         raise UsageError(f"run {run.id} was started in Python; continue it there: evaluate(…, resume='{run.id}')")
     if is_watched(run):
         raise UsageError(f"run {run.id} has conversations that came in as traces; go on with: viva watch-traces")
+    if (folder := parts_of(run)) is not None:
+        raise UsageError(
+            f"run {run.id} was made in parts; go on with the command that made {folder}, then: viva merge {folder}"
+        )
     if lacks_key(run):
         raise UsageError(
             f"cannot resume {run.id}: its target contained a key, which is not stored; put it in a header as "

@@ -1,0 +1,46 @@
+"""`viva merge`: make one run of the parts in a folder."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from vivavoce.cli.options import MaxErrorsOption
+from vivavoce.cli.output import StoreOption, notes, store_of
+from vivavoce.cli.runner import report_run
+from vivavoce.distributed.merging import merge
+from vivavoce.files.places import Folder
+from vivavoce.store.store import Store
+
+
+def command(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="The folder or address that --parts named.")],
+    *,
+    max_errors: MaxErrorsOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Put the parts of a folder, which viva judge --parts or viva run --parts wrote, into the store as one run.
+
+    What is there already stays, so the same command may be given again when more parts are done. Exit codes: those of
+    viva run; 3 as long as parts are missing.
+    """
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        console=notes(),
+        transient=True,
+    )
+    with Store.open(store_of(store)) as opened:
+        with bar:
+            task = bar.add_task("conversations", total=None)
+            result = merge(
+                Folder(folder),
+                opened,
+                lambda done, total: bar.update(task, completed=done, total=total),
+                max_errors=max_errors,
+            )
+        report_run(opened, result, None, ["--store", store] if store else [])
+    raise typer.Exit(result.exit_code)

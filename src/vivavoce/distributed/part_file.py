@@ -1,0 +1,193 @@
+"""The file of a part that is done: its conversations with their scores, in Parquet.
+
+A row is a conversation: `sample_id`, `target`, `trial` (from 0), `position` in the plan of the run, `failure` (its
+kind, where it ended with an error), `seconds`, and `scores`, by grader a structure of `value`, `passed`, `state`,
+`reason` and `kind` for the whole conversation. `record` is all that a store keeps of it, as JSON. The metadata of the
+file, under `vivavoce`, has the run, its set of scores, and the rows that are no conversations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.errors import UsageError
+from vivavoce.files.frames import load_extra
+from vivavoce.files.places import Folder
+from vivavoce.records.run import AttemptKey, Grading, Run, ScoreRow
+from vivavoce.store.runs.reading import by_tester
+from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
+
+SUFFIX = ".parquet"
+_ABOUT = b"vivavoce"
+_ROWS = 512
+_FLAT = ("sample_id", "target", "trial", "failure", "scores", "record")
+
+
+class RowProblem(BaseModel):
+    """A row of a file that is no conversation; `row` counts from 1."""
+
+    model_config = ConfigDict(frozen=True)
+
+    row: int
+    message: str
+
+
+class About(BaseModel):
+    """What a part says of itself: the file that its rows are of; `errors` counts the conversations with one.
+
+    Without a `run` none of its rows was a conversation.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    file: str
+    run: Run | None = None
+    grading: Grading | None = None
+    errors: int = 0
+    problems: list[RowProblem] = Field(default_factory=list[RowProblem])
+
+
+@dataclass(frozen=True, slots=True)
+class PartReader:
+    """Reads the file of a part."""
+
+    about: About
+    _file: Any
+
+    @property
+    def conversations(self) -> int:
+        """How many conversations it has."""
+        return self._file.metadata.num_rows
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield its conversations as a store keeps them."""
+        for batch in self._file.iter_batches(batch_size=_ROWS, columns=["record"]):
+            yield from map(_entry, batch.column(0).to_pylist())
+
+    def scores(self) -> Iterator[tuple[AttemptKey, str | None, list[ScoreRow]]]:
+        """Yield the key of each conversation, the kind of its failure, and its scores as statistics need them."""
+        for batch in self._file.iter_batches(batch_size=_ROWS, columns=list(_FLAT)):
+            yield from map(_scores, batch.to_pylist())
+
+
+def write_part(path: Path, about: About, entries: Iterable[Entry], graders: Sequence[str]) -> int:
+    """Write the file of a part, and return how many conversations it has.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    arrow, parquet = load_extra("pyarrow", "writing Parquet"), load_extra("pyarrow.parquet", "writing Parquet")
+    schema = _schema(arrow, graders).with_metadata({_ABOUT: about.model_dump_json().encode()})
+    left, number = iter(entries), 0
+    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        while some := [_row(entry, graders) for entry in islice(left, _ROWS)]:
+            writer.write_batch(arrow.RecordBatch.from_pylist(some, schema=schema))
+            number += len(some)
+    return number
+
+
+@contextmanager
+def read_part(folder: Folder, name: str) -> Generator[PartReader]:
+    """Open the file of a part in a folder of results.
+
+    Raises:
+        UsageError: it cannot be read, or is not such a file.
+    """
+    arrow, parquet = load_extra("pyarrow", "reading Parquet"), load_extra("pyarrow.parquet", "reading Parquet")
+    place = folder.named(f"{name}{SUFFIX}")
+    with folder.open(f"{name}{SUFFIX}") as opened:
+        try:
+            with parquet.ParquetFile(opened) as file:
+                metadata: Mapping[bytes, bytes] = file.schema_arrow.metadata or {}
+                text = metadata.get(_ABOUT)
+                if text is None:
+                    raise UsageError(f"{place}: is no file of a part")
+                yield PartReader(About.model_validate_json(text), file)
+        except (arrow.ArrowException, OSError) as error:
+            raise UsageError(f"{place}: cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def _schema(arrow: Any, graders: Sequence[str]) -> Any:
+    score = arrow.struct(
+        [
+            ("value", arrow.float64()),
+            ("passed", arrow.bool_()),
+            ("state", arrow.string()),
+            ("reason", arrow.string()),
+            ("kind", arrow.string()),
+        ]
+    )
+    return arrow.schema(
+        [
+            ("sample_id", arrow.string()),
+            ("target", arrow.string()),
+            ("trial", arrow.int32()),
+            ("position", arrow.int64()),
+            ("failure", arrow.string()),
+            ("seconds", arrow.float64()),
+            ("scores", arrow.struct([(name, score) for name in graders])),
+            ("record", arrow.string()),
+        ]
+    )
+
+
+def _row(entry: Entry, graders: Sequence[str]) -> dict[str, Any]:
+    attempt = entry.attempt
+    assert attempt is not None
+    scores = {one.name: one for one in entry.scores if one.turn is None}
+    failure = None if attempt.failure is None else json.loads(attempt.failure).get("kind")
+    return {
+        **dict(zip(("sample_id", "target", "trial"), entry.key, strict=True)),
+        "position": attempt.position,
+        "failure": failure,
+        "seconds": attempt.seconds,
+        "scores": {name: _cells(scores[name]) if name in scores else None for name in graders},
+        "record": json.dumps([attempt, entry.turns, entry.scores], ensure_ascii=False, separators=(",", ":")),
+    }
+
+
+def _cells(score: ScoreCells) -> dict[str, Any]:
+    passed = None if score.passed is None else bool(score.passed)
+    return {
+        "value": score.value,
+        "passed": passed,
+        "state": score.state,
+        "reason": score.reason,
+        "kind": score.kind,
+    }
+
+
+def _entry(record: str) -> Entry:
+    attempt, turns, scores = json.loads(record)
+    cells = AttemptCells._make(attempt)
+    return Entry(
+        key=AttemptKey(cells.sample_id, cells.target, cells.trial),
+        attempt=cells,
+        turns=[TurnCells._make(one) for one in turns],
+        scores=[ScoreCells._make(one) for one in scores],
+    )
+
+
+def _scores(row: Mapping[str, Any]) -> tuple[AttemptKey, str | None, list[ScoreRow]]:
+    key = AttemptKey(row["sample_id"], row["target"], row["trial"])
+    scores: Mapping[str, Mapping[str, Any] | None] = row["scores"] or {}
+    found = {name: one for name, one in scores.items() if one is not None}
+    spoiled = _spoiled(row["record"]) if any(one["state"] == "error" for one in found.values()) else set[str]()
+    return key, row["failure"], [_score_row(key, name, one, name in spoiled) for name, one in found.items()]
+
+
+def _spoiled(record: str) -> set[str]:
+    """Return the graders whose scores the tester spoiled."""
+    return {one.name for one in _entry(record).scores if one.turn is None and by_tester(one.failure)}
+
+
+def _score_row(key: AttemptKey, name: str, one: Mapping[str, Any], spoiled: bool) -> ScoreRow:
+    return ScoreRow(key, one["kind"], name, one["state"], one["value"], one["passed"], spoiled)
