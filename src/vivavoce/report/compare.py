@@ -87,12 +87,19 @@ def _partial(store: Store, *sides: Grading | GradedSide) -> Iterator[str]:
             yield f"{run.id} is partial: it repeats a part of {run.partial_of}"
 
 
-def reasons_of(store: Store, grading: Grading, target: str, name: str, samples: Sequence[str]) -> dict[str, str]:
-    """Return by sample the reason of a grader, or of the reward, for the lowest trial, in one line each."""
+def reasons_of(store: Store, grading: Grading, name: str, attempts: Sequence[tuple[int, str]]) -> dict[str, str]:
+    """Return by sample the reason of a grader, or of the reward, for the lowest trial, in one line each.
+
+    `attempts` are the numbers of the attempts of some samples, each with its sample; of equal trials the first counts.
+    """
+    said = store.scenarios.lowest_scores(grading, name, [number for number, _ in attempts])
     lowest: dict[str, ScoreText] = {}
-    for sample, score in store.scenarios.lowest_scores(grading, target, name, samples):
+    for number, sample in attempts:
+        score = said.get(number)
+        if score is None or score.value is None:
+            continue
         known = lowest.get(sample)
-        if score.value is not None and (known is None or known.value is None or score.value < known.value):
+        if known is None or known.value is None or score.value < known.value:
             lowest[sample] = score
     return {sample: why(name, score) for sample, score in lowest.items()}
 
@@ -226,10 +233,12 @@ class _Both:
         """Return the chosen pairs as flips, with the reasons on the failing side."""
         ones, others = (list(compress(side, chosen.tolist())) for side in (pairs.ones, pairs.others))
         before, after = (side.values[chosen].tolist() for side in scores)
-        failing, target, names = (self.b, self.target_b, others) if worse else (self.a, self.target_a, ones)
+        names, side = (others, self.b) if worse else (ones, self.a)
         why = dict[str, str]()
-        if store is not None and failing.grading is not None:
-            why = reasons_of(store, failing.grading, target, name, names)
+        if store is not None and side.grading is not None:
+            failing = side.targets[self.target_b if worse else self.target_a]
+            places = (pairs.places_b if worse else pairs.places_a)[chosen]
+            why = reasons_of(store, side.grading, name, failing.attempts_of(places))
         return _FLIPS.validate_python(
             [
                 {"sample_a": one, "sample_b": other, "score_a": score_a, "score_b": score_b, "why": why.get(named, "")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -41,20 +41,37 @@ def pair(a: Scenarios, b: Scenarios) -> Pairing:
     If several samples of a side share a scenario, samples with the same id are paired.
     """
     (firsts_a, shared_a), (firsts_b, shared_b) = _by_scenario(a), _by_scenario(b)
-    pairs: list[tuple[str, str]] = []
+    if not shared_a and not shared_b:
+        pairs = [(one, firsts_b[scenario]) for scenario, one in firsts_a.items() if scenario in firsts_b]
+    else:
+        pairs = list(_shared_pairs(firsts_a, shared_a, firsts_b, shared_b))
+    return Pairing(tuple(pairs), _left(a, [one for one, _ in pairs]), _left(b, [other for _, other in pairs]))
+
+
+def _shared_pairs(
+    firsts_a: Mapping[Scenario, str],
+    shared_a: Mapping[Scenario, Sequence[str]],
+    firsts_b: Mapping[Scenario, str],
+    shared_b: Mapping[Scenario, Sequence[str]],
+) -> Iterator[tuple[str, str]]:
+    """Yield the pairs where several samples of a side share a scenario."""
     for scenario, one in firsts_a.items():
         other = firsts_b.get(scenario)
         if other is None:
             continue
         if scenario in shared_a or scenario in shared_b:
             same = set(shared_b.get(scenario, [other]))
-            pairs += [(known, known) for known in shared_a.get(scenario, [one]) if known in same]
+            yield from ((known, known) for known in shared_a.get(scenario, [one]) if known in same)
         else:
-            pairs.append((one, other))
-    taken_a, taken_b = {one for one, _ in pairs}, {other for _, other in pairs}
-    only_a = tuple(one for one in a if one not in taken_a)
-    only_b = tuple(one for one in b if one not in taken_b)
-    return Pairing(tuple(pairs), only_a, only_b)
+            yield one, other
+
+
+def _left(samples: Scenarios, taken: Sequence[str]) -> tuple[str, ...]:
+    """Return the samples that are in no pair; none is in two."""
+    if len(taken) == len(samples):
+        return ()
+    known = set(taken)
+    return tuple(one for one in samples if one not in known)
 
 
 def _by_scenario(samples: Scenarios) -> tuple[dict[Scenario, str], dict[Scenario, list[str]]]:

@@ -112,6 +112,13 @@ class GradedTarget:
         broken = _broken(of)
         return self._pooled(np.where(broken, missing, of.values), of.passes | (broken & (missing >= 1)), broken)
 
+    def attempts_of(self, samples: NDArray[np.intp]) -> list[tuple[int, str]]:
+        """Return the numbers of the attempts of some samples, given by their places, each with its sample."""
+        chosen = np.zeros(len(self.samples), dtype=np.bool_)
+        chosen[samples] = True
+        places: list[int] = self.attempts[chosen[self.owners]].tolist()
+        return [(self.scores.numbers[place], self.scores.samples[place]) for place in places]
+
     def broken(self, grader: str) -> bool:
         """Say whether an attempt could not be scored."""
         return bool(_broken(self.scores.graders[grader])[self.attempts].any())

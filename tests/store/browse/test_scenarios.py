@@ -4,9 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from math import isnan
 
+import pytest
+
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score
-from vivavoce.store.browse.scenarios import AT_ONCE
+from vivavoce.store.browse import scenarios
+from vivavoce.store.browse.scenarios import ScoreText
 from vivavoce.store.store import Store
 
 from ..cases import GRADING, RUN, grading, outcome, unfortunate
@@ -56,27 +59,47 @@ def test_what_has_no_score_keeps_its_state(store: Store) -> None:
     assert states == {"exact": {0: "error"}, "judge": {0: "skipped"}, "reward": {0: "error"}}
 
 
+def lowest(store: Store, name: str, samples: Sequence[str]) -> list[tuple[str, ScoreText]]:
+    attempts = store.scenarios.numbers(RUN, "bot", samples)
+    found = store.scenarios.lowest_scores(grading(), name, [number for number, _ in attempts])
+    return [(sample, found[number]) for number, sample in attempts]
+
+
 def test_what_is_said_comes_with_the_lowest_turn_alone(store: Store) -> None:
     put(store, [graded("a", 0.5, "why", turns=(1.0, 0.0, 0.0)), graded("b", 1.0)])
-    ((sample, said),) = store.scenarios.lowest_scores(grading(), "bot", "goal", ["a"])
+    ((sample, said),) = lowest(store, "goal", ["a"])
     assert (sample, said.value, said.reason) == ("a", 0.5, "why")
     assert [(one.turn, one.reason) for one in said.turns or ()] == [(1, "turn 1")]
 
 
 def test_trials_of_a_sample_come_in_their_order(store: Store) -> None:
     put(store, [graded("a", 0.25, trial=1), graded("a", 0.75, trial=0)])
-    assert [said.value for _, said in store.scenarios.lowest_scores(grading(), "bot", "goal", ["a"])] == [0.75, 0.25]
+    assert [said.value for _, said in lowest(store, "goal", ["a"])] == [0.75, 0.25]
 
 
 def test_the_reward_says_why_as_well(store: Store) -> None:
     put(store, [graded("a", 0.5)])
-    assert [said.reason for _, said in store.scenarios.lowest_scores(grading(), "bot", "reward", ["a"])] == ["too slow"]
+    assert [said.reason for _, said in lowest(store, "reward", ["a"])] == ["too slow"]
 
 
-def test_more_samples_than_one_query_takes_are_all_found(store: Store) -> None:
-    put(store, [graded(f"s{i}", 0.5) for i in range(AT_ONCE + 1)])
-    names = [f"s{i}" for i in range(AT_ONCE + 1)]
-    assert {sample for sample, _ in store.scenarios.lowest_scores(grading(), "bot", "goal", names)} == set(names)
+def test_what_could_not_be_scored_says_so(store: Store) -> None:
+    put(store, [unfortunate(1)])
+    ((_, said),) = lowest(store, "exact", ["sample-1"])
+    assert said.value is None
+    assert said.failure is not None
+
+
+def test_attempts_have_the_numbers_of_the_plan(store: Store) -> None:
+    put(store, [graded("a", 0.25, trial=1), graded("a", 0.75, trial=0), graded("b", 0.5, trial=2)])
+    found = store.scenarios.scores(grading())
+    assert list(zip(found.numbers, found.samples, strict=True)) == store.scenarios.numbers(RUN, "bot", ["b", "a"])
+
+
+def test_more_attempts_than_one_query_takes_are_all_found(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scenarios, "AT_ONCE", 2)
+    put(store, [graded(f"s{i}", 0.5) for i in range(5)])
+    names = [f"s{i}" for i in range(5)]
+    assert {sample for sample, _ in lowest(store, "goal", names)} == set(names)
 
 
 def test_a_sample_without_a_goal_is_called_by_its_id(store: Store) -> None:

@@ -273,7 +273,8 @@ def _flips(
     worse = kind == "worsened"
     grading, name = (sides.grading_b, target.target_b) if worse else (sides.grading_a, target.target_a)
     ids = [one.sample_b if worse else one.sample_a for one in some]
-    why, about = reasons_of(store, grading, name, shown.name, ids), store.scenarios.titles(grading.run_id, name, ids)
+    attempts = store.scenarios.numbers(grading.run_id, name, ids)
+    why, about = reasons_of(store, grading, shown.name, attempts), store.scenarios.titles(grading.run_id, name, ids)
     where: dict[str, Any] = {
         **sides.named,
         "target_a": target.target_a,

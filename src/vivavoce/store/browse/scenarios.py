@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqlalchemy import Connection, func, select
@@ -18,6 +16,7 @@ from vivavoce.records.failure import Failure
 from vivavoce.records.run import Grading
 from vivavoce.records.score import State
 from vivavoce.store.browse.entries import title_of
+from vivavoce.store.database.any_of import any_of
 from vivavoce.store.database.database import AnySelect, Database
 from vivavoce.store.database.schema import attempts, scores
 from vivavoce.store.runs.decode import failure_of_text
@@ -26,8 +25,8 @@ if TYPE_CHECKING:  # numpy takes a tenth of a second to import, which most comma
     import numpy as np
     from numpy.typing import NDArray
 
-AT_ONCE = 1000
-"""Samples in one query."""
+AT_ONCE = 5000
+"""Attempts in one query."""
 
 
 class ScoreText(NamedTuple):
@@ -58,13 +57,15 @@ class GraderScores:
 class ScenarioScores:
     """The attempts of a graded run in the order of its plan, as columns, and the scores of each grader.
 
-    The graders are in the order of their scores for the first attempts, including `reward`.
+    The graders are in the order of their scores for the first attempts, including `reward`. `numbers` are those of the
+    attempts in the store, none where they come from elsewhere.
     """
 
     samples: Sequence[str]
     targets: Sequence[str]
     scenarios: Sequence[str]
     graders: Mapping[str, GraderScores]
+    numbers: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,34 +96,33 @@ class Scenarios:
                 earliest = connection.execute(first.where(s.name == name)).one()
                 firsts[name] = earliest.attempt_id, earliest.id
         ordered = sorted(firsts, key=firsts.__getitem__)
-        return ScenarioScores(samples, targets, scenarios, {name: found[name] for name in ordered})
+        return ScenarioScores(samples, targets, scenarios, {name: found[name] for name in ordered}, numbers)
 
-    def lowest_scores(
-        self, grading: Grading, target: str, name: str, samples: Sequence[str]
-    ) -> Iterator[tuple[str, ScoreText]]:
-        """Yield the scores of a grader, or the rewards, of some samples, each with the id of its sample.
-
-        Scores of one sample are adjacent, in the order of the plan.
-        """
-        a, s = attempts.c, scores.c
-        query = select(a.id, a.sample_id, s.turn, s.state, s.value, s.reason, s.failure)
-        query = query.join_from(attempts, scores, s.attempt_id == a.id)
-        query = query.where(a.run_id == grading.run_id, a.target == target, s.grading_id == grading.id)
-        query = query.where(s.name == name, s.kind == ("reward" if name == "reward" else "grade"))
-        query = query.order_by(a.sample_id, a.trial, s.turn.is_not(None), s.id)
+    def numbers(self, run_id: str, target: str, samples: Sequence[str]) -> list[tuple[int, str]]:
+        """Return the numbers of the attempts of some samples, each with its sample, in the order of the plan."""
+        a = attempts.c
+        query = select(a.id, a.sample_id).where(a.run_id == run_id, a.target == target, a.sample_id.in_(samples))
         with self.database.connected() as connection:
-            for some in _parts(samples):
-                rows = _tuples(connection, query.where(a.sample_id.in_(some)))
-                for _, mine in groupby(rows, itemgetter(0)):
-                    (_, sample, *whole), *turns = mine
-                    yield sample, _score_text(whole, turns)
+            return [(number, sample) for number, sample in connection.execute(query.order_by(a.position, a.id))]
+
+    def lowest_scores(self, grading: Grading, name: str, numbers: Sequence[int]) -> dict[int, ScoreText]:
+        """Return the scores of a grader, or the rewards, of some attempts by their numbers."""
+        s = scores.c
+        query = select(s.attempt_id, s.id, s.turn, s.state, s.value, s.reason, s.failure)
+        query = query.where(s.grading_id == grading.id, s.name == name)
+        query = query.where(s.kind == ("reward" if name == "reward" else "grade"))
+        found: dict[int, ScoreText] = {}
+        with self.database.connected() as connection:
+            for some in _parts(numbers):
+                found |= _score_texts(_tuples(connection, query.where(any_of(connection, s.attempt_id, some))))
+        return found
 
     def titles(self, run_id: str, target: str, samples: Sequence[str]) -> dict[str, str]:
         """Return the titles of some samples, by their ids: the goal, or the beginning of the input, or the id."""
         a = attempts.c
-        query = select(a.sample_id, a.sample).where(a.run_id == run_id, a.target == target)
+        query = select(a.sample_id, a.sample).where(a.run_id == run_id, a.target == target, a.sample_id.in_(samples))
         with self.database.connected() as connection:
-            rows = [row for some in _parts(samples) for row in connection.execute(query.where(a.sample_id.in_(some)))]
+            rows = connection.execute(query).all()
         return {row.sample_id: title_of(json.loads(row.sample)) or row.sample_id for row in rows}
 
 
@@ -183,13 +183,26 @@ class _Places:
         return GraderScores(values, passes, dict(zip(self.of(lost).tolist(), states, strict=True)))
 
 
-def _score_text(whole: Sequence[Any], turns: Sequence[tuple[Any, ...]]) -> ScoreText:
-    """Return what a score says from its fields, and from the rows of its turns."""
-    turn, state, value, reason, failure = whole
-    scored = [(row[4], place) for place, row in enumerate(turns) if row[4] is not None]
-    lowest = (_score_text(turns[min(scored)[1]][2:], ()),) if scored else None
-    return ScoreText(turn, state, value, reason, failure_of_text(failure), lowest)
+def _score_texts(rows: Sequence[tuple[Any, ...]]) -> dict[int, ScoreText]:
+    """Return what scores say by attempt, from the rows of whole conversations and of turns, in any order."""
+    lowest: dict[int, tuple[Any, ...]] = {}
+    for row in rows:
+        attempt, number, turn, _, value, *_ = row
+        if turn is not None and value is not None:
+            known = lowest.get(attempt)
+            if known is None or (value, number) < (known[4], known[1]):
+                lowest[attempt] = row
+    return {
+        row[0]: _score_text(row, (_score_text(lowest[row[0]]),) if row[0] in lowest else None)
+        for row in rows
+        if row[2] is None
+    }
 
 
-def _parts(samples: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (samples[start : start + AT_ONCE] for start in range(0, len(samples), AT_ONCE))
+def _score_text(row: tuple[Any, ...], turns: tuple[ScoreText, ...] | None = None) -> ScoreText:
+    _, _, turn, state, value, reason, failure = row
+    return ScoreText(turn, state, value, reason, failure_of_text(failure), turns)
+
+
+def _parts(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (numbers[start : start + AT_ONCE] for start in range(0, len(numbers), AT_ONCE))
