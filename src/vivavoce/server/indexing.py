@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from vivavoce.errors import StoreError
 
-PAUSE = 10.0
+PAUSE = 2.0
 """Seconds between two checks for unindexed records."""
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -132,3 +133,30 @@ def test_all_is_read_once_however_many_read(store: Store, monkeypatch: pytest.Mo
         assert sum(one.result() for one in [threads.submit(store.index_pending) for _ in range(4)]) == 60
     assert len(store.search("same", limit=100)) == 60
     assert store.index_pending() == 0
+
+
+def test_a_filter_by_words_waits_for_its_own_run_alone(store: Store) -> None:
+    store.add_run(cases.run("other"))
+    store.add_grading(cases.grading("other.1", "other"))
+    keep(store, [said(number, "the same") for number in range(3)])
+    keep(store, [said(number, "the same") for number in range(2)], "other", "other.1")
+    assert store.browse.count_samples("other.1", 'text:"the same"') == 2
+    assert store.index_pending() == 3
+    assert store.browse.count_samples(GRADING, 'text:"the same"') == 3
+
+
+def test_who_finds_all_taken_waits_for_those_who_read_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    read_some = search._read_some  # pyright: ignore[reportPrivateUsage] - each look for what is pending
+
+    def counted(*of: Any) -> int:
+        looks.append(read_some(*of))
+        return looks[-1]
+
+    monkeypatch.setattr(search, "_read_some", counted)
+    keep(store, [said(number, "the same") for number in range(60)])
+    with ThreadPoolExecutor(4) as threads:
+        for one in [threads.submit(store.index_pending) for _ in range(4)]:
+            one.result()
+    assert sum(looks) == 60
+    assert len(looks) <= 4

@@ -174,7 +174,7 @@ class Browse:
         Raises:
             UsageError: there is no such grading, the filter cannot be read, or a cursor is not one of this list.
         """
-        terms = self._terms(filter_terms)
+        terms = self._terms(grading_id, filter_terms)
         with self.database.connected() as connection:
             within = _within(connection, grading_id)
             _check_graders(connection, within, terms)
@@ -199,7 +199,7 @@ class Browse:
         Raises:
             UsageError: there is no such grading, or the filter cannot be read.
         """
-        terms = self._terms(filter_terms)
+        terms = self._terms(grading_id, filter_terms)
         with self.database.connected() as connection:
             within = _within(connection, grading_id)
             _check_graders(connection, within, terms)
@@ -221,7 +221,7 @@ class Browse:
         Raises:
             UsageError: there is no such grading, grader or field, or the filter cannot be read.
         """
-        terms, grouping = self._terms(filter_terms), Grouping(by, grader, pairs)
+        terms, grouping = self._terms(grading_id, filter_terms), Grouping(by, grader, pairs)
         with self.database.connected() as connection:
             within = _within(connection, grading_id)
             _check_graders(connection, within, terms)
@@ -398,10 +398,14 @@ class Browse:
         following = encode_cursor((page[-1].idx,)) if len(found) > limit else None
         return TurnPage(turns=[GradedTurn(turn=turn_of(row), scores=by_turn[row.idx]) for row in page], next=following)
 
-    def _terms(self, filter_terms: str | Sequence[Term]) -> Sequence[Term]:
+    def _terms(self, grading_id: str, filter_terms: str | Sequence[Term]) -> Sequence[Term]:
+        """Return the terms of a filter; of one that asks for words, the run is ready to be searched."""
         terms = parse_filter(filter_terms) if isinstance(filter_terms, str) else filter_terms
         if any(isinstance(term, Has) and term.field == "text" for term in terms):
-            Searcher(self.database).index_pending()
+            with self.database.connected() as connection:
+                run_id = connection.execute(select(gradings.c.run_id).where(gradings.c.id == grading_id)).scalar()
+            if run_id is not None:
+                Searcher(self.database).index_run(run_id)
         return terms
 
     def _answer(self, within: Within, key: tuple[Hashable, ...] | None, compute: Callable[[], T]) -> T:

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.records.spending import roles_of
 from vivavoce.records.usage import Usage, total
+from vivavoce.store.browse.scenarios import graders_of
 from vivavoce.store.browse.status import usage_of_test
 from vivavoce.store.database.database import AnyRow, AnySelect, Database
 from vivavoce.store.database.schema import attempts, scores, turns
@@ -31,7 +32,7 @@ class Details:
         """Return what the conversations of a run and a grading of it used, by role."""
         a, s = attempts.c, scores.c
         graded: defaultdict[int, list[Usage]] = defaultdict(list)
-        query = select(s.attempt_id, s.usage).where(s.grading_id == grading.id, s.turn.is_(None), s.kind == "grade")
+        query = select(s.attempt_id, s.usage).where(*_whole(grading), s.kind == "grade")
         for row in self._rows(query.where(s.usage.is_not(None))):
             graded[row.attempt_id].append(_usage(row.usage))
         found: dict[str, Usage] = {}
@@ -63,7 +64,7 @@ class Details:
         """Yield attempt, grader and values of the scores for which a judge was asked several times."""
         a, s = attempts.c, scores.c
         query = select(a.sample_id, a.target, a.trial, s.name, s.extra).join_from(attempts, scores)
-        query = query.where(s.grading_id == grading.id, s.turn.is_(None), s.extra.contains('"votes"'))
+        query = query.where(*_whole(grading), s.extra.contains('"votes"'))
         for row in self._rows(query):
             votes: list[dict[str, Any]] = json.loads(row.extra).get("votes") or []
             values = [vote["value"] for vote in votes if isinstance(vote.get("value"), int | float)]
@@ -74,6 +75,12 @@ class Details:
         with self.database.connected() as connection:
             for some in connection.execute(query).partitions(AT_ONCE):
                 yield from some
+
+
+def _whole(grading: Grading) -> tuple[ColumnElement[bool], ...]:
+    """Return the condition for the scores of whole conversations by a grading, those that an index finds."""
+    s = scores.c
+    return s.name.in_(graders_of(grading)), s.grading_id == grading.id, s.turn.is_(None)
 
 
 def _usage(text: str) -> Usage:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
@@ -17,7 +17,7 @@ from vivavoce.records.run import Grading
 from vivavoce.records.score import State
 from vivavoce.store.browse.entries import title_of
 from vivavoce.store.database.any_of import any_of
-from vivavoce.store.database.database import AnySelect, Database
+from vivavoce.store.database.database import AnySelect, Database, tuples_of
 from vivavoce.store.database.schema import attempts, scores
 from vivavoce.store.runs.decode import failure_of_text
 
@@ -89,7 +89,7 @@ class Scenarios:
         with self.database.connected() as connection:
             numbers, samples, targets, scenarios = _columns(connection, plan.order_by(a.position, a.id))
             places = _Places(numbers)
-            for name in connection.execute(_graders(grading)).scalars().all():
+            for name in connection.execute(graders_of(grading)).scalars().all():
                 scored = _columns(connection, values.where(s.name == name))
                 unscored = _columns(connection, states.where(s.name == name))
                 found[name] = places.scores(scored, unscored)
@@ -114,7 +114,7 @@ class Scenarios:
         found: dict[int, ScoreText] = {}
         with self.database.connected() as connection:
             for some in _parts(numbers):
-                found |= _score_texts(_tuples(connection, query.where(any_of(connection, s.attempt_id, some))))
+                found |= _score_texts(tuples_of(connection, query.where(any_of(connection, s.attempt_id, some))))
         return found
 
     def titles(self, run_id: str, target: str, samples: Sequence[str]) -> dict[str, str]:
@@ -126,7 +126,7 @@ class Scenarios:
         return {row.sample_id: title_of(json.loads(row.sample)) or row.sample_id for row in rows}
 
 
-def _graders(grading: Grading) -> AnySelect:
+def graders_of(grading: Grading) -> AnySelect:
     """Return a query for the names of the graders with scores.
 
     It jumps from name to name in the index, so that its cost does not depend on the number of scores.
@@ -139,18 +139,9 @@ def _graders(grading: Grading) -> AnySelect:
     return select(names.c.name).where(theirs)
 
 
-def _tuples(connection: Connection, query: AnySelect) -> list[tuple[Any, ...]]:
-    """Return the rows of a query as the database gives them, which is faster where they are many."""
-    result = connection.execute(query)
-    cursor = cast("Any", result).cursor
-    rows: list[tuple[Any, ...]] = list(cursor.fetchall())
-    result.close()
-    return rows
-
-
 def _columns(connection: Connection, query: AnySelect) -> Sequence[Sequence[Any]]:
     """Return the columns of a query."""
-    rows = _tuples(connection, query)
+    rows = tuples_of(connection, query)
     return list(zip(*rows, strict=True)) or [()] * len(query.selected_columns)
 
 

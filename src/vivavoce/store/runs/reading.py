@@ -18,7 +18,8 @@ from vivavoce.records.failure import CANCELLED
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow
 from vivavoce.records.score import TESTER_ERROR, State
 from vivavoce.records.usage import Usage
-from vivavoce.store.database.database import AnyRow, AnySelect, Database
+from vivavoce.store.database.any_of import any_of
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, tuples_of
 from vivavoce.store.database.schema import attempts, sample_index, scores, turns
 from vivavoce.store.runs.decode import attempt_of, failure_of_text, scores_of, usage_of_text
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells, cells_of
@@ -95,7 +96,7 @@ class Reader:
         def read_page(connection: Connection, page: Page) -> list[ScoreRow]:
             keys = dict(_keys(page))
             found: dict[int, list[ScoreRow]] = {number: [] for number in keys}
-            rows = connection.execute(query.where(_within(scores, page)))
+            rows = tuples_of(connection, query.where(_within(connection, scores, page)))
             for number, kind, name, state, value, passed, text in rows:
                 did_pass = None if passed is None else bool(passed)
                 found[number].append(ScoreRow(keys[number], kind, name, state, value, did_pass, by_tester(text)))
@@ -181,19 +182,19 @@ class Reader:
 
 
 def _turns(connection: Connection, page: Page) -> dict[int, list[AnyRow]]:
-    mine = select(turns).where(_within(turns, page)).order_by(turns.c.attempt_id, turns.c.idx)
+    mine = select(turns).where(_within(connection, turns, page)).order_by(turns.c.attempt_id, turns.c.idx)
     return _by_attempt(connection.execute(mine).all())
 
 
 def _scores(
     connection: Connection, page: Page, query: AnySelect, *which: ColumnElement[bool]
 ) -> dict[int, list[AnyRow]]:
-    found = query.where(*which, _within(scores, page)).order_by(scores.c.attempt_id, scores.c.id)
+    found = query.where(*which, _within(connection, scores, page)).order_by(scores.c.attempt_id, scores.c.id)
     return _by_attempt(connection.execute(found).all())
 
 
-def _within(table: Table, page: Page) -> ColumnElement[bool]:
-    return table.c.attempt_id.in_([row.id for row in page])
+def _within(connection: Connection, table: Table, page: Page) -> ColumnElement[bool]:
+    return any_of(connection, table.c.attempt_id, [row.id for row in page])
 
 
 def _by_attempt(rows: Sequence[AnyRow]) -> dict[int, list[AnyRow]]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, select
 
 from vivavoce.records.score import State
+from vivavoce.store.database.any_of import any_of
 from vivavoce.store.database.schema import scores, turns
 
 
@@ -32,17 +33,15 @@ Pieces = dict[tuple[int, str], list[Piece]]
 def pieces_of(connection: Connection, which: Sequence[tuple[int, str]]) -> Pieces:
     """Return the texts of attempts and of gradings of attempts."""
     found: Pieces = {one: [] for one in which}
-    conversation_ids = [number for number, grading_id in which if not grading_id]
+    said = [number for number, grading_id in which if not grading_id]
     t = turns.c
-    query = (
-        select(t.attempt_id, t.idx, t.messages).where(t.attempt_id.in_(conversation_ids)).order_by(t.attempt_id, t.idx)
-    )
-    for row in connection.execute(query):
+    query = select(t.attempt_id, t.idx, t.messages).where(any_of(connection, t.attempt_id, said))
+    for row in connection.execute(query.order_by(t.attempt_id, t.idx)):
         found[row.attempt_id, ""] += [Piece(row.idx, text, role) for role, text in _message_texts(row.messages)]
     s = scores.c
-    judged = {number for number, grading_id in which if grading_id}
+    judged = list({number for number, grading_id in which if grading_id})
     query = select(s.attempt_id, s.grading_id, s.turn, s.reason, s.name, s.state, s.passed).order_by(s.id)
-    query = query.where(s.attempt_id.in_(judged), s.reason.is_not(None))
+    query = query.where(any_of(connection, s.attempt_id, judged), s.reason.is_not(None))
     for row in connection.execute(query):
         if (pieces := found.get((row.attempt_id, row.grading_id))) is not None:
             pieces.append(Piece(row.turn, row.reason, row.name, row.state, row.passed))

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, func, insert, select, text, tuple_
 
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.browse.keyset import no_cursor
-from vivavoce.store.database.database import AnyRow, Database, for_writing, on_postgresql
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, for_writing, on_postgresql
 from vivavoce.store.database.schema import attempts, passages, unread
 from vivavoce.store.search.candidates import LAST, Candidates, Kind, mark_of
 from vivavoce.store.search.pieces import Piece, pieces_of
@@ -132,12 +132,20 @@ class Searcher:
 
     def index_pending(self, until: Callable[[], bool] = lambda: False) -> int:
         """Index what is pending, or stop when `until` returns True; return how many were indexed."""
+        return self._index(select(unread), until)
+
+    def index_run(self, run_id: str) -> int:
+        """Index what is pending of one run; return how many were indexed."""
+        of_attempt = select(attempts.c.run_id).where(attempts.c.id == unread.c.attempt_id).scalar_subquery()
+        return self._index(select(unread).where(of_attempt == run_id))
+
+    def _index(self, pending: AnySelect, until: Callable[[], bool] = lambda: False) -> int:
         number = 0
         with self._database.apart() as connection:
-            while not until() and connection.execute(select(unread.c.attempt_id).limit(1)).first():
+            while not until() and connection.execute(pending.limit(1)).first():
                 connection.rollback()
                 with for_writing(connection).begin():
-                    number += _read_some(connection)
+                    number += _read_some(connection, pending)
             if number >= BATCH and on_postgresql(connection):
                 connection.rollback()
                 with connection.begin():
@@ -208,9 +216,13 @@ def read_again(connection: Connection) -> None:
     connection.execute(delete(passages))
 
 
-def _read_some(connection: Connection) -> int:
-    some = select(unread).order_by(*unread.primary_key).limit(BATCH).with_for_update(skip_locked=True)
-    rows = [(row.attempt_id, row.grading_id) for row in connection.execute(some)]
+def _read_some(connection: Connection, pending: AnySelect) -> int:
+    """Index some of what is pending, or wait where others are indexing all of it."""
+    some = pending.order_by(*unread.primary_key).limit(BATCH)
+    rows = [(row.attempt_id, row.grading_id) for row in connection.execute(some.with_for_update(skip_locked=True))]
+    if not rows:
+        connection.execute(some.limit(1).with_for_update())
+        return 0
     pieces = pieces_of(connection, rows)
     numbers = list({number for number, _ in rows})
     run_of = dict(connection.execute(select(attempts.c.id, attempts.c.run_id).where(attempts.c.id.in_(numbers))).all())
