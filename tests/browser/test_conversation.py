@@ -49,6 +49,28 @@ def test_words_are_found_and_lead_to_their_turn(page: Page, base: str) -> None:
     expect(page.locator("#t778")).to_be_in_viewport()
 
 
+def test_the_link_of_a_turn_is_copied_with_the_keyboard_and_said(page: Page, base: str) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{base}/runs/run-1/samples/long")
+    page.get_by_role("link", name="Link to turn 3", exact=True).focus()
+    page.keyboard.press("Tab")
+    button = page.get_by_role("button", name="Copy link to turn 3", exact=True)
+    expect(button).to_be_focused()
+    expect(button).to_have_css("opacity", "1")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").get_by_text("Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == f"{base}/runs/run-1/samples/long#t3"
+    expect(button).to_be_focused()
+
+
+def test_where_a_page_has_no_clipboard_the_button_says_so(page: Page, base: str) -> None:
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.goto(f"{base}/runs/run-1/samples/long")
+    page.locator("#t2").hover()
+    page.get_by_role("button", name="Copy link to turn 2", exact=True).click()
+    expect(page.get_by_role("status").get_by_text("The browser refused")).to_be_visible()
+
+
 def test_the_first_failing_turn_is_one_link_away_and_numbers_do_not_touch_the_speaker(page: Page, base: str) -> None:
     page.goto(f"{base}/runs/run-1/samples/long")
     page.get_by_role("link", name="First failing turn").click()

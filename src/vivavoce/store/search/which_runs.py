@@ -59,9 +59,9 @@ def targets_of(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]
     listed = text(_TARGETS.format(also="AND r.id IN :ids" if named else ""))
     if named:
         listed = listed.bindparams(bindparam("ids", list(wanted), String, expanding=True))
-    for row in connection.execute(listed):
-        if row.run_id in wanted:
-            found.setdefault(row.run_id, set()).add(row.target)
+    for run, target in connection.execute(listed).all():
+        if run in wanted:
+            found.setdefault(run, set()).add(target)
     return found
 
 

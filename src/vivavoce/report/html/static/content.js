@@ -16,11 +16,22 @@ function sourceOf(place) {
   return (shown.querySelector("pre") ?? shown).textContent.trim();
 }
 
+// Told to those who do not see the button change; it is there before anything is said in it.
+const told = document.createElement("p");
+told.className = "vh";
+told.setAttribute("role", "status");
+
+async function write(text) {
+  await navigator.clipboard.writeText(text);  // a page of plain HTTP has no clipboard
+}
+
 async function copy(button) {
-  const place = button.parentElement;
-  const said = await navigator.clipboard.writeText(sourceOf(place)).then(() => "Copied", () => "The browser refused");
-  button.textContent = said;
-  setTimeout(() => { button.textContent = "Copy"; }, COPIED);
+  const link = button.matches(".linkto") ? button.parentElement.querySelector("a.no") : null;
+  const text = link ? link.href : sourceOf(button.parentElement);
+  const said = await write(text).then(() => "Copied", () => "The browser refused");
+  button.firstChild.data = said;
+  told.textContent = said;
+  setTimeout(() => { button.firstChild.data = link ? "Copy link" : "Copy"; told.textContent = ""; }, COPIED);
 }
 
 // A button is made when a hand or the focus comes near: a page may have thousands of places to copy.
@@ -60,6 +71,7 @@ function asWritten(link) {
 
 document.addEventListener("mouseover", offer);
 document.addEventListener("focusin", offer);
-document.addEventListener("click", (event) => { if (event.target.matches?.("button.copy")) copy(event.target); });
+document.addEventListener("click", (event) => { if (event.target.matches?.("button.copy, button.linkto")) copy(event.target); });
 document.addEventListener("toggle", (event) => { if (event.target.matches?.("details.source")) moveAnchors(event.target); }, true);
+document.addEventListener("DOMContentLoaded", () => document.body.append(told));
 document.addEventListener("DOMContentLoaded", () => document.querySelectorAll("a[data-written]:not([data-raw])").forEach(asWritten));
