@@ -6,8 +6,9 @@ In addresses of pages turns and trials count from 1, as on the pages; those of t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, quote_plus
 
 from fastapi import Query
 
@@ -15,6 +16,9 @@ from vivavoce.records.counting import to_number
 from vivavoce.records.run import AttemptKey
 
 Value = str | int | Sequence[str] | None
+
+QUOTED = 1024
+"""Names and values whose quoted form is kept: a page has hundreds of links that differ in one of them."""
 
 FirstTurn = Annotated[int, Query(alias="from", ge=1, lt=2**31)]
 """The number of the turn that a part of a conversation begins with, as `from` in an address."""
@@ -102,8 +106,7 @@ def comparison_data(**query: Value) -> str:
 
 def several_data(baseline: str, runs: Sequence[str]) -> str:
     """Return the address of the comparisons of several runs with a baseline run as JSON."""
-    words = [("baseline", baseline), *(("run", run) for run in runs)]
-    return f"/api/v1/comparisons/several?{urlencode(words, errors='replace')}"
+    return f"/api/v1/comparisons/several{_query({'baseline': baseline, 'run': runs})}"
 
 
 def run_data(run: str) -> str:
@@ -248,10 +251,21 @@ def _exchange(key: AttemptKey, grader: str, turn: int | None) -> dict[str, Value
     return {**named, "grader": grader, "turn": about}
 
 
+@lru_cache(QUOTED)
 def _part(name: str) -> str:
     return quote(name, safe="", errors="replace")
 
 
 def _query(query: dict[str, Value]) -> str:
-    words = {name: value for name, value in query.items() if value is not None}
-    return f"?{urlencode(words, doseq=True, errors='replace')}" if words else ""
+    pairs = [
+        f"{_quoted(name)}={_quoted(str(one))}"
+        for name, value in query.items()
+        if value is not None
+        for one in ([value] if isinstance(value, str | int) else value)
+    ]
+    return f"?{'&'.join(pairs)}" if pairs else ""
+
+
+@lru_cache(QUOTED)
+def _quoted(text: str) -> str:
+    return quote_plus(text, errors="replace")

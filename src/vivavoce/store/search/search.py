@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select, text, tuple_
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, text
 
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.browse.keyset import no_cursor
@@ -26,6 +26,9 @@ from vivavoce.store.search.words import Snippet, snippet, stretches, words_in
 
 BATCH = 500
 """Attempts, or gradings of attempts, indexed in one transaction; other writers get their turn in between."""
+
+MANY = 5000
+"""So many indexed at once, PostgreSQL counts anew how frequent words are: a tenth of a second of its processor."""
 
 MOST_RUNS = 200
 """Runs up to which the index is asked for those runs alone; beyond, each candidate is looked at."""
@@ -150,7 +153,8 @@ class Searcher:
                 connection.rollback()
                 with connection.begin():
                     connection.execute(text("SELECT gin_clean_pending_list('passages_by_word')"))
-                    connection.execute(text("ANALYZE passages"))
+                    if number >= MANY:
+                        connection.execute(text("ANALYZE passages"))
             return number
 
 
@@ -235,7 +239,8 @@ def _read_some(connection: Connection, pending: AnySelect) -> int:
     ]
     if passages_read:
         (_into_postgresql if on_postgresql(connection) else _into_sqlite)(connection, passages_read)
-    connection.execute(delete(unread).where(tuple_(*unread.primary_key).in_(rows)))
+    one = and_(unread.c.attempt_id == bindparam("number"), unread.c.grading_id == bindparam("grading"))
+    connection.execute(delete(unread).where(one), [{"number": number, "grading": grading} for number, grading in rows])
     return len(rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from sqlalchemy import Connection, select, tuple_
+from sqlalchemy import Connection, and_, false, or_, select
 
 from vivavoce.records.score import State
 from vivavoce.store.browse.status import status_of, tagged, tags_of
@@ -83,8 +83,13 @@ class Sieve:
 
     def _states_of(self, said: Rows) -> dict[int, list[str]]:
         d = sample_index.c
-        places = [(self._gradings[row.run_id], row.position, row.id) for row in said if self._gradings[row.run_id]]
-        found = select(d.attempt_id, d.state).where(tuple_(d.grading_id, d.position, d.attempt_id).in_(places))
+        places: dict[str, list[int]] = {}
+        for row in said:
+            if (grading_id := self._gradings[row.run_id]) is not None:
+                places.setdefault(grading_id, []).append(row.position)
+        # not as tuples: SQLite would look through all of the table for them
+        of_each = [and_(d.grading_id == one, d.position.in_(mine)) for one, mine in places.items()]
+        found = select(d.attempt_id, d.state).where(or_(false(), *of_each))
         return {row.attempt_id: [row.state] for row in self._connection.execute(found)}
 
     def _scores_of(self, said: Rows) -> dict[int, list[str]]:
