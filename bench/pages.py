@@ -21,9 +21,11 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from replay import WORDS
+from sqlalchemy import Connection, func, insert, literal, select
 
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.records.failure import Failure
@@ -32,6 +34,7 @@ from vivavoce.records.score import Score, failed, mean_of_turns
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.records.usage import Usage
 from vivavoce.run.summary import Summary, summarise, tally
+from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, turns
 from vivavoce.store.store import Store
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "store"))
@@ -56,6 +59,8 @@ SEARCHES = (
     "state:fail",
     "target:bot zebra -refund",
 )
+COPIES, ASKED_OF_A_MILLION = 43, 150
+"""Copies of a large run that make a million conversations, and the milliseconds asked of a page then."""
 LONGEST = 3
 """Seconds that one page is measured for, at most."""
 SAMPLE = json.dumps({"id": "x", "input": "Where is my order, please? It was to come last week.", "tags": ["slow"]})
@@ -214,22 +219,26 @@ def small(path: str) -> Iterator[str]:
     return (path.format(f"run-{number % SMALL:04}") for number in itertools.count(0, 37))
 
 
-def look(reader: Reader) -> None:
-    """Print what each page takes."""
+def look(reader: Reader, least: int = 0) -> None:
+    """Print what each page takes beside what was asked, which is `least` or more."""
+
+    def timed(what: str, asked: int, paths: Iterator[str], times: int = 20) -> None:
+        measure(reader, what, max(asked, least), paths, times)
+
     same: Callable[[str], Iterator[str]] = itertools.repeat
     run, one = "/runs/large-a", "/runs/large-a/samples"
     print(f"  {'':<44} {'first':>8} {'p50':>8} {'p95':>8}     asked  gzipped ≤ 150")
-    measure(reader, "runs", 50, same("/"))
+    timed("runs", 50, same("/"))
     second = re.search(r'href="([^"]*after=[^"]*)"', reader.get("/")[1].decode())
-    measure(reader, "runs, the second page", 50, same(unescape(second[1]) if second else "/none"))
-    measure(reader, "runs of a suite", 50, same("/?suite=suite+3"))
-    measure(reader, "runs, a part of a name", 100, same("/?q=RUN-05"))
-    measure(reader, "run of 100", 50, small("/runs/{}"))
-    measure(reader, "run of 20,000", 50, same(run))
+    timed("runs, the second page", 50, same(unescape(second[1]) if second else "/none"))
+    timed("runs of a suite", 50, same("/?suite=suite+3"))
+    timed("runs, a part of a name", 100, same("/?q=RUN-05"))
+    timed("run of 100", 50, small("/runs/{}"))
+    timed("run of 20,000", 50, same(run))
     for sort in ("-worst", "position", "goal", "-goal", "polite", "turns", "-seconds", "-tokens", "-cost", "trial"):
-        measure(reader, f"  sorted by {sort}", 50, same(f"{run}?sort={sort}"))
+        timed(f"  sorted by {sort}", 50, same(f"{run}?sort={sort}"))
     for sort in ("worst", "position", "goal"):
-        measure(reader, f"  {sort}, 15,000 in", 50, same(f"{run}?sort={sort}&after={far(reader, sort, 30)}"))
+        timed(f"  {sort}, 15,000 in", 50, same(f"{run}?sort={sort}&after={far(reader, sort, 30)}"))
     for wanted in (
         "goal<0.3",
         "worst<1",
@@ -247,25 +256,25 @@ def look(reader: Reader) -> None:
         'text:"nowhere"',
         'goal<0.5 text:"refund order" -state:error',
     ):
-        measure(reader, f"  filter {wanted}", 100, same(f"{run}?filter={quote(wanted)}"))
-    measure(reader, "  all columns", 50, same(f"{run}?" + "&".join(f"columns={one}" for one in COLUMNS)))
+        timed(f"  filter {wanted}", 100, same(f"{run}?filter={quote(wanted)}"))
+    timed("  all columns", 50, same(f"{run}?" + "&".join(f"columns={one}" for one in COLUMNS)))
     for by in ("tag", "target", "trial"):
-        measure(reader, f"  groups by {by}", 50, same(f"{run}?group={by}"))
-    measure(reader, "  distributions", 50, same(f"{run}?histograms=1"))
+        timed(f"  groups by {by}", 50, same(f"{run}?group={by}"))
+    timed("  distributions", 50, same(f"{run}?histograms=1"))
     for wanted in SEARCHES:
-        measure(reader, f"search {wanted}", 100, same(f"/search?q={quote(wanted)}"))
-    measure(reader, "conversation of a run of 100", 50, small("/runs/{}/samples/sample-00042"))
-    measure(reader, "conversation, first of 20,000", 50, same(f"{one}/sample-00000"))
-    measure(reader, "conversation, middle of 20,000", 50, same(f"{one}/sample-10000"))
-    measure(reader, "conversation of 1,000 turns", 200, same("/runs/long/samples/sample-00000"))
-    measure(reader, "  from turn 801", 200, same("/runs/long/samples/sample-00000?from=801"))
+        timed(f"search {wanted}", 100, same(f"/search?q={quote(wanted)}"))
+    timed("conversation of a run of 100", 50, small("/runs/{}/samples/sample-00042"))
+    timed("conversation, first of 20,000", 50, same(f"{one}/sample-00000"))
+    timed("conversation, middle of 20,000", 50, same(f"{one}/sample-10000"))
+    timed("conversation of 1,000 turns", 200, same("/runs/long/samples/sample-00000"))
+    timed("  from turn 801", 200, same("/runs/long/samples/sample-00000?from=801"))
     for path in ("/compare", "/compare?a=run-0001&b=run-0009", "/trends", "/trends?suite=suite+3", "/label", "/jobs"):
-        measure(reader, path, 50, same(path))
-    measure(reader, "/compare of two of 20,000", 500, same("/compare?a=large-a&b=large-b"), 5)
-    measure(reader, "API: compare two of 20,000", 500, same("/api/v1/comparisons?a=large-a&b=large-b"), 5)
-    measure(reader, "API: runs", 50, same("/api/v1/runs"))
-    measure(reader, "API: samples", 50, same("/api/v1/runs/large-a/samples"))
-    measure(reader, "API: errors", 50, same("/api/v1/runs/large-a/errors"))
+        timed(path, 50, same(path))
+    timed("/compare of two of 20,000", 500, same("/compare?a=large-a&b=large-b"), 5)
+    timed("API: compare two of 20,000", 500, same("/api/v1/comparisons?a=large-a&b=large-b"), 5)
+    timed("API: runs", 50, same("/api/v1/runs"))
+    timed("API: samples", 50, same("/api/v1/runs/large-a/samples"))
+    timed("API: errors", 50, same("/api/v1/runs/large-a/errors"))
 
 
 def write(address: str, name: str, stop: float) -> None:
@@ -338,25 +347,55 @@ def view(address: str, base: str) -> None:
     )
 
 
-def database(name: str, address: str) -> None:
+def enlarge(address: str) -> None:
+    """Copy a large run in the database itself until there are a million conversations; copies cannot be searched."""
+    with Store.open(address) as store:
+        for number in range(COPIES):
+            with store.database.writing() as connection:
+                copy(connection, "large-a", f"copy-{number:02}")
+
+
+def copy(connection: Connection, old: str, new: str) -> None:
+    """Copy a run with its only set of scores; the numbers of its conversations follow those that are there."""
+    mine = select(attempts.c.id).where(attempts.c.run_id == old)
+    last = connection.execute(select(func.max(attempts.c.id))).scalar_one()
+    after = last + 1 - connection.execute(select(func.min(mine.subquery().c.id))).scalar_one()
+    for table, which, changed in (
+        (runs, runs.c.id == old, {"id": new}),
+        (gradings, gradings.c.run_id == old, {"id": f"{new}-g1"}),
+        (attempts, attempts.c.run_id == old, {"id": attempts.c.id + after}),
+        (turns, turns.c.attempt_id.in_(mine), {"attempt_id": turns.c.attempt_id + after}),
+        (scores, scores.c.attempt_id.in_(mine), {"attempt_id": scores.c.attempt_id + after}),
+        (sample_index, sample_index.c.grading_id == f"{old}-g1", {"attempt_id": sample_index.c.attempt_id + after}),
+    ):
+        known: dict[str, Any] = {"run_id": new, "grading_id": f"{new}-g1", **changed}
+        columns = [one for one in table.c if table is not scores or one.name != "id"]
+        values = [literal(value) if isinstance(value := known.get(one.name, one), str) else value for one in columns]
+        connection.execute(insert(table).from_select(columns, select(*values).where(which)))
+
+
+def database(name: str, address: str, *, million: bool) -> None:
     """Measure one database."""
     print(f"{name}:", flush=True)
+    if million:
+        enlarge(address)
     with serving(address) as base:
         reader = Reader(base)
-        look(reader)
+        look(reader, ASKED_OF_A_MILLION if million else 0)
         reader.close()
-        view(address, base)
+        if not million:
+            view(address, base)
 
 
 def main() -> None:
-    """Build both databases at once, and measure one after the other."""
+    """Build both databases at once, and measure one after the other; with `million`, a larger one of each."""
     with tempfile.TemporaryDirectory() as folder, server(durable=True) as running, running.database() as address:
         stores = {"SQLite": f"{folder}/x.db", "PostgreSQL": address}
         with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as processes:
             for name, seconds in zip(stores, processes.map(built, stores.values()), strict=True):
                 print(f"{name}: written, and read for search, in {seconds:.0f} s", flush=True)
         for name, address in stores.items():
-            database(name, address)
+            database(name, address, million="million" in sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from vivavoce.errors import StoreError, UsageError
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.summary import Summary
 
@@ -24,6 +26,10 @@ REST = 5.0
 """A summary is reused for this multiple of its computing time, so that it never takes a whole processor."""
 
 
+GRACE = 1.0
+"""For so many seconds more it is shown while a thread computes the next one, so that no viewer waits for it."""
+
+
 @dataclass(slots=True)
 class _Counted:
     """A summary and its expiry time; `lock` is held while it is computed."""
@@ -31,6 +37,23 @@ class _Counted:
     lock: threading.Lock = field(default_factory=threading.Lock)
     summary: Summary | None = None
     until: float = 0.0
+
+    def count(self, graded: GradedRun) -> Summary:
+        """Return the summary, computed unless somebody has just done so; the caller holds the lock."""
+        if self.summary is None or time.monotonic() >= self.until:
+            began = time.monotonic()
+            self.summary = graded.summary()
+            now = time.monotonic()
+            self.until = now + max(AGE, REST * (now - began))
+        return self.summary
+
+    def count_apart(self, graded: GradedRun) -> None:
+        """Compute it in a thread that was given the lock."""
+        with suppress(UsageError, StoreError):  # who asks next computes it and is told
+            try:
+                self.count(graded)
+            finally:
+                self.lock.release()
 
 
 class LiveSummary:
@@ -49,12 +72,12 @@ class LiveSummary:
             self._counted.move_to_end(graded.grading.id)
             while len(self._counted) > KEPT:
                 self._counted.popitem(last=False)
-        if kept.summary is not None and (time.monotonic() < kept.until or kept.lock.locked()):
-            return kept.summary
+        if kept.summary is not None:
+            late = time.monotonic() - kept.until
+            if late < 0 or kept.lock.locked():
+                return kept.summary
+            if late < GRACE and kept.lock.acquire(blocking=False):
+                threading.Thread(target=kept.count_apart, args=(graded,), name="vivavoce-summary", daemon=True).start()
+                return kept.summary
         with kept.lock:
-            if kept.summary is None or time.monotonic() >= kept.until:
-                began = time.monotonic()
-                kept.summary = graded.summary()
-                now = time.monotonic()
-                kept.until = now + max(AGE, REST * (now - began))
-            return kept.summary
+            return kept.count(graded)
