@@ -11,7 +11,7 @@ from scipy import stats
 
 from vivavoce.stats.bootstrap import Floats
 from vivavoce.stats.intervals import wilson
-from vivavoce.stats.ranking import auroc, auroc_interval, ranks, spearman, spearmans
+from vivavoce.stats.ranking import auroc, auroc_interval, ranks, separation, spearman, spearmans
 
 SCIPY = cast("Any", stats)
 VALUES = st.sampled_from([-1.0, 0.0, 0.5, 0.5000001, 1.0, 3.0])
@@ -118,3 +118,35 @@ def test_a_sample_counts_once_however_often_it_was_tried() -> None:
 @pytest.mark.parametrize(("truth", "clusters"), [([True] * 3, "abc"), ([True, False, True], "aaa")])
 def test_without_both_sides_or_several_samples_there_is_no_interval(truth: list[bool], clusters: str) -> None:
     assert auroc_interval([1, 2, 3], truth, clusters) is None
+
+
+def test_a_larger_variance_widens_the_interval_and_leaves_its_middle() -> None:
+    values, truth = list(range(100)), [place % 3 != 0 for place in range(100)]
+    clusters = list(range(100))
+    narrow, wide = (auroc_interval(values, truth, clusters, inflation=one) for one in (1.0, 2.0))
+    assert narrow is not None
+    assert wide is not None
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+    assert wide[1] - wide[0] == pytest.approx(2**0.5 * (narrow[1] - narrow[0]), rel=0.05)
+
+
+def test_separation_is_the_mean_area_on_the_side_with_more() -> None:
+    truth = [True] * 4 + [False] * 4
+    higher, lower = np.array([5.0, 6, 7, 8, 1, 2, 3, 4]), np.array([1.0, 2, 3, 4, 5, 6, 7, nan])
+    alike, missing = np.array([1.0, 2, 3, 4, 1, 2, 3, 4]), np.full(8, nan)
+    found = separation([higher, lower, alike, missing], truth, list(range(8)))
+    assert found is not None
+    assert found.mean == pytest.approx((1 + 1 + 0.5) / 3)
+    assert separation([missing], truth, list(range(8))) is None
+    single = separation([alike], truth, [0] * 8)
+    assert single is not None
+    assert (single.low, single.high) == (None, None)
+
+
+def test_the_interval_of_a_separation_is_that_of_its_only_area() -> None:
+    draw = np.random.default_rng(5)
+    values, truth = draw.normal(size=400) + np.repeat([1.0, 0.0], 200), np.repeat([True, False], 200)
+    found, one = separation([values], truth, list(range(400))), auroc_interval(values, truth, list(range(400)))
+    assert found is not None
+    assert one is not None
+    assert (found.low, found.high) == pytest.approx(one, abs=0.01)
