@@ -74,18 +74,29 @@ class RepetitionMetric(ExactMetric):
         return Measured(len(repeats) / len(long), reason, evidence, {"repeats": [where for _, where in repeats]})
 
     def _repeats(self, long: list[Utterance]) -> list[tuple[Utterance, dict[str, Any]]]:
-        from rapidfuzz.distance import Indel
-        from rapidfuzz.process import extractOne
+        found = near_repeats([message.text for message in long], self.similarity)
+        return [
+            (long[i], {"turn": long[i].turn, "of": long[earlier].turn, "similarity": round(near, 4)})
+            for i, earlier, near in found
+        ]
 
-        texts = _encoded([_words(message.text) for message in long])
-        repeats: list[tuple[Utterance, dict[str, Any]]] = []
-        for i in range(1, len(long)):
-            nearest = extractOne(texts[i], texts[:i], scorer=Indel.normalized_similarity, score_cutoff=self.similarity)
-            if nearest is not None:
-                _, near, earlier = nearest
-                where = {"turn": long[i].turn, "of": long[earlier].turn, "similarity": round(near, 4)}
-                repeats.append((long[i], where))
-        return repeats
+
+def near_repeats(texts: Sequence[str], similarity: float = 0.9) -> list[tuple[int, int, float]]:
+    """Return each text that nearly repeats an earlier one: its place, that of the earlier one, and how similar.
+
+    Source: RapidFuzz, normalised indel similarity over words.
+    """
+    from rapidfuzz.distance import Indel
+    from rapidfuzz.process import extractOne
+
+    written = _encoded([_words(text) for text in texts])
+    found: list[tuple[int, int, float]] = []
+    for i in range(1, len(written)):
+        nearest = extractOne(written[i], written[:i], scorer=Indel.normalized_similarity, score_cutoff=similarity)
+        if nearest is not None:
+            _, near, earlier = nearest
+            found.append((i, earlier, near))
+    return found
 
 
 def _encoded(texts: list[list[str]]) -> Sequence[Sequence[str]]:

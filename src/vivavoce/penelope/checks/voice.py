@@ -46,7 +46,7 @@ class VoiceCheck:
             return "the message is empty; write what the user says next"
         if len(message) > LONGEST:
             return f"the message has {len(message)} characters; no user writes more than {LONGEST}, be brief"
-        if not (suspicious := dict.fromkeys((*_jargon(message), *_copied(message, state.context)))):
+        if not (suspicious := dict.fromkeys((*jargon_in(message), *_copied(message, state.context)))):
             return None
         known = _known_to_user(state)
         for words in suspicious:
@@ -56,7 +56,8 @@ class VoiceCheck:
         return None
 
 
-def _jargon(message: str) -> Iterator[str]:
+def jargon_in(message: str) -> Iterator[str]:
+    """Yield the words of a message that no user would write, whatever the test is about."""
     if speaker := _SPEAKER.match(message):
         yield speaker.group().strip()
     yield from (match.group() for match in _pattern().finditer(straight(message).casefold()))
