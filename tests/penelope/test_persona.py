@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
-from vivavoce.penelope.persona import Persona, built_in, read_persona
+from vivavoce.penelope.persona import Persona, built_in, persona_for, read_persona
 
 
 def test_ten_personas_are_built_in_each_in_few_words() -> None:
@@ -55,3 +55,10 @@ def test_a_field_never_spreads_over_lines(persona: Persona) -> None:
     fields = [line.partition(":")[0] for line in persona.spoken().splitlines()]
     told = {field for field in ("description", "style", "language") if getattr(persona, field).strip()}
     assert fields == [field for field in Persona.model_fields if field in told]
+
+
+def test_each_persona_gets_its_share_of_keys_and_a_key_always_the_same() -> None:
+    personas = [(3.0, Persona(name="brief")), (1.0, Persona(name="wordy"))]
+    given = [persona_for(f"row-{place}", personas).name for place in range(2000)]
+    assert 0.72 < given.count("brief") / 2000 < 0.78
+    assert given == [persona_for(f"row-{place}", personas).name for place in range(2000)]

@@ -158,6 +158,32 @@ def test_a_row_goes_before_the_suite() -> None:
     assert (told.max_turns, told.min_turns, told.persona and told.persona.name) == (9, 2, "novice")
 
 
+def test_of_several_personas_a_row_gets_one_by_its_id_in_all_its_trials() -> None:
+    several = f"{WHO}\npersonas: [{{share: 0.5, name: brief, style: 4 words}}, {{share: 0.5, name: wordy}}]"
+    tester = led_by(several)
+    rows = [Sample(id=f"row-{place}", goal="g") for place in range(40)]
+    given = [[tester.context(row, trial=trial).persona for trial in range(2)] for row in rows]
+    assert all(first == second for first, second in given)
+    assert {one.name for one, _ in given if one is not None} == {"brief", "wordy"}
+    told = tester.context(Sample(id="row-1", goal="g", persona="expert")).persona
+    assert told is not None
+    assert told.name == "expert"
+
+
+@pytest.mark.parametrize(
+    ("tester", "complaint"),
+    [
+        ("persona: expert\npersonas: [{share: 1, name: brief}]", "use either a persona or personas, not both"),
+        ("personas: [{share: 0, name: brief}]", "personas.0.share"),
+        ("personas: [{name: brief}]", "personas.0: the key 'share' is missing"),
+        ("personas: [{share: 1, stile: dry}]", "did you mean 'style'"),
+    ],
+)
+def test_personas_that_do_not_fit_are_told_with_their_place(tester: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        suite(f"{WHO}\n{tester}")
+
+
 def test_everything_that_a_row_says_of_its_test_is_told() -> None:
     row: dict[str, Any] = {
         "instructions": "slowly",

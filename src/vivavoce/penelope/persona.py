@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,20 @@ def read_persona(value: str | Mapping[str, Any] | Persona) -> Persona:
             f"no persona '{value.strip()}'{did_you_mean(value.strip(), built_in())}; describe your own in a few words"
         )
     return Persona(description=value.strip())
+
+
+def persona_for(key: str, personas: Sequence[tuple[float, Persona]]) -> Persona:
+    """Return the persona that a key falls to, each time the same; each gets its share of all keys.
+
+    Shares are numbers above 0 with whatever sum.
+    """
+    drawn = int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()) / 2**64
+    left = drawn * sum(share for share, _ in personas)
+    for share, persona in personas:
+        left -= share
+        if left < 0:
+            return persona
+    return personas[-1][1]
 
 
 @cache

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.penelope.context import TestContext
+from vivavoce.penelope.persona import Persona, persona_for
 from vivavoce.samples.sample import Sample
 
 
 @dataclass(frozen=True, slots=True)
 class Tester:
-    """An agent, and defaults for samples: a persona, and whether the tests are adversarial."""
+    """An agent, and defaults for samples: a persona or several by their shares, and whether tests are adversarial."""
 
     __test__: ClassVar[bool] = False
     agent: PenelopeAgent
     persona: str | dict[str, str] | None = None
     adversarial: bool | None = None
+    personas: Sequence[tuple[float, Persona]] = ()
 
     def most_turns(self, sample: Sample) -> int:
         """Return the maximum number of messages of a conversation about a sample."""
@@ -39,7 +42,7 @@ class Tester:
             restrictions=sample.restrictions,
             context=context if context is None or isinstance(context, dict) else {"context": context},
             policy=sample.policy,
-            persona=sample.persona if sample.persona is not None else self.persona,
+            persona=sample.persona if sample.persona is not None else self._persona(sample),
             facts=sample.facts,
             must=sample.must,
             must_not=sample.must_not,
@@ -49,3 +52,7 @@ class Tester:
             min_turns=self.agent.min_turns if sample.min_turns is None else sample.min_turns,
             trial=trial,
         )
+
+    def _persona(self, sample: Sample) -> str | dict[str, str] | Persona | None:
+        """Return the persona of a sample without one; it is that of all its trials, so that these ask the same."""
+        return persona_for(sample.id, self.personas) if self.personas else self.persona

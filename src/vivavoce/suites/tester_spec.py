@@ -36,13 +36,26 @@ TesterMetric = Annotated[
 ]
 
 
+class PersonaShare(Spec):
+    """A persona that a `share` of the rows gets; its other fields are words for the tester."""
+
+    share: float = Field(gt=0)
+    name: str = "user"
+    description: str = ""
+    style: str = ""
+    knowledge: str = ""
+    patience: str = ""
+    language: str = ""
+
+
 class TesterSpec(JudgeSpec):
     """The tester that leads the conversations of `driver: penelope`; a row's own persona and turn limits override it.
 
     `model` is the tester model, by default that of VIVAVOCE_TESTER, or `file.py:name` for your own; it has the same
     settings as a judge. `judge` judges the goal. `test_timeout` is in seconds for a whole test, `max_test_cost` in US
-    dollars. `guards` are metrics that end a test when one does not pass; these and the `goal_metric` are names, or
-    names with options. `tools` are `file.py:name`.
+    dollars. Of `personas`, a row gets the one that its id falls to, by their shares. `guards` are metrics that end a
+    test when one does not pass; these and the `goal_metric` are names, or names with options. `tools` are
+    `file.py:name`.
     """
 
     __test__: ClassVar[bool] = False
@@ -54,6 +67,7 @@ class TesterSpec(JudgeSpec):
     strategy_config: dict[str, Any] = Field(default_factory=dict)
     graph: dict[str, Any] | None = None
     persona: str | dict[str, str] | None = None
+    personas: list[PersonaShare] = Field(default_factory=list[PersonaShare])
     max_turns: int = Field(default=20, ge=1)
     min_turns: int = Field(default=0, ge=0)
     max_steps: int = Field(default=10, ge=1)
@@ -71,4 +85,6 @@ class TesterSpec(JudgeSpec):
     def _one_way(self) -> Self:
         if self.graph is not None and self.strategy != "improvise":
             raise ValueError("use either a graph or a strategy, not both")
+        if self.persona is not None and self.personas:
+            raise ValueError("use either a persona or personas, not both")
         return self

@@ -11,6 +11,7 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.model import Model
 from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.penelope.options import AgentOptions, GoalMetric
+from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.strategies import make_strategy, read_graph
 from vivavoce.penelope.strategies.strategy import Strategy
 from vivavoce.plugins import is_file_reference, load_object
@@ -23,7 +24,7 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import metric_of
 from vivavoce.suites.named_metrics import short_name
-from vivavoce.suites.tester_spec import TesterMetricSpec, TesterSpec
+from vivavoce.suites.tester_spec import PersonaShare, TesterMetricSpec, TesterSpec
 
 
 def build_tester(suite: Suite, judges: JudgeOpener) -> Tester | None:
@@ -36,9 +37,14 @@ def build_tester(suite: Suite, judges: JudgeOpener) -> Tester | None:
         return None
     spec = suite.spec.tester or TesterSpec()
     try:
-        return Tester(_Builder(spec, suite.base, judges).agent(), spec.persona, spec.adversarial)
+        agent = _Builder(spec, suite.base, judges).agent()
+        return Tester(agent, spec.persona, spec.adversarial, [_shared(one) for one in spec.personas])
     except UsageError as error:
         raise UsageError(*suite.document.placed(("tester",), error)) from error
+
+
+def _shared(spec: PersonaShare) -> tuple[float, Persona]:
+    return spec.share, Persona(**spec.model_dump(exclude={"share"}))
 
 
 def check_tests(suite: Suite, tester: Tester) -> None:

@@ -19,9 +19,8 @@ OF_THE_TARGET = frozenset(("url", "base_url", "headers", "body", "settings", "ap
 _TEXTS_OF_TARGETS = frozenset(("system_prompt", "tools", "flags"))
 _CODE_OF_HANDLERS = frozenset(("function", "recordings", "timeout"))
 _TEXTS_OF_GRADERS = frozenset(("prompt", "system_prompt"))
-_TEXTS = frozenset(
-    (("description",), ("dataset", "rows"), ("dataset", "policy"), ("tester", "persona"), ("tester", "graph"))
-)
+_TEXTS_OF_TESTER = (("tester", "persona"), ("tester", "personas"), ("tester", "graph"))
+_TEXTS = frozenset((("description",), ("dataset", "rows"), ("dataset", "policy"), *_TEXTS_OF_TESTER))
 
 
 def filled(document: Described) -> dict[str, Any]:
