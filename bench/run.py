@@ -13,6 +13,7 @@ ALL = [
     "intervals",
     "stopping",
     "cascade",
+    "realism",
     "replay",
     "expect",
     "drive",

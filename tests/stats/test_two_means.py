@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any, cast
 
 import numpy as np
@@ -17,12 +18,13 @@ def alone(values: list[float]) -> Group:
 
 def test_of_independent_values_it_is_the_test_of_welch() -> None:
     draw = np.random.default_rng(1)
-    one, other = draw.normal(1, 2, 30).tolist(), draw.normal(0, 1, 50).tolist()
+    one: list[float] = draw.normal(1, 2, 30).tolist()
+    other: list[float] = draw.normal(0, 1, 50).tolist()
     found = mean_difference(alone(one), alone(other))
     expected: Any = SCIPY.ttest_ind(one, other, equal_var=False)
     assert found is not None
     assert found.p_value == pytest.approx(float(expected.pvalue))
-    assert found.difference == pytest.approx(np.mean(one) - np.mean(other))
+    assert found.difference == pytest.approx(fmean(one) - fmean(other))
     ends: Any = expected.confidence_interval()
     assert (found.low, found.high) == pytest.approx(
         (float(ends.low), float(ends.high)), rel=0.01
