@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Protocol, cast
 
@@ -78,6 +79,22 @@ def as_embedder(thing: EmbedderLike) -> Embedder:
     endpoint = ENDPOINTS[provider]
     base_url = endpoint.base_url(thing)
     return OpenAIEmbedder(model, base_url=base_url, api_key=endpoint.key(thing, base_url))
+
+
+async def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
+    """Return a vector for each text, from whatever embedder, which is not asked for none.
+
+    Raises:
+        ModelFault: it failed, or gave another number of vectors, vectors of two lengths, or what is no number.
+    """
+    vectors = await embedder.embed(texts) if texts else []
+    if len(vectors) != len(texts):
+        raise ModelFault(f"{embedder.name} gave {len(vectors)} vectors for {len(texts)} texts", kind="format")
+    if len({len(vector) for vector in vectors}) > 1 or not all(math.isfinite(x) for v in vectors for x in v):
+        raise ModelFault(
+            f"{embedder.name} gave vectors that do not compare: of two lengths, or no numbers", kind="format"
+        )
+    return vectors
 
 
 class _Row(BaseModel):

@@ -10,12 +10,11 @@ from operator import mul
 from typing import Unpack
 
 from vivavoce.conversation import split_turns
-from vivavoce.errors import ModelFault
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.measuring import ExactMetric, MeasuringOptions, Part
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.embedder import Embedder, EmbedderLike, Vector, as_embedder
+from vivavoce.models.embedder import Embedder, EmbedderLike, Vector, as_embedder, vectors_of
 from vivavoce.pacing.waiting import wait_for
 
 
@@ -59,13 +58,7 @@ class EmbeddedMetric(ExactMetric):
         opening, turns = split_turns(evaluation_input.messages)
         whole = Part(evaluation_input, turns, 0, opening)
         texts = list(dict.fromkeys(text for text in self.texts(whole)))
-        vectors = await self.embedder.embed(texts) if texts else []
-        if len(vectors) != len(texts):
-            raise ModelFault(f"{self.embedder.name} gave {len(vectors)} vectors for {len(texts)} texts", kind="format")
-        if len({len(vector) for vector in vectors}) > 1 or not all(math.isfinite(x) for v in vectors for x in v):
-            raise ModelFault(
-                f"{self.embedder.name} gave vectors that do not compare: of two lengths, or no numbers", kind="format"
-            )
+        vectors = await vectors_of(self.embedder, texts)
         ready = copy(self)  # conversations are measured side by side
         ready.vectors = dict(zip(texts, vectors, strict=True))
         return super(EmbeddedMetric, ready).evaluate_conversation(evaluation_input)

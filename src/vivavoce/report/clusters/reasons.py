@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vivavoce.errors import MissingExtra, ModelFault, UsageError
-from vivavoce.models.embedder import EmbedderLike, as_embedder
+from vivavoce.errors import MissingExtra, UsageError
+from vivavoce.models.embedder import EmbedderLike, as_embedder, vectors_of
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.report.clusters.grouping import grouped
 from vivavoce.report.clusters.words import word_vectors
@@ -66,7 +66,7 @@ def _by_meaning(texts: Sequence[str], embedder: EmbedderLike) -> Compared:
     async def embedded() -> tuple[str, Any]:
         opened = as_embedder(embedder)
         try:
-            return opened.name, await opened.embed(texts) if texts else []
+            return opened.name, await vectors_of(opened, texts)
         finally:
             if isinstance(embedder, str):
                 await opened.close()
@@ -74,10 +74,6 @@ def _by_meaning(texts: Sequence[str], embedder: EmbedderLike) -> Compared:
     name, rows = wait_for(embedded())
     if not texts:
         return Compared([], name)
-    if len(rows) != len(texts) or len({len(row) for row in rows}) > 1:
-        raise ModelFault(f"{name} gave {len(rows)} vectors for {len(texts)} texts, or of two lengths", kind="format")
     vectors = np.array(rows, dtype=np.float32)
-    if not np.isfinite(vectors).all():
-        raise ModelFault(f"{name} gave vectors that are no numbers", kind="format")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return Compared(grouped(vectors / np.maximum(lengths, 1e-12), BY_MEANING), name)

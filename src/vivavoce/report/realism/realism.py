@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from vivavoce.errors import MissingExtra, ModelFault, UsageError
-from vivavoce.models.embedder import as_embedder
+from vivavoce.errors import MissingExtra, UsageError
+from vivavoce.models.embedder import Vector, as_embedder, vectors_of
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.report.realism.change import Change, changed
 from vivavoce.report.realism.differences import FeatureDifference, feature_differences
@@ -26,7 +26,6 @@ from vivavoce.report.realism.telling_apart import (
 from vivavoce.report.realism.unlike import Unlike, least_likely, least_resembled
 from vivavoce.report.realism.wording import sentence
 from vivavoce.report.text import count
-from vivavoce.stats.bootstrap import Floats
 
 WITHOUT = "none"
 """What stands for no embedder."""
@@ -147,20 +146,10 @@ def _meaning(both: Both, name: str | None) -> tuple[Apart | None, Iterator[str]]
     chosen = chosen_for_meaning(both)
     texts = [text_to_embed(both.sides[place].messages) for place in np.flatnonzero(chosen)]
 
-    async def embedded() -> Sequence[Sequence[float]]:
+    async def embedded() -> Sequence[Vector]:
         try:
-            return await opened.embed(texts)
+            return await vectors_of(opened, texts)
         finally:
             await opened.close()
 
-    vectors = _checked(opened.name, wait_for(embedded()), len(texts))
-    return by_meaning(both, chosen, vectors), iter(())
-
-
-def _checked(name: str, rows: Sequence[Sequence[float]], number: int) -> Floats:
-    if len(rows) != number or len({len(row) for row in rows}) > 1:
-        raise ModelFault(f"{name} gave {len(rows)} vectors for {number} texts, or of two lengths", kind="format")
-    vectors = np.array(rows, dtype=np.float64)
-    if not np.isfinite(vectors).all():
-        raise ModelFault(f"{name} gave vectors that are no numbers", kind="format")
-    return vectors
+    return by_meaning(both, chosen, np.array(wait_for(embedded()), dtype=np.float64)), iter(())
