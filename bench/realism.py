@@ -28,7 +28,7 @@ from vivavoce.report.realism.realism import Realism, realism
 from vivavoce.report.realism.telling_apart import by_meaning
 from vivavoce.report.realism.user_side import UserSide, user_side
 
-SETS = 300
+SETS = 200
 OF_MEANING = 100
 WIDTH = 384
 """Numbers of a vector of the local embedder."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +12,7 @@ from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, existing, files, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
+from vivavoce.files.rows import SUFFIXES
 from vivavoce.files.whole_file import whole_file
 from vivavoce.report.realism.fitting import Fitted, fitted
 from vivavoce.report.realism.markdown import markdown_realism
@@ -82,7 +83,10 @@ def command(
                 return
         before = None if earlier is None else spoken(earlier, None)
         options = ["--store", store] if store else []
-        found = realism(spoken(run or "latest", None), real, earlier=before, embedder=embedder, options=options)
+        simulated = spoken(run or "latest", None)
+        console = notes()
+        with console.status("comparing …") if console.is_terminal else nullcontext():
+            found = realism(simulated, real, earlier=before, embedder=embedder, options=options)
     if as_json:
         print_json(found.model_dump_json(indent=2))
     elif as_markdown:
@@ -99,7 +103,7 @@ def _spoken(held: ExitStack, store: str, name: str, format_: str | None) -> Spok
         UsageError: there is neither, or nothing in it can be compared.
     """
     path = Path(name)
-    if path.exists() or path.suffix or "/" in name:
+    if path.exists() or "/" in name or path.suffix.lower() in SUFFIXES:
         return spoken_in_file(existing(path), format_)
     if format_ is not None:
         raise UsageError(f"--from is for a file, and '{name}' is none")

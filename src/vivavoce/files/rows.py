@@ -17,7 +17,7 @@ from vivavoce.files.strict_json import BrokenJson, parse
 Row = dict[str, Any]
 Format = Literal["jsonl", "json", "csv", "parquet", "arrow"]
 
-_SUFFIXES: dict[str, Format] = {
+SUFFIXES: dict[str, Format] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "json",
@@ -35,12 +35,12 @@ def format_of(path: str | os.PathLike[str]) -> Format:
         UsageError: the suffix is not one of a format that we read.
     """
     suffix = Path(path).suffix
-    if suffix.lower() not in _SUFFIXES:
+    if suffix.lower() not in SUFFIXES:
         received = f"'{suffix}'" if suffix else "a name without one"
         raise UsageError(
-            Problem(f"the format is told by the suffix, {', '.join(_SUFFIXES)}; got {received}", Path(path))
+            Problem(f"the format is told by the suffix, {', '.join(SUFFIXES)}; got {received}", Path(path))
         )
-    return _SUFFIXES[suffix.lower()]
+    return SUFFIXES[suffix.lower()]
 
 
 def read_rows(path: str | os.PathLike[str], format: Format | None = None) -> Iterator[tuple[int, Row]]:  # noqa: A002

@@ -9,6 +9,7 @@ import pytest
 from recordings import RECORDINGS, needs_recordings
 from report.realism.talks import side, users
 from vivavoce.errors import UsageError
+from vivavoce.models import local_embedder
 from vivavoce.report.realism.reading import Spoken, spoken_in_file
 from vivavoce.report.realism.realism import WITHOUT, Realism, realism
 from vivavoce.report.realism.telling_apart import SAME
@@ -140,6 +141,22 @@ def test_logs_of_which_nothing_is_held_back_are_refused() -> None:
 def test_an_embedder_without_a_known_form_is_refused() -> None:
     with pytest.raises(UsageError, match="embedder 'nobody'"):
         realism(users("a", 30), users("b", 30, 2), embedder="nobody")
+
+
+def test_without_the_local_embedder_features_alone_are_compared_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(local_embedder, "PACKAGE", "gt_that_is_not_installed")
+    found = realism(users("a", 25), users("b", 25, 2))
+    assert [one.by for one in found.apart] == ["manner"]
+    assert found.notes == ["what users talk about is not compared: the local embedder needs vivavoce[embed]"]
+
+
+def test_the_local_embedder_is_not_asked_about_other_languages() -> None:
+    german = [side(f"Guten Tag, ich möchte meine Bestellung {n} stornieren, bitte.") for n in range(50)]
+    found = realism(Spoken("a", german[:25]), Spoken("b", german[25:]))
+    assert [one.by for one in found.apart] == ["manner"]
+    assert found.notes[-1].endswith("the local embedder knows English alone; name another one")
 
 
 def test_json_holds_all_of_it() -> None:

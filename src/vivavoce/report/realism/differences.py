@@ -110,11 +110,10 @@ def _figure(group: Group, unit: str) -> Figure:
     found = mean_interval(group.values, group.clusters, bounds=bounds)
     if found is None:
         return Figure(n=0)
-    low = None if found.low is None or unit == "share" else max(0.0, found.low)
     return Figure(
         n=found.n,
         mean=found.mean,
-        low=found.low if unit == "share" else low,
+        low=None if found.low is None else max(0.0, found.low),
         high=found.high,
         median=float(np.median(group.values)),
     )

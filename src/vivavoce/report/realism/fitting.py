@@ -11,9 +11,9 @@ import numpy as np
 
 from vivavoce.errors import UsageError
 from vivavoce.exchange.suites import yaml_text
-from vivavoce.report.realism.features import ENGLISH, FEATURES
+from vivavoce.report.realism.features import FEATURES
 from vivavoce.report.realism.kinds import find_kinds
-from vivavoce.report.realism.measuring import Both
+from vivavoce.report.realism.measuring import Both, usual_language
 from vivavoce.report.realism.reading import Spoken
 from vivavoce.report.text import count, one_line
 from vivavoce.stats.bootstrap import Floats
@@ -99,7 +99,7 @@ def fitted(real: Spoken) -> Fitted:
     rows = both.rows[:number]
     found = find_kinds(rows)
     of = np.zeros(number, dtype=np.intp) if found is None else found.nearest(rows)
-    language = _language(both, part)
+    language = _language(part)
     personas: list[dict[str, Any]] = []
     for kind in range(int(of.max()) + 1):
         inside = of == kind
@@ -111,9 +111,10 @@ def fitted(real: Spoken) -> Fitted:
     return Fitted({"tester": {"max_turns": most, "personas": personas}}, number, len(real.sides) - number, real.name)
 
 
-def _language(both: Both, part: Spoken) -> dict[str, str]:
-    told = [one for one in both.languages(part) if one in _LANGUAGES or one == ENGLISH]
-    return {} if not told or told[0] == ENGLISH else {"language": _LANGUAGES[told[0]]}
+def _language(part: Spoken) -> dict[str, str]:
+    """Return the field for the language that most users write, none for English or one without a name here."""
+    name = _LANGUAGES.get(usual_language(part) or "")
+    return {} if name is None else {"language": name}
 
 
 def _name(rows: Floats, inside: np.ndarray, taken: list[str]) -> str:

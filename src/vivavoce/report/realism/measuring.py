@@ -59,14 +59,10 @@ class Both:
         """The features of all conversations."""
         return measured(self.sides, [*_are_english(self.simulated), *_are_english(self.real)])
 
-    def languages(self, spoken: Spoken) -> Mapping[str, int]:
-        """Return how many conversations of one side are in which language, the most frequent first."""
-        return dict(Counter(one.language or UNKNOWN for one in spoken.sides).most_common())
-
     def notes(self) -> Iterator[str]:
         """Yield what a reader has to know of both sides."""
         yield from (*self.simulated.notes, *self.real.notes)
-        simulated, real = _usual_language(self.simulated), _usual_language(self.real)
+        simulated, real = usual_language(self.simulated), usual_language(self.real)
         if simulated and real and simulated != real:
             yield (
                 f"simulated users write {simulated} and real ones {real}: most of what differs may be that of the "
@@ -87,11 +83,16 @@ class Both:
 
 def _are_english(spoken: Spoken) -> list[bool]:
     """Return which conversations are English; one whose language is not told is taken for what most others are in."""
-    usual = _usual_language(spoken)
+    usual = usual_language(spoken)
     return [(one.language or usual) == ENGLISH for one in spoken.sides]
 
 
-def _usual_language(spoken: Spoken) -> str | None:
+def languages_of(spoken: Spoken) -> Mapping[str, int]:
+    """Return how many conversations of one side are in which language, the most frequent first."""
+    return dict(Counter(one.language or UNKNOWN for one in spoken.sides).most_common())
+
+
+def usual_language(spoken: Spoken) -> str | None:
     """Return the language of most conversations; where each is too short to tell, that of many together."""
     told = Counter(one.language for one in spoken.sides if one.language is not None)
     if told:

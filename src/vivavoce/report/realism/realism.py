@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -12,8 +12,9 @@ from vivavoce.models.embedder import Vector, as_embedder, vectors_of
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.report.realism.change import Change, changed
 from vivavoce.report.realism.differences import FeatureDifference, feature_differences
+from vivavoce.report.realism.features import ENGLISH
 from vivavoce.report.realism.kinds import Kind, kinds_of
-from vivavoce.report.realism.measuring import Both
+from vivavoce.report.realism.measuring import Both, languages_of, usual_language
 from vivavoce.report.realism.reading import Spoken
 from vivavoce.report.realism.telling_apart import (
     SAME,
@@ -29,6 +30,7 @@ from vivavoce.report.text import count
 
 WITHOUT = "none"
 """What stands for no embedder."""
+LOCAL = "local"
 _NAMED = 3
 
 
@@ -87,16 +89,17 @@ def realism(
         real = _held_back(real)
     both = Both(simulated, real)
     manner = by_manner(both)
-    meaning, note = _meaning(both, embedder)
-    apart = [manner.apart, *([] if meaning is None else [meaning])]
+    unasked = embedder is None and manner.scored is None
+    meaning, why_not = _meaning(both, WITHOUT if unasked else embedder)
+    apart = [manner.apart, *meaning]
     features = feature_differences(both)
     scored = manner.scored
     return Realism(
-        simulated=_side(both, simulated),
-        real=_side(both, real),
+        simulated=_side(simulated),
+        real=_side(real),
         held_back=earlier is not None,
         finding=_finding(apart[0], features),
-        notes=[*both.notes(), *note],
+        notes=[*both.notes(), *why_not],
         apart=apart,
         features=features,
         least_likely=[] if scored is None else least_likely(both, scored, tuple(options)),
@@ -115,8 +118,8 @@ def _held_back(real: Spoken) -> Spoken:
     return part
 
 
-def _side(both: Both, spoken: Spoken) -> Side:
-    return Side(name=spoken.name, conversations=len(spoken.sides), languages=dict(both.languages(spoken)))
+def _side(spoken: Spoken) -> Side:
+    return Side(name=spoken.name, conversations=len(spoken.sides), languages=dict(languages_of(spoken)))
 
 
 def _finding(manner: Apart, features: Sequence[FeatureDifference]) -> str:
@@ -133,16 +136,18 @@ def _finding(manner: Apart, features: Sequence[FeatureDifference]) -> str:
     return f"a simple classifier cannot tell simulated users from real ones by how they are written; {rest}"
 
 
-def _meaning(both: Both, name: str | None) -> tuple[Apart | None, Iterator[str]]:
-    """Return what an embedder adds, None without one, and why there is none."""
+def _meaning(both: Both, name: str | None) -> tuple[list[Apart], list[str]]:
+    """Return what an embedder adds, nothing without one, and why there is none."""
     if name == WITHOUT:
-        return None, iter(())
+        return [], []
     try:
-        opened = as_embedder(name or "local")
+        opened = as_embedder(name or LOCAL)
     except (MissingExtra, UsageError):
         if name is not None:
             raise
-        return None, iter(["what users talk about is not compared: the local embedder needs vivavoce[embed]"])
+        return [], ["what users talk about is not compared: the local embedder needs vivavoce[embed]"]
+    if name is None and {usual_language(both.simulated), usual_language(both.real)} != {ENGLISH}:
+        return [], ["what users talk about is not compared: the local embedder knows English alone; name another one"]
     chosen = chosen_for_meaning(both)
     texts = [text_to_embed(both.sides[place].messages) for place in np.flatnonzero(chosen)]
 
@@ -152,4 +157,4 @@ def _meaning(both: Both, name: str | None) -> tuple[Apart | None, Iterator[str]]
         finally:
             await opened.close()
 
-    return by_meaning(both, chosen, np.array(wait_for(embedded()), dtype=np.float64)), iter(())
+    return [by_meaning(both, chosen, np.array(wait_for(embedded()), dtype=np.float64))], []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vivavoce.report.realism.differences import FeatureDifference, Figure
-from vivavoce.report.realism.telling_apart import Apart
+from vivavoce.report.realism.telling_apart import FIRST_WORDS, Apart
 
 NOTHING = "–"
 
@@ -51,7 +51,8 @@ def sentence(one: FeatureDifference) -> str:
 
 def apart_in_words(one: Apart) -> str:
     """Return what a classifier can do, in one sentence."""
-    knows = {"manner": "how they are written", "manner and meaning": "how they are written and what they are about"}
+    about = f"what they are about (the first {FIRST_WORDS} words of {one.simulated:,} and {one.real:,} conversations)"
+    knows = {"manner": "how they are written", "manner and meaning": f"how they are written and {about}"}
     if one.right is None or one.low is None or one.high is None:
         return f"by {knows[one.by]}: not said: {one.note or 'nothing can be said'}"
     figures = f"{one.right:.0%} of pairs [{one.low:.0%}, {one.high:.0%}]"
