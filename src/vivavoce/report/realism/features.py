@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
+from typing import Literal
 
 import numpy as np
 
@@ -29,6 +30,7 @@ _END = tuple(".!?。！？…")
 _PUNCTUATION = re.compile(r"[,;:()\"“”–—-]")
 _LISTED = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s", re.MULTILINE)
 
+Unit = Literal["count", "ratio", "share"]
 Measure = Callable[[UserSide], float | None]
 
 
@@ -36,16 +38,16 @@ Measure = Callable[[UserSide], float | None]
 class Feature:
     """A feature: its `name` reads after "simulated users: ", `what` defines it, and `unit` says what a value is.
 
-    A `count` is shown as a number and a `share` in percent. One that is `english` needs English words, and is not
-    measured in other languages. `of` returns None where a conversation has nothing to measure.
+    A `share` is shown in percent. One that is `english` needs English words, and is not measured in other languages.
+    `of` returns None where a conversation has nothing to measure.
     """
 
     key: str
     name: str
     what: str
-    unit: str
-    english: bool
     of: Measure
+    unit: Unit = "share"
+    english: bool = False
 
 
 def measured(sides: Sequence[UserSide], english: Sequence[bool]) -> Floats:
@@ -176,160 +178,98 @@ def _leaves_open(side: UserSide) -> float:
     return role == "assistant" and asks(text)
 
 
-def _act(key: str, name: str, act: str, what: str) -> Feature:
-    return Feature(key, name, what, "share", True, partial(_share, partial(does, act)))
+def _gives_away(side: UserSide) -> float:
+    return _share(lambda message: next(jargon_in(message), None) is not None, side)
+
+
+def _act(act: str, name: str, what: str) -> Feature:
+    return Feature(act, name, f"share of messages {what}", partial(_share, partial(does, act)), english=True)
+
+
+def _messages(key: str, name: str, what: str, which: Callable[[str], bool]) -> Feature:
+    return Feature(key, name, f"share of messages {what}", partial(_share, which))
 
 
 FEATURES: tuple[Feature, ...] = (
-    Feature("messages", "messages a conversation", "messages of the user", "count", False, lambda s: len(s.messages)),
-    Feature(
-        "words", "words a message", "mean number of words of a message", "count", False, lambda s: fmean(_lengths(s))
-    ),
-    Feature(
-        "first_words",
-        "words of the first message",
-        "words of the first message",
-        "count",
-        False,
-        lambda s: _lengths(s)[0],
-    ),
-    Feature(
-        "sentence_words", "words a sentence", "mean number of words of a sentence", "count", False, _sentence_length
-    ),
+    Feature("messages", "messages a conversation", "messages of the user", lambda s: len(s.messages), "count"),
+    Feature("words", "words a message", "mean number of words of a message", lambda s: fmean(_lengths(s)), "count"),
+    Feature("first_words", "words of the first message", "its number of words", lambda s: _lengths(s)[0], "count"),
+    Feature("sentence_words", "words a sentence", "mean number of words of a sentence", _sentence_length, "count"),
     Feature(
         "unevenness",
         "unevenness of length",
-        "standard deviation of the words a message, over their mean",
-        "ratio",
-        False,
+        "standard deviation of words a message, over their mean",
         _unevenness,
+        "ratio",
     ),
-    Feature(
-        "questions",
-        "messages that ask",
-        "share of messages with a question mark",
-        "share",
-        False,
-        partial(_share, asks),
-    ),
+    _messages("questions", "messages that ask", "with a question mark", asks),
     Feature(
         "details",
         "new details a message",
         "mean number of numbers, codes, addresses and names in a message that neither side said before",
-        "count",
-        False,
         _details_a_message,
+        "count",
     ),
     Feature(
         "at_once",
         "details told at once",
         "of the details that the user tells, the share in the first message, where there are two or more",
-        "share",
-        False,
         _told_at_once,
     ),
     Feature(
         "new_words",
         "new words a later message",
         "mean number of words in a message after the first that the user has not used before",
-        "count",
-        False,
         _new_words,
+        "count",
     ),
     Feature(
         "taken_up",
         "words taken from the answer",
         "of the user's words of four letters or more, the share that stands in the answer before",
-        "share",
-        False,
         _taken_up,
     ),
     Feature(
         "repeats",
         "messages said again",
         f"share of messages of {FEWEST_WORDS} words or more that nearly repeat an earlier one",
-        "share",
-        False,
         _repeats,
     ),
     Feature(
         "capitals",
         "messages with a capital first",
-        "share of messages whose first letter is a capital",
-        "share",
-        False,
+        "share of messages whose first letter is a capital, in scripts that have them",
         _begins_with_capital,
     ),
-    Feature(
-        "stops",
-        "messages with a stop at the end",
-        "share of messages that end with . ! ? or …",
-        "share",
-        False,
-        partial(_share, _ends_with_stop),
-    ),
+    _messages("stops", "messages with a stop at the end", "that end with . ! ? or …", _ends_with_stop),
     Feature(
         "punctuation",
         "commas and the like",
         "commas, colons, brackets, quotation marks and dashes in 100 words",
-        "count",
-        False,
         _punctuation,
+        "count",
     ),
-    Feature(
-        "exclamations",
-        "messages with a !",
-        "share of messages with an exclamation mark",
-        "share",
-        False,
-        partial(_share, lambda message: "!" in message or "！" in message),
+    _messages(
+        "exclamations", "messages with a !", "with an exclamation mark", lambda text: "!" in text or "！" in text
     ),
-    Feature(
-        "layout",
-        "messages of several lines",
-        "share of messages with a line break or a list",
-        "share",
-        False,
-        partial(_share, _is_laid_out),
-    ),
+    _messages("layout", "messages of several lines", "with a line break or a list", _is_laid_out),
     Feature(
         "leaves_open",
         "leaves a question open",
         "whether the conversation ends with a question of the assistant",
-        "share",
-        False,
         _leaves_open,
     ),
-    _act("greets", "messages that greet", "greets", "share of messages that begin with a greeting"),
-    _act("thanks", "messages that thank", "thanks", "share of messages with words of thanks"),
-    _act("polite", "polite messages", "polite", "share of messages with please, could you, and the like"),
-    _act("confirms", "messages that confirm", "confirms", "share of messages that begin with yes, right, and the like"),
+    _act("greets", "messages that greet", "that begin with a greeting"),
+    _act("thanks", "messages that thank", "with words of thanks"),
+    _act("polite", "polite messages", "with please, could you, and the like"),
+    _act("confirms", "messages that confirm", "that begin with yes, right, and the like"),
+    _act("refuses", "messages that refuse", "that begin with no, never mind, and the like"),
+    _act("corrects", "messages that correct", "that take something back or set it right"),
+    _act("complains", "messages that complain", "with words of complaint"),
     _act(
-        "refuses", "messages that refuse", "refuses", "share of messages that begin with no, never mind, and the like"
+        "informal", "informal spelling", "with short forms, left-out apostrophes or one of a few frequent misspellings"
     ),
-    _act("corrects", "messages that correct", "corrects", "share of messages that take something back or set it right"),
-    _act("complains", "messages that complain", "complains", "share of messages with words of complaint"),
-    _act(
-        "informal",
-        "informal spelling",
-        "informal",
-        "share of messages with a short form, a left-out apostrophe or one of a few frequent misspellings",
-    ),
-    Feature(
-        "closes",
-        "ends with thanks or goodbye",
-        "whether the user's last message thanks or says goodbye",
-        "share",
-        True,
-        _closes,
-    ),
-    Feature(
-        "jargon",
-        "what no user writes",
-        "share of messages with words that give a tester away",
-        "share",
-        True,
-        partial(_share, lambda message: next(jargon_in(message), None) is not None),
-    ),
+    Feature("closes", "ends with thanks or goodbye", "whether the user's last message does", _closes, english=True),
+    Feature("jargon", "what no user writes", "share of messages that give a tester away", _gives_away, english=True),
 )
 """All features, in the order in which a reader would ask for them."""

@@ -90,7 +90,7 @@ def kinds_of(both: Both) -> list[Kind]:
 def find_kinds(rows: Floats) -> Centres | None:
     """Return as many kinds as there are of at least a tenth of the rows each, four at most; None for fewer than two.
 
-    Source: D. Arthur and S. Vassilvitskii, k-means++: The Advantages of Careful Seeding (2007), as scipy has it.
+    Source: D. Arthur and S. Vassilvitskii, k-means++: The Advantages of Careful Seeding (2007).
     """
     if len(rows) < FEWEST:
         return None
@@ -104,11 +104,24 @@ def find_kinds(rows: Floats) -> Centres | None:
     scaled = _scaled(rows, mean, spread)
     distinct = len(np.unique(scaled.round(6), axis=0))
     for number in range(min(MOST, distinct), 1, -1):
-        centres, of = vq.kmeans2(scaled, number, minit="++", rng=np.random.default_rng(SEED), missing="warn")  # pyright: ignore
+        try:
+            centres, of = vq.kmeans2(scaled, _seeds(scaled, number), minit="matrix", missing="raise")
+        except vq.ClusterError:  # a kind lost all of its rows
+            continue
         sizes = np.bincount(of, minlength=number)
         if sizes.min() >= SMALLEST * len(rows):
             return Centres(mean, spread, centres[np.argsort(-sizes, kind="stable")])
     return None
+
+
+def _seeds(scaled: Floats, number: int) -> Floats:
+    """Return rows to begin with: each is drawn by its squared distance from the nearest one before."""
+    draw = np.random.default_rng(SEED)
+    seeds = [scaled[draw.integers(len(scaled))]]
+    while len(seeds) < number:
+        apart = np.min([((scaled - one) ** 2).sum(axis=1) for one in seeds], axis=0)
+        seeds.append(scaled[draw.choice(len(scaled), p=apart / apart.sum())])
+    return np.array(seeds)
 
 
 def _raw(rows: Floats) -> Floats:
