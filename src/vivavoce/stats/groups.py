@@ -88,28 +88,16 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
     return found
 
 
-def mean_difference(one: Estimate, other: Estimate, common: float = 0.0) -> tuple[float, float, float] | None:
-    """Return one mean less another and the ends of its interval, None where one of the two has no interval.
-
-    `common` is the correlation of the two means, 0 where they are of different samples. The source is that of
-    `group_differences`.
-    """
-    if None in (one.low, other.low):
-        return None
-    difference = one.mean - other.mean
-    below = _combined(_down(one), _up(other), common)
-    above = _combined(_up(one), _down(other), common)
-    return difference, difference - below, difference + above
-
-
 def _ends(sums: GroupSums, level: float) -> tuple[float, float, float] | None:
     """Return a difference and its interval at a level."""
     one, other = share_interval(sums.inside, level), share_interval(sums.outside, level)
-    found = one and other and mean_difference(one, other, _correlation(sums, one, other))
-    if not found:
+    if one is None or other is None or None in (one.low, other.low):
         return None
-    difference, low, high = found
-    return difference, max(-1.0, low), min(1.0, high)
+    common = _correlation(sums, one, other)
+    difference = one.mean - other.mean
+    below = _combined(_down(one), _up(other), common)
+    above = _combined(_up(one), _down(other), common)
+    return difference, max(-1.0, difference - below), min(1.0, difference + above)
 
 
 def _down(rate: Estimate) -> float:

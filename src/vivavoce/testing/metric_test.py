@@ -6,14 +6,16 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding, Score
 from vivavoce.records.usage import Usage, total
-from vivavoce.stats.groups import GroupSums, group_differences, mean_difference
-from vivavoce.stats.intervals import Estimate, ShareSums, mean_interval
+from vivavoce.stats.groups import GroupSums, group_differences
+from vivavoce.stats.intervals import ShareSums, mean_interval
+from vivavoce.stats.two_means import Group, mean_difference
 from vivavoce.testing.defects import DEFECTS, SEEN_BY
 from vivavoce.testing.metric_versions import KEY, Kind, Version
 
@@ -359,24 +361,21 @@ def _self_preferences(found: Sequence[Answered]) -> list[SelfPreference]:
             theirs = [one[name] for one in others if name in one]
             if theirs and name in speakers:
                 leads[_model(speakers[name]) == _model(judge)].append(passed - sum(theirs) / len(theirs))
-        own, rest = (mean_interval(leads[side], bounds=(-1.0, 1.0)) for side in (True, False))
-        if own is not None and rest is not None:
-            preferences.append(_self_preference(metric, judge, own, rest))
+        own, rest = (Group(leads[side], range(len(leads[side]))) for side in (True, False))
+        if (told := mean_difference(own, rest)) is not None:
+            preferences.append(
+                SelfPreference(
+                    metric=metric,
+                    judge=judge,
+                    own=fmean(own.values),
+                    others=fmean(rest.values),
+                    difference=told.difference,
+                    low=told.low,
+                    high=told.high,
+                    conversations=len(own.values),
+                )
+            )
     return preferences
-
-
-def _self_preference(metric: str, judge: str, own: Estimate, others: Estimate) -> SelfPreference:
-    found = mean_difference(own, others)
-    return SelfPreference(
-        metric=metric,
-        judge=judge,
-        own=own.mean,
-        others=others.mean,
-        difference=own.mean - others.mean,
-        low=found and max(-2.0, found[1]),
-        high=found and min(2.0, found[2]),
-        conversations=own.n,
-    )
 
 
 def _passes(found: Answered) -> dict[str, bool]:
