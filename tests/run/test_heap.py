@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
+
+import pytest
 
 from vivavoce.run.heap import tuned_gc
+
+
+@pytest.fixture
+def _nothing_frozen() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Search the objects of the tests, too, which are left out otherwise."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 def test_how_often_garbage_is_searched_is_as_before_after_the_last_run() -> None:
@@ -22,6 +33,7 @@ class Knot:
         self.itself = self
 
 
+@pytest.mark.usefixtures("_nothing_frozen")
 def test_garbage_that_was_there_before_is_found_after_the_last_run() -> None:
     before = Knot()
     gone = weakref.ref(before)
@@ -41,3 +53,13 @@ def test_garbage_made_during_a_run_is_found_during_it() -> None:
         del made
         gc.collect()
         assert gone() is None
+
+
+def test_what_a_program_left_out_itself_stays_left_out() -> None:
+    kept = [Knot() for _ in range(1000)]
+    gc.freeze()
+    with tuned_gc():
+        gone = weakref.ref(Knot())
+    assert gc.get_freeze_count() >= len(kept)
+    gc.collect()
+    assert gone() is None
