@@ -20,13 +20,14 @@ hypothesis_settings.load_profile("shared machine")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Search for no garbage while all is loaded, and never among that: a million objects that stay until the end."""
+    """Search for no garbage while all is loaded, never among that, which stays, and not very often later."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.collect()
         gc.freeze()
+        gc.set_threshold(10_000, 10, 10)
         gc.enable()
 
 
