@@ -50,7 +50,7 @@ def draw(browser: Browser, address: str, job: str) -> None:
 
 def main() -> None:
     """Hold the conversations of the example, serve them, and draw."""
-    chromium = shutil.which("chromium")
+    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if chromium is None:
         sys.exit("there is no Chromium: `make programs` installs it")
     OUT.mkdir(parents=True, exist_ok=True)
