@@ -24,7 +24,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from traceback import print_exc
-from typing import NoReturn
+from typing import Any, NoReturn
 
 CLIENT = """\
 #!{python} -IS
@@ -34,11 +34,13 @@ with socket.socket(socket.AF_UNIX) as place:
     call = json.dumps([{name!r}, sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, lambda number, _: place.send(bytes([number])))
+    signal.signal(signal.SIGUSR1, lambda number, _: place.send(bytes([signal.SIGKILL])))
     socket.send_fds(place, [len(call).to_bytes(8, "big")], [0, 1, 2])
     place.sendall(call)
     status = int(place.recv(8) or b"70")
 if status < 0:
-    signal.signal(-status, signal.SIG_DFL)
+    if status != -signal.SIGKILL:
+        signal.signal(-status, signal.SIG_DFL)
     os.kill(os.getpid(), -status)
 sys.exit(status)
 """
@@ -53,7 +55,7 @@ LOADED = (
 
 @cache
 def program(name: str) -> Path:
-    """Return the path of a program `viva` or `python` that works while this process lives."""
+    """Return the path of a program that works while this process lives: `viva`, or `python` for a script or `-c`."""
     return _programs() / name / name
 
 
@@ -73,6 +75,12 @@ def _programs() -> Path:
     assert server.stdout.readline() == b"ready\n"
     _servers.append(server)
     return folder
+
+
+def kill(call: subprocess.Popen[Any]) -> None:
+    """Kill the process of a call as `kill -9` does, and wait until it is gone, which `call.kill()` does not."""
+    call.send_signal(signal.SIGUSR1)
+    call.wait()
 
 
 _servers: list[subprocess.Popen[bytes]] = []
@@ -151,7 +159,11 @@ def _be(name: str, arguments: list[str], folder: str, environment: dict[str, str
     sys.argv = arguments if name == "python" else [name, *arguments]
     code = 0
     try:
-        if name == "python":
+        if name == "python" and arguments[0] == "-c":
+            sys.path[0] = ""
+            sys.argv = ["-c", *arguments[2:]]
+            exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
+        elif name == "python":
             sys.path[0] = str(Path(arguments[0]).parent)
             runpy.run_path(arguments[0], run_name="__main__")
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 from fastapi.routing import APIRoute
 from playwright.sync_api import Browser
 
+from forked import program
 from server.live import get, send, serving
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey
@@ -99,7 +99,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     folder: Path = tmp_path_factory.mktemp("places")
     path = str(folder / "kept.db")
     (folder / "talks.jsonl").write_text("".join(talk(*one) + "\n" for one in HELPED.items()))
-    viva = [str(Path(sys.executable).with_name("viva"))]
+    viva = [str(program("viva"))]
     for bot in ("bot_v1.py", "bot_v2.py"):
         run = ["run", str(SUITE / "suite.yaml"), "--target", f"{SUITE / bot}:reply", "--store", path, "--quiet"]
         assert subprocess.run(viva + run, capture_output=True, check=False).returncode in (0, 1)

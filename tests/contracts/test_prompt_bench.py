@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forked import program
 from recordings import needs_recordings
 from vivavoce.samples.sample import Sample
 from vivavoce.testing.call_defects import CALL_DEFECTS
@@ -23,7 +23,7 @@ LABELS = {"tau_bench": "reached", "usr": "overall", "diasafety": "safe", "xstest
 
 
 def bench(script: str, *arguments: object) -> str:
-    command = [sys.executable, str(BENCH / script), *map(str, arguments)]
+    command = [program("python"), str(BENCH / script), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 

@@ -4,12 +4,10 @@ start, nothing is lost, and no conversation that was stored is held, or judged, 
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +15,8 @@ from typing import Any, Literal
 
 import pytest
 
+from forked import kill as kill_call
+from forked import program
 from stage import say, verdict
 from vivavoce.client import Client
 from vivavoce.errors import Fault
@@ -158,7 +158,7 @@ def test_a_kill_before_any_note_of_a_job_leaves_no_second_run(tmp_path: Path, ki
             base = str(client.submit("suite", suite="D.yaml").wait().run)
         body = {"suite": "A.yaml"} if kind == "suite" else {"run": base, "suite": "graded.yaml"}
         for notes in (1, 2, 3):  # before it starts, as soon as its run is there, while it goes on or when it is done
-            with serve(tmp_path, sys.executable, "-c", DEADLY, str(notes)) as (process, client):
+            with serve(tmp_path, str(program("python")), "-c", DEADLY, str(notes)) as (process, client):
                 with suppress(Fault):  # it may end before it answers
                     client.submit(kind, key=f"before-{notes}", **body)
                 assert process.wait(60) == -signal.SIGKILL
@@ -176,5 +176,4 @@ def test_a_kill_before_any_note_of_a_job_leaves_no_second_run(tmp_path: Path, ki
 
 def kill(process: subprocess.Popen[str], chance: random.Random) -> None:
     time.sleep(chance.uniform(0.0, 1.5))
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    kill_call(process)

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import kill, program
 from vivavoce.client import Client
 from vivavoce.server.job_record import JobRecord
 from vivavoce.store.store import Store
@@ -32,9 +32,9 @@ JOBS = 7
 
 
 @contextmanager
-def serve(folder: Path, *program: str) -> Generator[tuple[subprocess.Popen[str], Client]]:
+def serve(folder: Path, *called: str) -> Generator[tuple[subprocess.Popen[str], Client]]:
     """Serve a folder by `viva`, or by another program that takes its arguments."""
-    command = [*(program or (str(Path(sys.executable).with_name("viva")),)), "serve", "--port", "0"]
+    command = [*(called or (str(program("viva")),)), "serve", "--port", "0"]
     process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
@@ -43,8 +43,7 @@ def serve(folder: Path, *program: str) -> Generator[tuple[subprocess.Popen[str],
         with Client(found[1]) as client:
             yield process, client
     finally:
-        process.kill()
-        process.wait()
+        kill(process)
         process.stderr.close()
 
 
@@ -79,6 +78,8 @@ def test_every_accepted_job_is_done_in_the_end_and_no_conversation_twice(
         with serve(tmp_path) as (process, client):
             begun = begin(client)
             wait_for(tmp_path, 2)
+            if ending == signal.SIGKILL:
+                kill(process)
             process.send_signal(ending)
             process.wait()
         with serve(tmp_path) as (process, client):
@@ -100,8 +101,7 @@ def test_what_somebody_cancelled_stays_cancelled_however_the_server_ends(tmp_pat
             bot.delay = 60
             for one in (begun[0], begun[5]):  # one at work, one that waits
                 client.job(one.id).cancel()
-            process.kill()
-            process.wait()
+            kill(process)
         bot.delay = 0.0
         with serve(tmp_path) as (process, client):
             ended = [client.job(one.id).wait() for one in begun]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
@@ -18,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import kill, program
 from production.traffic import export, turn
 from store.postgresql import Server, server
 from vivavoce.store.store import Store
@@ -44,13 +43,13 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @contextmanager
 def watching(folder: Path, address: str, port: int) -> Generator[subprocess.Popen[bytes]]:
-    command = [str(Path(sys.executable).with_name("viva")), "watch-traces", "--port", str(port)]
+    command = [program("viva"), "watch-traces", "--port", str(port)]
     command += ["--metrics", "refusal", "--idle", "2s", "--store", address]
     with (folder / "log").open("ab") as log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as process:
         try:
             yield process
         finally:
-            process.kill()
+            kill(process)
 
 
 class Sender:
@@ -99,12 +98,12 @@ def send_and_kill(folder: Path, address: str, talks: int, killed_after: Sequence
                 while sender.acknowledged < goal:
                     assert process.poll() is None
                     time.sleep(0.01)
-                os.kill(process.pid, signal.SIGKILL)  # while others are sending
+                kill(process)  # while others are sending
         with watching(folder, address, port) as process:
             list(sent)
             print(f"{talks * TURNS / (time.monotonic() - begun):,.0f} spans/s, with {len(killed_after) + 1} starts")
             wait_for(address, talks // 2, process)
-            os.kill(process.pid, signal.SIGKILL)
+            kill(process)
         with watching(folder, address, port) as process:
             wait_for(address, talks, process)
             process.send_signal(signal.SIGINT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ pytest.importorskip("mcp", reason="needs the extra [mcp]")
 
 from mcp import Client, StdioServerParameters, stdio_client
 
+from forked import program
 from vivavoce.cli import mcp as command
 from vivavoce.cli.main import main
 from vivavoce.store.store import Store
@@ -32,9 +32,8 @@ def talk(name: str, answer: str = "We open at nine.") -> dict[str, Any]:
 
 @asynccontextmanager
 async def asking(folder: Path, *options: str, env: dict[str, str] | None = None) -> AsyncGenerator[Client]:
-    program = str(Path(sys.executable).with_name("viva"))
     started = StdioServerParameters(
-        command=program, args=["mcp", "--store", "s.db", *options], cwd=folder, env=env or {}
+        command=str(program("viva")), args=["mcp", "--store", "s.db", *options], cwd=folder, env=env or {}
     )
     with (folder / "errors").open("w") as errors:
         async with Client(stdio_client(started, errors), read_timeout_seconds=60, cache=None) as client:

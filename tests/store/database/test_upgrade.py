@@ -14,6 +14,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, select, text
 
+from forked import program
 from kept import kept_test, kept_turn
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.records.run import Outcome
@@ -376,7 +377,7 @@ def test_a_migration_that_is_killed_half_way_leaves_the_older_schema(
     as_made_before(address, version)
     fill(address, rows_of(other_address))
     before, held = definitions(address), scores_of(address)
-    done = subprocess.run([sys.executable, "-c", STOP, address, at], check=False)
+    done = subprocess.run([program("python"), "-c", STOP, address, at], check=False)
     assert done.returncode == 9
     assert (definitions(address), scores_of(address)) == (before, held)
     with Store.open(address) as store:
@@ -427,7 +428,7 @@ def test_alembic_is_not_imported_for_a_new_store(tmp_path: Path) -> None:
 def test_processes_that_make_or_change_one_store_at_once_all_succeed(address: str, version: str | None) -> None:
     if version:
         as_made_before(address, version)
-    children = [subprocess.Popen([sys.executable, "-c", OPEN, address]) for _ in range(4)]
+    children = [subprocess.Popen([program("python"), "-c", OPEN, address]) for _ in range(4)]
     assert [child.wait() for child in children] == [0, 0, 0, 0]
     with Store.open(address, create=False) as store:
         store.add_run(cases.run())

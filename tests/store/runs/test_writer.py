@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import program
 from vivavoce.errors import StoreError
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score
@@ -183,7 +184,8 @@ def test_killed_while_writing_every_committed_outcome_is_whole(address: str) -> 
 
 def test_two_processes_write_into_one_store(address: str) -> None:
     begun(address).close()
-    children = [subprocess.Popen([*CHILD, address, start, "400"]) for start in ("0", "1000")]
+    child = [program("python"), cases.__file__]
+    children = [subprocess.Popen([*child, address, start, "400"]) for start in ("0", "1000")]
     assert [child.wait() for child in children] == [0, 0]
     with Store.open(address) as store:
         numbers = [*range(400), *range(1000, 1400)]
