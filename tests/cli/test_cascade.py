@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import pytest
+
+from vivavoce.suites.opening import run_suite
 
 from .conftest import Viva
 
@@ -56,15 +59,18 @@ def grader(name: str, model: str, more: str = "") -> str:
     return GRADER.replace("NAME", name).replace("MODEL", model).replace("MORE", more)
 
 
-@pytest.fixture(autouse=True)
-def graded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, viva: Viva) -> None:
-    """Grade 300 recorded conversations by all judges; the small one is right as often as it is sure."""
-    monkeypatch.chdir(tmp_path)
-    Path("judges.py").write_text(JUDGES)
+@pytest.fixture(scope="module")
+def graded_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Grade 300 recorded conversations by all judges, in a folder that tests copy.
+
+    The small judge is right as often as it is sure.
+    """
+    folder = tmp_path_factory.mktemp("graded")
+    (folder / "judges.py").write_text(JUDGES)
     graders = "".join(grader(one, one) for one in ("small", "large", "free", "other", "flat"))
-    Path("suite.yaml").write_text(HEAD + graders + "  brief: {kind: metric, metric: refusal}\n")
+    (folder / "suite.yaml").write_text(HEAD + graders + "  brief: {kind: metric, metric: refusal}\n")
     chance = random.Random(5)
-    with Path("talks.jsonl").open("w") as file:
+    with (folder / "talks.jsonl").open("w") as file:
         for n in range(300):
             good = chance.random() < 0.6
             sure = round(chance.betavariate(2.5, 1) * 0.5 + 0.5, 2)
@@ -74,8 +80,14 @@ def graded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, viva: Viva) -> None:
             said = [{"role": "user", "content": "When?"}, {"role": "assistant", "content": text}]
             labels = {"good": good, "all": True, "stars": 5 if good else 1}
             file.write(json.dumps({"id": f"t{n}", "messages": said, "labels": labels}) + "\n")
-    done = viva("run", "suite.yaml", "-q")
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_suite(folder / "suite.yaml", store=str(folder / ".vivavoce" / "vivavoce.db"))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def graded(graded_once: Path, tmp_path: Path) -> None:
+    """Have the suite and its graded run in the folder of the test."""
+    shutil.copytree(graded_once, tmp_path, dirs_exist_ok=True)
 
 
 CHOSEN = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,11 +23,18 @@ TALK = [{"role": "user", "content": "What do you offer?"}, {"role": "assistant",
 ROWS = [{"id": f"t/{number}", "messages": TALK, "tags": ["odd"] * (number % 2)} for number in range(450)]
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with one run of 450 conversations, which tests copy."""
+    path = tmp_path_factory.mktemp("kept") / "vivavoce.db"
+    evaluate(ROWS, ["refusal"], store=str(path))
+    return path
+
+
 @pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
+def url(kept: Path, tmp_path: Path) -> Iterator[str]:
     """A server around a store with one run of 450 conversations."""
-    path = str(tmp_path / "vivavoce.db")
-    evaluate(ROWS, ["refusal"], store=path)
+    path = str(shutil.copy(kept, tmp_path))
     with Store.open(path) as store, serving(store) as url:
         yield url
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ from vivavoce.store.search import search
 from vivavoce.store.store import Store
 
 from ..cases import BROKEN
+from ..postgresql import Server
 
 OCTOBER, NOVEMBER = (datetime(2026, month, 15).timestamp() for month in (10, 11))
 
@@ -61,9 +63,9 @@ def keep(store: Store, run: str, outcomes: Sequence[Outcome], suite: str = "supp
     asyncio.run(write())
 
 
-@pytest.fixture
-def office(address: str) -> Any:
-    """A store with two runs of two suites."""
+@contextmanager
+def opened_office(address: str) -> Generator[Store]:
+    """Open a store and put two runs of two suites into it."""
     with Store.open(address) as store:
         keep(
             store,
@@ -81,6 +83,25 @@ def office(address: str) -> Any:
             "Billing Bot",
             NOVEMBER,
         )
+        yield store
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def office(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store with two runs of two suites, which tests only read."""
+    if request.param == "sqlite":
+        with opened_office(str(tmp_path_factory.mktemp("office") / "s.db")) as store:
+            yield store
+        return
+    running: Server = request.getfixturevalue("postgresql")
+    with running.database() as address, opened_office(address) as store:
+        yield store
+
+
+@pytest.fixture
+def own_office(address: str) -> Iterator[Store]:
+    """The same store for a test that changes it."""
+    with opened_office(address) as store:
         yield store
 
 
@@ -168,23 +189,25 @@ def test_runs_are_found_by_what_names_them(office: Store) -> None:
     assert runs("run state:fail") == []
 
 
-def test_runs_are_found_by_what_people_say_of_them(office: Store) -> None:
-    office.remark("run-old", remarks_of({"title": "Before Sérum", "notes": "prompt\ntwo", "tags": ["slow one"]}), "Ida")
+def test_runs_are_found_by_what_people_say_of_them(own_office: Store) -> None:
+    own_office.remark(
+        "run-old", remarks_of({"title": "Before Sérum", "notes": "prompt\ntwo", "tags": ["slow one"]}), "Ida"
+    )
     for words in ("serum", '"prompt two"', '"slow one"', "before prompt suite:support"):
-        assert office.searcher.runs(words) == ["run-old"], words
-    assert office.searcher.runs("run -prompt") == ["run-new"]
+        assert own_office.searcher.runs(words) == ["run-old"], words
+    assert own_office.searcher.runs("run -prompt") == ["run-new"]
 
 
-def test_comments_are_found_with_their_turn_and_author(office: Store) -> None:
-    first = next(office.attempts("run-old")).key
-    other = next(office.attempts("run-new")).key
-    one = office.comments.add("run-old", first, 0, "Ida", "Why no\nREFUND here?")
-    two = office.comments.add("run-new", other, None, "Olu", "a refund, or goodwill")
+def test_comments_are_found_with_their_turn_and_author(own_office: Store) -> None:
+    first = next(own_office.attempts("run-old")).key
+    other = next(own_office.attempts("run-new")).key
+    one = own_office.comments.add("run-old", first, 0, "Ida", "Why no\nREFUND here?")
+    two = own_office.comments.add("run-new", other, None, "Olu", "a refund, or goodwill")
 
     def told(query: str, run: str | None = None) -> list[int | None]:
-        return [hit.comment for hit in office.searcher.find(query, run_id=run, kind="comment").hits]
+        return [hit.comment for hit in own_office.searcher.find(query, run_id=run, kind="comment").hits]
 
-    hit = office.searcher.find('"no refund"', kind="comment").hits[0]
+    hit = own_office.searcher.find('"no refund"', kind="comment").hits[0]
     assert (hit.run_id, hit.key, hit.turn, hit.by, hit.comment) == ("run-old", first, 0, "Ida", one.id)
     assert hit.snippet.text[hit.snippet.start : hit.snippet.end].split() == ["no", "REFUND"]
     assert told("refund") == [two.id, one.id]
@@ -195,38 +218,40 @@ def test_comments_are_found_with_their_turn_and_author(office: Store) -> None:
     assert told(f"refund -target:{other.target}") == ([] if first.target == other.target else [one.id])
     for nothing in ("unheard", "refund state:fail", "refund role:user", "refun"):
         assert told(nothing) == []
-    assert all(hit.comment is None for hit in office.search("refund"))
+    assert all(hit.comment is None for hit in own_office.search("refund"))
 
 
-def test_pages_of_comments_follow_each_other(office: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_of_comments_follow_each_other(own_office: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vivavoce.store.search.remarked.STEP", 3)
     monkeypatch.setattr("vivavoce.store.search.remarked.MOST_READ", 6)
-    key = next(office.attempts("run-old")).key
+    key = next(own_office.attempts("run-old")).key
     texts = ["rare" if at % 5 == 0 else "often" for at in range(20)]
-    added = [(office.comments.add("run-old", key, None, "Ida", text).id, text) for text in texts]
+    added = [(own_office.comments.add("run-old", key, None, "Ida", text).id, text) for text in texts]
     for query in ("rare", "often"):
         found: list[int | None] = []
         before, pages = None, 0
         while pages == 0 or before is not None:
-            page = office.searcher.find(query, kind="comment", limit=4, before=before)
+            page = own_office.searcher.find(query, kind="comment", limit=4, before=before)
             found += [hit.comment for hit in page.hits]
             before, pages = page.next, pages + 1
         assert found == [number for number, text in reversed(added) if text == query]
         assert pages > 2
 
 
-def test_pages_follow_each_other_also_where_most_is_sieved_out(office: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_follow_each_other_also_where_most_is_sieved_out(
+    own_office: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(search, "FIRST_STEP", 3)
     monkeypatch.setattr(search, "MOST_READ", 7)
     many = [talk(f"m{number}", "a refund", goal=float(number % 20 != 0), position=number) for number in range(60)]
-    keep(office, "run-many", many)
-    wanted = [hit.number for hit in office.search("refund state:fail run:run-many", limit=99)]
+    keep(own_office, "run-many", many)
+    wanted = [hit.number for hit in own_office.search("refund state:fail run:run-many", limit=99)]
     assert len(wanted) == 3
     numbers: list[int] = []
     before: int | None = None
     pages = 0
     while True:
-        page = office.searcher.find("refund state:fail run:run-many", limit=2, before=before)
+        page = own_office.searcher.find("refund state:fail run:run-many", limit=2, before=before)
         numbers += [hit.number for hit in page.hits]
         pages += 1
         if (before := page.next) is None:
@@ -242,12 +267,12 @@ def test_many_runs_are_searched_as_few_are(office: Store, monkeypatch: pytest.Mo
     assert found(office, "refund suite:support") == ["c", "b", "a/goal", "a"]
 
 
-def test_a_long_conversation_is_one_hit(office: Store) -> None:
-    keep(office, "run-long", [talk("long", "refund " + "word " * 20_000 + "refund")])
-    assert found(office, "refund run:run-long") == ["long"]
-    page = office.searcher.find("refund", limit=1)
+def test_a_long_conversation_is_one_hit(own_office: Store) -> None:
+    keep(own_office, "run-long", [talk("long", "refund " + "word " * 20_000 + "refund")])
+    assert found(own_office, "refund run:run-long") == ["long"]
+    page = own_office.searcher.find("refund", limit=1)
     assert page.next is not None
-    assert "long" not in [hit.key.sample_id for hit in office.searcher.find("refund", before=page.next).hits]
+    assert "long" not in [hit.key.sample_id for hit in own_office.searcher.find("refund", before=page.next).hits]
 
 
 def test_a_number_of_another_search_is_refused(office: Store) -> None:
