@@ -155,6 +155,48 @@ def test_others_need_not_wait_while_a_request_is_checked(store: Store, workspace
     jobs.close()
 
 
+def test_a_job_that_is_given_back_waits_in_the_store_whatever_else_is_saved_at_that_moment(
+    store: Store, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = (workspace / "suites" / "refunds.yaml").read_text()
+    (workspace / "slow.yaml").write_text(suite.replace("bot.py:reply", "slow.py:reply") + "max_concurrent: 1\n")
+    (workspace / "slow.py").write_text(
+        "import pathlib, time\n"
+        "here = pathlib.Path(__file__).parent\n"
+        "def reply(messages):\n"
+        "    (here / 'asked').touch()\n"
+        "    while not (here / 'go').exists():\n        time.sleep(0.01)\n"
+        "    return 'welcome'\n"
+    )
+    jobs = Jobs(store, ServerPolicy(workspace))
+    savers: list[threading.Thread] = []
+    stop, end = Job.stop, Job.end
+
+    def stop_and_answer(job: Job) -> None:
+        stop(job)
+        (workspace / "go").touch()
+
+    def end_while_others_save(job: Job, *, saves: bool = True, **values: object) -> None:
+        end(job, saves=saves, **values)
+        other = jobs._work._turn  # pyright: ignore[reportPrivateUsage]
+        savers.append(threading.Thread(target=other))
+        savers[-1].start()
+        savers[-1].join(0.5)  # it has saved by then, or waits until it may
+
+    monkeypatch.setattr(Job, "stop", stop_and_answer)
+    monkeypatch.setattr(Job, "end", end_while_others_save)
+    begun = jobs.submit(SuiteJob(suite="slow.yaml"))
+    while not (workspace / "asked").exists():
+        time.sleep(0.01)
+    jobs.close()
+    for saver in savers:
+        saver.join()
+    with store.database.connected() as connection:
+        statuses = connection.execute(select(tables.jobs.c.id, tables.jobs.c.status)).all()
+    assert len(savers) == 1
+    assert [tuple(one) for one in statuses] == [(begun.id, "waiting")]
+
+
 def test_a_link_out_of_the_folder_is_not_a_suite(workspace: Path, tmp_path: Path) -> None:
     policy = ServerPolicy(workspace / "suites")
     assert policy.suite("refunds.yaml") == (workspace / "suites" / "refunds.yaml").resolve()

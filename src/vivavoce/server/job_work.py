@@ -128,8 +128,8 @@ class JobWork:
         if self._at_work:
             self._look_after_leases()
         for job in list(self._jobs.values()):
-            if job.unsaved and not job.lost:
-                with suppress(Fenced):  # it is lost by now, and its work here ends
+            with self._saving, suppress(Fenced):  # it is lost by now, and its work here ends
+                if job.unsaved and not job.lost:
                     self._save(job)
         with self._claiming:
             while not self._closing and len(self._at_work) < AT_ONCE and self._claim_one():
@@ -276,8 +276,9 @@ class JobWork:
             self._save(job, status="waiting", owner=None, holds=None)
         except Fenced:
             return
-        job.end(saves=False, status="interrupted", detail=STOPPED)
-        job.lost = True  # from here on the store knows more about it
+        with self._saving:  # the other thread must not save that it is over
+            job.end(saves=False, status="interrupted", detail=STOPPED)
+            job.lost = True  # from here on the store knows more about it
 
     def _failed(self, job: Job, why: str) -> None:
         if not job.lost:
