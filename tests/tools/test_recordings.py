@@ -59,10 +59,10 @@ async def test_a_miss_says_how_to_record(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", 'is not a recording: its first line is not {"vivavoce_recording": 1}'),
+        ("", 'is not a recording: its first line is not {"vivavoce_recording": 2}'),
         ('{"vivavoce_replies": 1}', "is not a recording"),
-        ('{"vivavoce_recording": 2}', "is of a newer vivavoce; upgrade it"),
-        (HEAD + '\n{"kind": "reply"}', "kind: must be 'tool', got 'reply'"),
+        ('{"vivavoce_recording": 3}', "is of a newer vivavoce; upgrade it"),
+        (HEAD + '\n{"kind": "repy"}', "kind: must be 'tool', 'reply' or 'end', got 'repy'"),
         (HEAD + '\n{"kind": "tool", "name": "a"}', "needs either result or error"),
         (HEAD + '\n{"kind": "tool", "name": "a", "result": 1, "reslt": 2}', "reslt: unknown field"),
         (HEAD + '\n{"kind": "tool"', "r.jsonl:2"),
@@ -136,10 +136,11 @@ def test_a_run_is_recorded_by_an_export_and_replayed(tmp_path: Path) -> None:
         with pytest.raises(SystemExit) as ended:
             main(["export", "latest", "--format", "recordings", "--output", str(recorded), "--store", store])
         assert ended.value.code in (0, None)
-        assert [json.loads(line).get("result") for line in recorded.read_text().splitlines()] == [
-            None,
+        lines = [json.loads(line) for line in recorded.read_text().splitlines()]
+        assert [line.get("kind") for line in lines] == [None, "tool", "reply", "tool", "reply", "end"]
+        assert [line.get("result", line.get("error")) for line in lines if line.get("kind") == "tool"] == [
             "order 1 is sent",
-            None,
+            "gone",
         ]
         suite.write_text(SUITE.replace("BASE", server.base_url).replace("HANDLER", "{recordings: calls.jsonl}"))
         result = run_suite(suite, store=store)

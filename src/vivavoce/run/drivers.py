@@ -88,9 +88,8 @@ class ScriptedDriver:
         Raises:
             BudgetExhausted: the run may make no more calls; nothing of the conversation is kept.
         """
-        del trial
         begun = time.perf_counter()
-        dialogue = Dialogue(self.channel, lambda: opening_of(sample))
+        dialogue = Dialogue(self.channel, lambda: opening_of(sample, trial))
         try:
             held = await self._converse(dialogue, sample, on_turn)
         except Fault as fault:
@@ -151,7 +150,7 @@ class PenelopeDriver:
             result = await self.tester.agent.hold(
                 self.channel,
                 context,
-                lambda: opening_of(sample),
+                lambda: opening_of(sample, trial),
                 on_turn=on_test_turn,
                 on_cancelled=cancelled.append,
             )
@@ -189,7 +188,7 @@ def _failure(result: TestResult) -> Failure | None:
     return known.model_copy(update={"blame": blame, "message": message})
 
 
-def opening_of(sample: Sample) -> Opening:
+def opening_of(sample: Sample, trial: int = 0) -> Opening:
     """Return what a target may know about the conversation of a sample."""
     return Opening(
         uuid.uuid4().hex,
@@ -200,4 +199,5 @@ def opening_of(sample: Sample) -> Opening:
         sample.tool_results,
         sample.approvals,
         [said.text for said in sample.said],
+        trial,
     )

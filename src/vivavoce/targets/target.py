@@ -24,7 +24,7 @@ class Opening:
 
     `state` is what the row says about the world that tools change, None where it says nothing; `tool_results` are its
     answers to calls of tools, and `approvals` what its user says to a tool that asks first. `said` are the texts that
-    the row has the user say.
+    the row has the user say. `trial` counts from 0.
     """
 
     conversation_id: str
@@ -35,6 +35,7 @@ class Opening:
     tool_results: Mapping[str, Any] = field(default_factory=dict[str, Any])
     approvals: Any = None
     said: Sequence[str] = ()
+    trial: int = 0
 
 
 class Session(Protocol):
