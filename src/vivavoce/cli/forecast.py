@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from vivavoce.cli.output import out
+from vivavoce.cli.output import notes, out
 from vivavoce.errors import UsageError
 from vivavoce.records.spending import by_role
 from vivavoce.report.details import latency_lines
@@ -14,6 +14,7 @@ from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
+from vivavoce.suites.check import Checked
 from vivavoce.suites.forecast import Forecast
 
 
@@ -44,10 +45,13 @@ def _at_a_time(found: Forecast) -> str:
     return f"{found.concurrency} at a time for each target{fewer}"
 
 
-def print_forecast(found: Forecast, place: str, suite: str) -> None:
+def print_forecast(found: Checked, place: str) -> None:
     """Print how many calls a run of a suite would make, and what it would use; `place` is the store."""
-    out().print(forecast_line(found))
-    for line in expected_lines(place, suite, found.conversations):
+    suite = found.prepared.suite
+    for note in suite.notes:
+        notes().print(note, style="dim", soft_wrap=True)
+    out().print(forecast_line(found.forecast))
+    for line in expected_lines(place, suite.spec.name, found.forecast.conversations):
         out().print(Text(safe(line), style="dim"))
 
 

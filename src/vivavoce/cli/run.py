@@ -40,8 +40,10 @@ from vivavoce.cli.run_options import (
     DryRunOption,
     EnvFileOption,
     FailedOption,
+    LiveOption,
     ModelHandleOption,
     OutputOption,
+    RecordingOption,
     ResumeOption,
     SampleOption,
     SuitesArgument,
@@ -54,7 +56,7 @@ from vivavoce.errors import UsageError
 from vivavoce.run.options import RunOptions
 from vivavoce.store.runs.naming import is_latest
 from vivavoce.store.store import Store
-from vivavoce.suites.check import check_suite
+from vivavoce.suites.check import checked
 from vivavoce.suites.load import Suite
 from vivavoce.suites.target_changes import TargetChanges
 
@@ -76,6 +78,8 @@ def command(
     max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
+    recording: RecordingOption = None,
+    live: LiveOption = None,
     baseline: BaselineOption = None,
     smallest_effect: SmallestEffectOption = None,
     fail_on_break: FailOnBreakOption = False,
@@ -99,6 +103,9 @@ def command(
 
     Several suites are run one after the other; the exit code is that of the worst: 2, then 1, then 3.
 
+    With --recording a new release is tested offline: its tools are answered with what was recorded, a call that was
+    not recorded is an error, and each conversation is compared with the recorded one, turn by turn.
+
     The results are stored in .vivavoce/vivavoce.db; `viva show` shows them. Press Ctrl-C once to finish the
     conversations in progress and stop, twice to stop at once; finished conversations are never lost, and --resume
     continues the run. Exit codes: 0 pass, 1 a gate failed, 2 wrong usage or configuration, 3 inconclusive, 130
@@ -110,7 +117,7 @@ def command(
     options = RunOptions.model_validate({**limits.model_dump(), **chosen, **asked})
     against, paths = Against.read(baseline, smallest_effect, fail_on_break), suites or []
     how = InParts.read(parts, shard, engine, workers, ray_address)
-    changes = TargetChanges(model_handle, base_url, api_key)
+    changes = TargetChanges(model_handle, base_url, api_key, recording and str(recording.absolute()), live or ())
     ways = {"--resume": resume, "--failed": failed, "--watch": watch, "--dry-run": dry_run}
     _check_named(paths, resume, failed, changes)
     _check_one_way(ways)
@@ -141,7 +148,7 @@ def _forecast(suites: Sequence[Suite], options: RunOptions, store: str, *, table
     if table:
         raise UsageError("--table and --dry-run do not go together: a dry run makes no scores")
     for suite in suites:
-        print_forecast(check_suite(suite, options, keys_needed=True), store, suite.spec.name)
+        print_forecast(checked(suite, options, keys_needed=True), store)
 
 
 def _run(runner: Runner, paths: Sequence[Path], failed: str | None, resume: str | None, *, errors: bool) -> int:
@@ -160,7 +167,7 @@ def _check_named(paths: Sequence[Path], resume: str | None, failed: str | None, 
     if not paths and resume is None and failed is None:
         raise UsageError("name a suite to run, or a run to resume: viva run suite.yaml, viva run --resume RUN")
     if changes and not paths and resume is None:
-        raise UsageError("--model-handle, --base-url and --api-key change a suite; name it, too")
+        raise UsageError("--model-handle, --base-url, --api-key, --recording and --live change a suite; name it, too")
     if paths and resume is not None and not is_latest(resume):
         raise UsageError("name a suite to run or a run to resume, not both")
     if len(paths) > 1 and resume is not None:

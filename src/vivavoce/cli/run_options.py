@@ -43,6 +43,22 @@ ApiKeyOption = Annotated[
         "--api-key", metavar="KEY", help="The key of a Letta server; better set LETTA_API_KEY.", show_default=False
     ),
 ]
+RecordingOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--recording",
+        metavar="FILE",
+        help="Answer the tools from this recording (viva export --format recordings), and compare with it.",
+    ),
+]
+LiveOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--live",
+        metavar="NAME",
+        help="With a recording: a tool that is called for real, or a target that calls its own; repeat for more.",
+    ),
+]
 OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="Also write files in the layout of letta-evals to this folder."),

@@ -129,16 +129,7 @@ class Grader:
         return changed(score, {"passed": reaches(score.value, self.threshold)})
 
     async def _turn_by_turn(self, sample: Sample, trajectory: Trajectory) -> Score:
-        turns: list[Score] = []
-        listed = sample.calls_per_turn if self.truth == "reference_tool_calls" else sample.per_turn
-        for index, one in enumerate(sample.turns):
-            truth = _turn_truth(self.truth, one)
-            if truth is None and listed:
-                result, submission = skipped("this turn has no ground truth"), ""
-            else:
-                result, submission = await self._turn(one, index, trajectory)
-            update = {"name": self.name, "turn": index, "submission": submission, "ground_truth": truth}
-            turns.append(changed(result, update))
+        turns = [await self.grade_turn(sample, index, trajectory) for index in range(len(sample.turns))]
         usage = sum((turn.usage for turn in turns if turn.usage is not None), Usage())
         whole = mean_of_turns(
             tuple(turns),
@@ -153,6 +144,18 @@ class Grader:
         if self.scores_errors and whole.state == "scored":
             return _in_spite(whole, held, trajectory.failure)
         return _ended_early(whole, trajectory.failure)
+
+    async def grade_turn(self, sample: Sample, index: int, trajectory: Trajectory) -> Score:
+        """Grade one turn of a sample that is graded turn by turn; `index` counts from 0."""
+        listed = sample.calls_per_turn if self.truth == "reference_tool_calls" else sample.per_turn
+        one = sample.turns[index]
+        truth = _turn_truth(self.truth, one)
+        if truth is None and listed:
+            result, submission = skipped("this turn has no ground truth"), ""
+        else:
+            result, submission = await self._turn(one, index, trajectory)
+        update = {"name": self.name, "turn": index, "submission": submission, "ground_truth": truth}
+        return changed(result, update)
 
     async def _turn(self, sample: Sample, index: int, trajectory: Trajectory) -> tuple[Score, str]:
         turn = trajectory.turns[index] if index < len(trajectory.turns) else None

@@ -72,7 +72,10 @@ class FinalState(OfState):
 
 def _state_of(scene: Scene) -> Mapping[str, JsonValue]:
     if scene.view.state is None:
-        hint = "give the row a state, which a target of kind openai or function changes"
+        hint = (
+            "give the row a state, which a target of kind openai or function changes; "
+            "where a recording answers the tools, it is known after the recorded calls alone"
+        )
         raise GraderFault(f"the state cannot be checked: nothing says what it is; {hint}", kind="missing")
     return scene.view.state
 

@@ -25,12 +25,18 @@ def was_made(result: ToolMessage | None) -> bool:
 
 
 def notes_of(
-    source: Source, seconds: float, *, failed: bool, approval: str | None, passed_over: str | None = None
+    source: Source,
+    seconds: float,
+    *,
+    failed: bool,
+    approval: str | None,
+    passed_over: str | None = None,
+    changed_state: bool | None = None,
 ) -> dict[str, Any]:
     """Return the metadata of a result.
 
     `seconds` is how long it took, `approval` what the user had said, `passed_over` why what the row says of the tool
-    was not the answer.
+    was not the answer, `changed_state` whether it changed the state of the row, None where it gets none.
     """
     notes: dict[str, Any] = {"answered_by": source, "mocked": source in _MOCKED}
     if failed:
@@ -39,6 +45,8 @@ def notes_of(
         notes["approval"] = approval
     if passed_over is not None:
         notes["passed_over"] = passed_over
+    if changed_state is not None:
+        notes["changed_state"] = changed_state
     return {**notes, "seconds": round(seconds, 3)}
 
 

@@ -27,9 +27,15 @@ HEAD = "vivavoce_recording"
 END = {"kind": "end"}
 """The last line."""
 
+UNRECORDED = "unrecorded"
+"""The kind of the failure of a conversation that a recording could not answer."""
+
 
 class RecordingHead(BaseModel):
-    """Where a recording is from: the suite, the run, a hash of the dataset, the version that wrote it; None if unknown."""
+    """Where a recording is from: the suite, the run, a hash of the dataset, the version that wrote it.
+
+    What is not known is None.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -51,7 +57,7 @@ class _Line(BaseModel):
 class RecordedCall(_Line):
     """A call of a tool and what came back; `sample` is the row in which it was made, `seconds` how long it took.
 
-    `trial` and `turn` count from 0.
+    `trial` and `turn` count from 0. `changed_state` says whether it changed the state of the row, None for unknown.
     """
 
     kind: Literal["tool"] = "tool"
@@ -62,6 +68,7 @@ class RecordedCall(_Line):
     arguments: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     result: JsonValue = None
     error: str | None = None
+    changed_state: bool | None = None
     seconds: float | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
@@ -76,10 +83,10 @@ class RecordedCall(_Line):
 
 
 class RecordedReply(_Line):
-    """What a target did in a turn, in answer to what the user `said`: its messages in order, or the `error` that ended it.
+    """What a target did in answer to what the user `said`: its messages in order, or the `error` that ended the turn.
 
-    `trial` and `turn` count from 0. The first reply of a conversation may have the `opening` before it, and the last one
-    the `state` of the row as the tools left it.
+    `trial` and `turn` count from 0. The first reply of a conversation may have the `opening` before it, and the last
+    one the `state` of the row as the tools left it.
     """
 
     kind: Literal["reply"] = "reply"
@@ -148,6 +155,13 @@ class Recording:
         return found
 
 
+def same_words(one: Content | None, other: Content | None) -> bool:
+    """Say whether two messages say the same, whitespace aside."""
+    if isinstance(one, str) and isinstance(other, str):
+        return one.split() == other.split()
+    return (one or "") == (other or "")
+
+
 def read_recording(path: Path) -> Recording:
     """Read a file.
 
@@ -155,9 +169,11 @@ def read_recording(path: Path) -> Recording:
         UsageError: it cannot be read, is empty or cut off, or a line is broken; it names file and line.
     """
     rows = read_rows(path, "jsonl")
-    line, first = next(rows, (1, dict[str, Any]()))
+    line, first = next(rows, (0, dict[str, Any]()))
+    if not line:
+        raise UsageError(Problem("is empty; write it with viva export RUN --format recordings", path, 1))
     version = first.get(HEAD)
-    if not isinstance(version, int):
+    if not isinstance(version, int) or isinstance(version, bool):
         raise UsageError(Problem(f'is not a recording: its first line is not {{"{HEAD}": {FORMAT}}}', path, line))
     if version > FORMAT:
         raise UsageError(Problem("is of a newer vivavoce; upgrade it: pip install --upgrade vivavoce", path, line))

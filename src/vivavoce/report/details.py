@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vivavoce.records.details import VarianceSummary
 from vivavoce.records.spending import by_role
+from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
 
@@ -13,7 +14,13 @@ NOTICEABLE = 0.1
 
 def detail_lines(summary: Summary) -> list[str]:
     """Return a line for each thing that is known, without markup; names in it are as the suite has them."""
-    return [*spent_lines(summary), *usage_lines(summary), *latency_lines(summary), *variance_lines(summary)]
+    return [
+        *recorded_lines(summary),
+        *spent_lines(summary),
+        *usage_lines(summary),
+        *latency_lines(summary),
+        *variance_lines(summary),
+    ]
 
 
 def tags_line(summary: Summary) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TextIO
 
+from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.reasons import explained
@@ -35,6 +36,8 @@ def _lines(graded: GradedRun) -> Iterator[str]:
         yield _command("notice", graded.run.suite, note)
     for sentence in sentences(summary):
         yield _command("notice", graded.run.suite, sentence)
+    for line in recorded_lines(summary):
+        yield _command("notice", graded.run.suite, line)
     several = len(target_names(summary)) > 1
     found = worst(graded.store, graded.grading)
     for one in found.shown:

@@ -17,10 +17,12 @@ from typing import TextIO
 from xml.etree.ElementTree import Element, SubElement, tostring
 from xml.sax.saxutils import quoteattr
 
+from vivavoce.records.as_recorded import AS_RECORDED
 from vivavoce.records.counting import conversation_label, to_number
 from vivavoce.records.failure import shorten
 from vivavoce.records.run import Attempt, Outcome, Run
 from vivavoce.records.score import Score
+from vivavoce.report.as_recorded import lines_of
 from vivavoce.report.corrected import corrected_text
 from vivavoce.report.exchange import exchange_of
 from vivavoce.report.graded_run import GradedRun
@@ -109,8 +111,10 @@ class _Suite:
 
 
 def _properties(run: Run, summary: Summary, target: str) -> dict[str, str]:
-    """Return what is said of a test suite: the run that it repeats in part, and the corrected rates of its target."""
+    """Return what is said of a test suite: what it repeats in part, rates, and how far it went as recorded."""
     known = {} if run.partial_of is None else {"partial_of": run.partial_of}
+    lines = [line for one in summary.recording if one.target == target for line in lines_of(one)]
+    known |= {f"{AS_RECORDED}.{number}": line for number, line in enumerate(lines, 1)}
     rates = {
         f"corrected.{one.name}": corrected_text(one.corrected, run.id)
         for one in summary.graders

@@ -14,6 +14,7 @@ from typing import TextIO
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.run import Run
 from vivavoce.records.spending import by_role
+from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import latency_lines, spent_lines, tags_line, variance_lines
@@ -67,7 +68,8 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
     if used := by_role(summary.usage):
         yield f"- {used}"
     yield from (
-        f"- {code(line, 400)}" for line in (*spent_lines(summary), *latency_lines(summary), *variance_lines(summary))
+        f"- {code(line, 400)}"
+        for line in (*recorded_lines(summary), *spent_lines(summary), *latency_lines(summary), *variance_lines(summary))
     )
     yield ""
     yield from table(

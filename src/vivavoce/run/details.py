@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from vivavoce.records.details import Latency, VarianceSummary
 from vivavoce.records.run import AttemptKey, Grading, ScoreRow
+from vivavoce.run.recorded import recording_summaries
 from vivavoce.run.summary import Intervals, Summary, TagSummary, Tallies, Tally, grader_summary, tally
 from vivavoce.stats.components import components
 from vivavoce.stats.intervals import percentile
@@ -35,6 +36,7 @@ def detailed(
         "tags": _by_tag(tags, store, grading, graders, intervals),
         "more_tags": max(len({tag for each in tags.values() for tag in each}) - MOST_TAGS, 0),
         "variance": _variance(tallies, store, grading, graders),
+        "recording": recording_summaries(store, grading),
     }
     return summary.model_copy(update=found)
 

@@ -8,7 +8,7 @@ from vivavoce.records.run import Attempt, AttemptKey, Run
 from vivavoce.run.experiment import Experiment
 from vivavoce.store.store import Store
 
-HOLDING = ("driver", "target", "targets", "tester", "setup_script")
+HOLDING = ("driver", "target", "targets", "tester", "setup_script", "recording")
 """The parts of a suite that decide how a conversation goes, besides its sample."""
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
 from vivavoce.grading.gates import Corrects, EveryPass, Gate, Scores, at_any_time
+from vivavoce.records.as_recorded import RecordingSummary
 from vivavoce.records.calibration import CorrectedRate
 from vivavoce.records.details import Latency, VarianceSummary
 from vivavoce.records.reason import Reason, Verdict
@@ -140,7 +141,8 @@ class Summary(BaseModel):
     `usage` is by role; `tags` are the tags of samples, of many those with the most samples, and `more_tags` is how
     many others there are; `variance` is of the graders for which trials or judgements
     repeat. `trials` says how many were made where fewer than planned could be enough; the intervals of means then hold
-    at any time, and are of these samples and not of others like them.
+    at any time, and are of these samples and not of others like them. `recording` says by target how far conversations
+    went as they were recorded, where the run has a recording.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -159,6 +161,7 @@ class Summary(BaseModel):
     more_tags: int = 0
     variance: list[VarianceSummary] = Field(default_factory=list[VarianceSummary])
     trials: TrialsSpent | None = None
+    recording: list[RecordingSummary] = Field(default_factory=list[RecordingSummary])
 
     def grader(self, name: str, target: str | None = None) -> GraderSummary:
         """Return the summary of a grader, of the first target unless one is named."""

@@ -24,6 +24,7 @@ from vivavoce.suites.forecast import Forecast, forecast
 from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, JudgeGraderSpec, MetricGraderSpec
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.plan import plan_of
+from vivavoce.suites.recording_spec import RecordingGraderSpec
 from vivavoce.suites.rule_grader import RuleGraderSpec
 
 MOST = 300
@@ -115,7 +116,7 @@ def _forecast(suite: Suite) -> Forecast | None:
 
 def _asks(grader: AnyGraderSpec) -> TypeGuard[JudgeGraderSpec | MetricGraderSpec]:
     """Return whether a grader calls a judge; a grader from a file is assumed to."""
-    if isinstance(grader, FunctionGraderSpec | RuleGraderSpec):
+    if isinstance(grader, FunctionGraderSpec | RuleGraderSpec | RecordingGraderSpec):
         return False
     if not isinstance(grader, MetricGraderSpec) or is_file_reference(grader.metric):
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,6 +60,8 @@ from vivavoce.suites.grader_spec import (
 )
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import grading_of, metric_of, written_in
+from vivavoce.suites.recording import recording_grader
+from vivavoce.suites.recording_spec import RecordingGraderSpec
 from vivavoce.suites.rule_grader import RuleGraderSpec
 from vivavoce.suites.stopping import early_gate, refusals, stopping
 from vivavoce.suites.toolbox import known_tools
@@ -108,7 +110,7 @@ class Builder:
             UsageError: with every problem found.
         """
         spec = self.suite.spec
-        built = [self._grader(name, grader) for name, grader in spec.graders.items()]
+        found = self._graders(spec.graders)
         composer = self._composer()
         gate = self.written_gate() or self._every_demand()
         if self.until is not None:
@@ -118,7 +120,6 @@ class Builder:
             self._known_key(pair.truth, ("agreement", i, "truth"))
         if self.problems:
             raise UsageError(*self.problems)
-        found = tuple(grader for grader in built if grader is not None)
         early = None
         if self.until is not None:
             gate = early_gate(gate, self.until.max) if gate is not None and self.until.until is not None else gate
@@ -149,7 +150,22 @@ class Builder:
             raise UsageError(*self.problems)
         return built
 
+    def _graders(self, specs: Mapping[str, AnyGraderSpec]) -> tuple[Grader, ...]:
+        """Return the graders in their order; those that compare with a recording have the others grade it."""
+        comparing = {name: one for name, one in specs.items() if isinstance(one, RecordingGraderSpec)}
+        built = {name: self._grader(name, one) for name, one in specs.items() if name not in comparing}
+        others = [one for one in built.values() if one is not None]
+        built |= {name: self._recorded(name, one, others) for name, one in comparing.items()}
+        return tuple(one for name in specs if (one := built[name]) is not None)
+
+    def _recorded(self, name: str, spec: RecordingGraderSpec, others: Sequence[Grader]) -> Grader | None:
+        with self.place("graders", name, "path"):
+            return recording_grader(name, spec, others, self.suite)
+        return None
+
     def _grader(self, name: str, spec: AnyGraderSpec) -> Grader | None:
+        if isinstance(spec, RecordingGraderSpec):
+            return self._recorded(name, spec, ())
         if isinstance(spec, MetricGraderSpec):
             return self._metric(name, spec)
         if isinstance(spec, RuleGraderSpec):
@@ -417,5 +433,7 @@ def needs_state(specs: Mapping[str, AnyGraderSpec], base: Path) -> bool:
             return name == "memory_block"
         return "agent_state" in inspect.signature(load_object(name, base)).parameters
 
-    extractors = [spec.extractor for spec in specs.values() if not isinstance(spec, RuleGraderSpec)]
+    extractors = [
+        spec.extractor for spec in specs.values() if not isinstance(spec, RuleGraderSpec | RecordingGraderSpec)
+    ]
     return any(reads_state(name) for name in extractors if name is not None)

@@ -26,6 +26,7 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.output import check_output
 from vivavoce.suites.plan import Plan, plan_of
+from vivavoce.suites.recording import check_live, coverage, with_recording
 from vivavoce.suites.targets import build_targets, has_client
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.suites.toolbox import known_tools
@@ -63,13 +64,17 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     problems, assertions = list(suite.problems), Assertions(tools=known_tools(suite))
     found = _collect(problems, lambda: check_dataset(suite, plan.tags, assertions))
     _collect(problems, lambda: _check_setup(suite))
+    _collect(problems, lambda: check_live(suite))
     asked, trials = assertions.asked, None if plan.replays else plan.trials
     complete = suite if found is None else _collect(problems, lambda: with_expect(suite, found, asked)) or suite
+    complete = _collect(problems, lambda: with_recording(complete)) or complete
+    covers = None if found is None else _collect(problems, lambda: coverage(suite, plan))
     build = partial(Builder, complete, judges.open, found, tester, asked=asked, trials=trials, until=plan.until)
     scoring = _collect(problems, lambda: build().scoring())
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
-    return Prepared(replace(complete, notes=(*complete.notes, *found.notes)), scoring, found, asked)
+    notes = (*complete.notes, *found.notes, *(covers or ()))
+    return Prepared(replace(complete, notes=notes), scoring, found, asked)
 
 
 def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed: bool = False) -> Forecast:

@@ -98,6 +98,7 @@ def _scripted(suite: Suite) -> Scripted | None:
 def _code(suite: Suite) -> str | None:
     """Return a hash of the code under test and of the files that answer tools, None if there are none."""
     files = [file for spec in suite.spec.all_targets.values() for file in code_files(spec)]
+    files += [] if suite.spec.recording is None else [suite.spec.recording.path]
     hashes = [hash_code((suite.base / file).resolve()) for file in dict.fromkeys(files)]
     return fingerprint(hashes) if len(hashes) > 1 else next(iter(hashes), None)
 

@@ -10,6 +10,7 @@ from vivavoce.samples.sample import Sample
 from vivavoce.suites.grader_spec import AnyGraderSpec, JudgeGraderSpec, MetricGraderSpec
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import Plan
+from vivavoce.suites.recording_spec import RecordingGraderSpec
 from vivavoce.suites.targets import at_most
 from vivavoce.suites.tester_spec import TesterSpec
 
@@ -20,7 +21,8 @@ class Forecast:
 
     `fewer` are the targets with fewer conversations at a time than the others, and how many.
     For conversations led by a tester both are upper limits, and the tester is called at least once for each message.
-    Where a second judge is asked depending on the first (`depends`), `verdicts` is one; where trials may end `early`,
+    Where a second judge is asked depending on the first, or the recorded side of a conversation is judged where it
+    differs (`depends`), `verdicts` is one; where trials may end `early`,
     all but `samples` and `targets` are.
     """
 
@@ -60,6 +62,8 @@ def forecast(
     specs = suite.spec.all_targets.values()
     at_once = {name: at_most(spec, plan.concurrency) for spec in specs for name, _ in spec.named}
     times = max(len(at_once), 1) * plan.trials
+    graders = suite.spec.graders.values()
+    compares = suite.spec.recording is not None or any(isinstance(one, RecordingGraderSpec) for one in graders)
     return Forecast(
         samples=samples,
         targets=len(at_once),
@@ -71,7 +75,7 @@ def forecast(
         concurrency=plan.concurrency,
         led=tester is not None,
         fewer={name: most for name, most in at_once.items() if most < plan.concurrency},
-        depends=any(_depends(grader) for grader in suite.spec.graders.values()),
+        depends=any(_depends(grader) for grader in suite.spec.graders.values()) or (compares and verdicts > 0),
         early=plan.until is not None,
     )
 

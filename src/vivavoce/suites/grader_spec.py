@@ -12,6 +12,7 @@ from vivavoce.metrics.config import Scope as MetricScope
 from vivavoce.metrics.confirmed import Rule
 from vivavoce.models.modes import Mode
 from vivavoce.suites.part import Address, SettingsOfModel, Spec
+from vivavoce.suites.recording_spec import RecordingGraderSpec
 from vivavoce.suites.rule_grader import RuleGraderSpec
 
 
@@ -165,5 +166,6 @@ def _not_both(spec: _Judging) -> _Judging:
 
 
 AnyGraderSpec = Annotated[
-    FunctionGraderSpec | JudgeGraderSpec | MetricGraderSpec | RuleGraderSpec, Discriminator("kind")
+    FunctionGraderSpec | JudgeGraderSpec | MetricGraderSpec | RuleGraderSpec | RecordingGraderSpec,
+    Discriminator("kind"),
 ]

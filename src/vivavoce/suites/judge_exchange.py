@@ -34,6 +34,7 @@ from vivavoce.suites.document import Described
 from vivavoce.suites.expecting import EXPECT, Assertions
 from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, JudgeSpec, MetricGraderSpec
 from vivavoce.suites.load import Suite
+from vivavoce.suites.recording_spec import RecordingGraderSpec
 from vivavoce.suites.rule_grader import RuleGraderSpec
 from vivavoce.suites.spec import SuiteSpec
 from vivavoce.suites.variables import filled
@@ -126,7 +127,7 @@ def _suite(run: Run, grading: Grading) -> Suite:
 
 def _check_no_code(spec: AnyGraderSpec) -> None:
     """Check that building a grader runs no code of a user and opens no connection."""
-    if isinstance(spec, RuleGraderSpec):
+    if isinstance(spec, RuleGraderSpec | RecordingGraderSpec):
         raise _Unproven(NO_JUDGE)
     named = [spec.extractor]
     if isinstance(spec, FunctionGraderSpec):

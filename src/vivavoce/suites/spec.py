@@ -13,6 +13,7 @@ from vivavoce.suites.document import KeyPath
 from vivavoce.suites.gate_spec import AnyGateSpec, AnyRewardSpec
 from vivavoce.suites.grader_spec import AnyGraderSpec
 from vivavoce.suites.part import Spec
+from vivavoce.suites.recording_spec import RecordingSpec
 from vivavoce.suites.target_spec import AnyTargetSpec
 from vivavoce.suites.tester_spec import TesterSpec
 from vivavoce.suites.trials_spec import TrialsSpec
@@ -74,7 +75,10 @@ class AgreementSpec(Spec):
 
 
 class SuiteSpec(Spec):
-    """A suite: what to ask, which targets, how to grade, and when the run passes."""
+    """A suite: what to ask, which targets, how to grade, and when the run passes.
+
+    A `recording` answers the tools of the targets, and the conversations are compared with it.
+    """
 
     name: str = Field(min_length=1)
     description: str | None = None
@@ -83,6 +87,7 @@ class SuiteSpec(Spec):
     tester: TesterSpec | None = None
     target: AnyTargetSpec | None = None
     targets: list[AnyTargetSpec] | None = Field(default=None, min_length=1)
+    recording: RecordingSpec | None = None
     graders: dict[str, AnyGraderSpec] = Field(default_factory=dict, min_length=1)
     reward: AnyRewardSpec | None = None
     gate: AnyGateSpec | None = None

@@ -1,8 +1,8 @@
-"""What a command line changes in the targets of a suite: the model, the address, the key."""
+"""What a command line changes in a suite: the model, the address, the key of its targets, and the recording."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,21 +15,27 @@ _MODELS = _LETTA | {"openai"}
 
 @dataclass(frozen=True, slots=True)
 class TargetChanges:
-    """Another model, address or key for the targets of a suite, each None where the suite's own stays."""
+    """Another model, address or key for the targets of a suite, or a recording, each None where its own stays.
+
+    `live` names what the recording does not answer.
+    """
 
     model_handle: str | None = None
     base_url: str | None = None
     api_key: str | None = None
+    recording: str | None = None
+    live: Sequence[str] = ()
 
     def __bool__(self) -> bool:
         return self != TargetChanges()
 
     def apply(self, data: dict[str, Any]) -> None:
-        """Change the targets of a suite, which is described with our keys.
+        """Change a suite, which is described with our keys.
 
         Raises:
-            UsageError: a target has no such field.
+            UsageError: a target has no such field, or something is live and there is no recording.
         """
+        self._apply_recording(data)
         for target in targets_of(data).values():
             kind = str(target.get("kind"))
             for option, (kinds, field, value) in self._fields().items():
@@ -39,6 +45,17 @@ class TargetChanges:
                     )
                 if value is not None:
                     target[field] = value
+
+    def _apply_recording(self, data: dict[str, Any]) -> None:
+        written: Any = data.get("recording")
+        own: dict[str, Any] = {"path": written} if isinstance(written, str) else dict(written or {})
+        given: dict[str, Any] = {} if self.recording is None else {"path": self.recording}
+        if self.live:
+            given["live"] = [*own.get("live", ()), *self.live]
+        if given and "path" not in {**own, **given}:
+            raise UsageError("--live needs a recording that answers everything else: --recording FILE")
+        if given:
+            data["recording"] = {**own, **given}
 
     def _fields(self) -> Mapping[str, tuple[frozenset[str], str, Any]]:
         """Return for each option the kinds of targets that have its field, the field, and what it becomes."""

@@ -205,6 +205,22 @@ class TerminalTargetSpec(TargetSpec):
         return [(self.name or "terminal", None)]
 
 
+class RecordingTargetSpec(TargetSpec):
+    """What a target answered when it was recorded, from the file at `path`, which viva export wrote.
+
+    `recorded_target` says whose replies are given, where the file has those of several targets.
+    """
+
+    kind: Literal["recording"]
+    path: str
+    recorded_target: str | None = None
+
+    @property
+    def named(self) -> list[tuple[str, str | None]]:
+        """Its name, or `recording`."""
+        return [(self.name or "recording", None)]
+
+
 class LettaTargetSpec(TargetSpec):
     """An agent on a Letta server; exactly one of `agent_id`, `agent_file`, `agent_script`."""
 
@@ -264,6 +280,7 @@ AnyTargetSpec = Annotated[
     | A2ATargetSpec
     | McpTargetSpec
     | TerminalTargetSpec
+    | RecordingTargetSpec
     | LettaTargetSpec
     | LettaCodeTargetSpec,
     Field(discriminator="kind"),

@@ -13,6 +13,7 @@ from vivavoce.plugins import load_object
 from vivavoce.run.experiment import Limits
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
+from vivavoce.suites.recording_file import opened
 from vivavoce.suites.target_spec import (
     A2ATargetSpec,
     FunctionTargetSpec,
@@ -21,6 +22,7 @@ from vivavoce.suites.target_spec import (
     LettaTargetSpec,
     McpTargetSpec,
     OpenAITargetSpec,
+    RecordingTargetSpec,
     TargetSpec,
     TerminalTargetSpec,
     WebSocketTargetSpec,
@@ -35,6 +37,7 @@ from vivavoce.targets.letta_code import LettaCodeOptions, LettaCodeTarget
 from vivavoce.targets.letta_server import LettaAccess
 from vivavoce.targets.mcp import McpTarget
 from vivavoce.targets.openai import OpenAITarget
+from vivavoce.targets.recording import RecordingTarget
 from vivavoce.targets.target import Target
 from vivavoce.targets.terminal import TerminalTarget
 from vivavoce.targets.websocket import Frames, WebSocketTarget
@@ -207,6 +210,10 @@ def _terminal(spec: TerminalTargetSpec, context: _Context) -> list[Target]:
     return [TerminalTarget(name) for name, _ in spec.named]
 
 
+def _recording(spec: RecordingTargetSpec, context: _Context) -> list[Target]:
+    return [RecordingTarget(opened(context.suite, spec.path), name, spec.recorded_target) for name, _ in spec.named]
+
+
 def _letta(spec: LettaTargetSpec, context: _Context) -> list[Target]:
     source = AgentSource(spec.agent_id, context.file(spec.agent_file), context.load(spec.agent_script))
     access = _access(spec)
@@ -250,6 +257,7 @@ _BUILDERS: dict[type[TargetSpec], _Builder] = {
     A2ATargetSpec: _a2a,
     McpTargetSpec: _mcp,
     TerminalTargetSpec: _terminal,
+    RecordingTargetSpec: _recording,
     LettaTargetSpec: _letta,
     LettaCodeTargetSpec: _letta_code,
 }

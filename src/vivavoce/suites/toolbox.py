@@ -9,7 +9,14 @@ from vivavoce.errors import UsageError
 from vivavoce.plugins import load_object
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.load import Suite
-from vivavoce.suites.target_spec import AnyTargetSpec, FunctionTargetSpec, McpSpec, OpenAITargetSpec
+from vivavoce.suites.recording_file import opened
+from vivavoce.suites.target_spec import (
+    AnyTargetSpec,
+    FunctionTargetSpec,
+    McpSpec,
+    OpenAITargetSpec,
+    RecordingTargetSpec,
+)
 from vivavoce.targets.environment import from_environment
 from vivavoce.tools.answer import Handler
 from vivavoce.tools.canned import Canned
@@ -17,6 +24,7 @@ from vivavoce.tools.forms import FunctionForm, HandlerForm, RecordingForm
 from vivavoce.tools.function import FunctionTool
 from vivavoce.tools.mcp import McpServer
 from vivavoce.tools.recordings import Recordings
+from vivavoce.tools.replay import Replay
 from vivavoce.tools.toolbox import Toolbox, by_name, check_row
 
 ABOUT_TOOLS = ("tool_results", "approvals", "state")
@@ -41,13 +49,25 @@ def toolbox_of(spec: OpenAITargetSpec, suite: Suite) -> Toolbox:
         max_steps=spec.max_steps or 10,
         needs_approval=spec.needs_approval or (),
         approvals=spec.approvals,
+        replay=_replay(suite),
     )
+
+
+def _replay(suite: Suite) -> Replay | None:
+    """Return the recording that answers the tools of a suite's targets, None where it has none with calls."""
+    spec = suite.spec.recording
+    recording = None if spec is None else opened(suite, spec.path)
+    if spec is None or recording is None or not recording.calls:
+        return None
+    return Replay(recording, frozenset(spec.live))
 
 
 def code_files(spec: AnyTargetSpec) -> list[str]:
     """Return the paths of the files of a target: its function, and what answers its tools."""
     if isinstance(spec, FunctionTargetSpec):
         return [spec.function.rpartition(":")[0]]
+    if isinstance(spec, RecordingTargetSpec):
+        return [spec.path]
     forms = spec.handlers if isinstance(spec, OpenAITargetSpec) else None
     files = [_file(form) for form in (forms or {}).values()]
     return [file for file in files if file is not None]
@@ -110,7 +130,8 @@ def _handler(
             raise UsageError(*problems) from error
         return FunctionTool(name, function, definition, form.timeout or timeout)
     if isinstance(form, RecordingForm):
-        return Recordings.read(suite.base / form.recordings)
+        found = opened(suite, form.recordings)
+        return Recordings(found.calls, found.place)
     return Canned(form, f"handlers.{name}")
 
 

@@ -167,8 +167,8 @@ class OpenAISession:
         return await self.tools.answer(call, [*turn.asked, *turn.done], turn.world)
 
     async def state(self) -> dict[str, Any] | None:
-        """Return the state of the row as the tools left it, None where the row has none."""
-        return self.world.state if self.has_state else None
+        """Return the state of the row as the tools left it, None where the row has none or it is not known."""
+        return self.tools.state(self.world) if self.has_state else None
 
     async def close(self) -> None:
         """End what the tools began."""

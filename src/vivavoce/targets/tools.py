@@ -6,23 +6,39 @@ import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from pydantic import JsonValue
 
 from vivavoce.errors import SuiteFault
 from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
+from vivavoce.records.answered import Source
 from vivavoce.targets.target import Opening
+
+
+class MadeCall(NamedTuple):
+    """A call of a tool, who answered it, and whether that changed the state, or would have; None for unknown."""
+
+    name: str
+    arguments: Mapping[str, JsonValue]
+    source: Source
+    changed_state: bool | None
 
 
 @dataclass(slots=True)
 class World:
-    """What the tools of one conversation find and change: the `state` of a row, and how often answers were given."""
+    """What the tools of one conversation find and change: the `state` of a row, and how often answers were given.
+
+    `made` are the calls that were answered.
+    """
 
     state: dict[str, Any] = field(default_factory=dict[str, Any])
     counts: Counter[str] = field(default_factory=Counter[str])
+    made: list[MadeCall] = field(default_factory=list[MadeCall])
 
     def copy(self) -> World:
         """Return the same world apart from this one."""
-        return World(copy.deepcopy(self.state), Counter(self.counts))
+        return World(copy.deepcopy(self.state), Counter(self.counts), list(self.made))
 
 
 class ToolSession(Protocol):
@@ -44,6 +60,10 @@ class ToolSession(Protocol):
         Raises:
             SuiteFault: nobody answers it, or who should failed.
         """
+        ...
+
+    def state(self, world: World) -> dict[str, Any] | None:
+        """Return the state of the row as the tools left it, None where that is not known."""
         ...
 
     async def close(self) -> None:
@@ -81,6 +101,10 @@ class OfferedTools:
             SuiteFault: always.
         """
         raise unanswered(call.name)
+
+    def state(self, world: World) -> dict[str, Any] | None:
+        """Return the state of the row, which nothing changes."""
+        return world.state
 
     async def close(self) -> None:
         """Do nothing."""

@@ -35,17 +35,26 @@ class Asked:
 class Answer:
     """What the model reads, who says it, and whether it says that the call failed.
 
-    `passed_over` says why no case of the row was the answer, where the row has some for the tool.
+    `passed_over` says why no case of the row was the answer, where the row has some for the tool. `changed_state` says
+    whether the call changed the state of the row, or when it was recorded did; None where nothing says so.
     """
 
     content: str
     source: Source
     failed: bool = False
     passed_over: str | None = None
+    changed_state: bool | None = None
 
     def message(self, call: ToolCall, seconds: float, approval: str | None) -> ToolMessage:
         """Return it as the message of a tool; `seconds` is how long it took, `approval` what the user had said."""
-        notes = notes_of(self.source, seconds, failed=self.failed, approval=approval, passed_over=self.passed_over)
+        notes = notes_of(
+            self.source,
+            seconds,
+            failed=self.failed,
+            approval=approval,
+            passed_over=self.passed_over,
+            changed_state=self.changed_state,
+        )
         if call.id is None:
             return ToolMessage(content=self.content, metadata=notes)
         return ToolMessage(tool_call_id=call.id, content=self.content, metadata=notes)

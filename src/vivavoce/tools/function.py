@@ -54,6 +54,11 @@ class FunctionTool:
         self._arguments = _arguments(name, function, asked)
         self.definition = dict(definition) if definition is not None else self._definition()
 
+    @property
+    def has_state(self) -> bool:
+        """Whether it gets the state of the row, which it may change."""
+        return "state" in self._filled
+
     async def answer(self, asked: Asked) -> Answer:
         """Call the function.
 
@@ -71,7 +76,7 @@ class FunctionTool:
             returned = await self._called({**arguments, **{name: values[name] for name in self._filled}})
         except ToolError as error:
             return failure(str(error), "function")
-        if "state" in self._filled:
+        if self.has_state:
             self._check_state(asked.world.state)
         return Answer(self._written(returned), "function")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -14,11 +15,8 @@ from vivavoce.metrics.exact.arguments import Arguments, show
 from vivavoce.metrics.exact.matchers import typed_equal
 from vivavoce.records.answered import was_made
 from vivavoce.records.counting import turn_label
-from vivavoce.records.recording import RecordedCall, read_recording
+from vivavoce.records.recording import UNRECORDED, RecordedCall, read_recording
 from vivavoce.tools.answer import FAILED, Answer, Asked, failure, written
-
-UNRECORDED = "unrecorded"
-"""The kind of the failure of a conversation that a recording could not answer."""
 
 _SHOWN = 20
 """Recorded calls that a miss names."""
@@ -38,7 +36,8 @@ def recorded_call(
     failed = notes.get("failed") is True and answer.text.startswith(FAILED)
     outcome = {"error": answer.text.removeprefix(FAILED)} if failed else {"result": answer.text}
     place = {"sample": sample, "trial": trial, "turn": turn}
-    about = {"name": call.name, "arguments": arguments, "seconds": notes.get("seconds")}
+    about = {"name": call.name, "arguments": arguments, "changed_state": notes.get("changed_state")}
+    about |= {"seconds": notes.get("seconds")}
     return RecordedCall.model_validate({**place, **about, **outcome})
 
 
@@ -99,7 +98,7 @@ class Recordings:
         return _answer(fitting[min(number, len(fitting) - 1)])
 
     def _nearest(self, asked: Asked) -> str:
-        """Return the recorded calls that are most like one, in lines; of its tool, or where there are none of others."""
+        """Return the recorded calls that are most like one, a line for each; those of its tool, if there are any."""
         own = self._by_tool.get(asked.name)
         if own is not None:
             return "\n".join(f"recorded: {one}" for one in _listed(own, asked))
@@ -111,7 +110,8 @@ class Recordings:
 
 def _answer(one: RecordedCall) -> Answer:
     """Return what the model reads."""
-    return Answer(written(one.result), "recording") if one.error is None else failure(one.error, "recording")
+    plain = Answer(written(one.result), "recording") if one.error is None else failure(one.error, "recording")
+    return replace(plain, changed_state=one.changed_state)
 
 
 def _listed(calls: Sequence[RecordedCall], asked: Asked) -> list[str]:

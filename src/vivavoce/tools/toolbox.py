@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,12 +13,13 @@ from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.records.failure import shorten
 from vivavoce.targets.target import Opening
-from vivavoce.targets.tools import World, unanswered
+from vivavoce.targets.tools import MadeCall, World, unanswered
 from vivavoce.tools.answer import Answer, Asked, Handler, failure
 from vivavoce.tools.approvals import REFUSED, Approvals, decided, read_approvals
 from vivavoce.tools.canned import Canned
 from vivavoce.tools.forms import read_cases
 from vivavoce.tools.function import FunctionTool, properties
+from vivavoce.tools.replay import Replay
 from vivavoce.tools.server import Server, ServerSession
 
 Definition = Mapping[str, Any]
@@ -31,7 +33,8 @@ class Toolbox:
     A function needs no definition: it is made of its name, signature and docstring. A `server` offers the tools of an
     MCP server and answers them. The first of these that has an answer to a call gives it: the row, the handler of that
     name, the server. Tools in `needs_approval` are called when the user approves, and `approvals` says what the user
-    answers where the row does not. In one turn calls are answered `max_steps` times at most.
+    answers where the row does not. In one turn calls are answered `max_steps` times at most. A `replay` answers what
+    the row does not, in place of handlers and server, except what is live by name.
 
     Raises:
         UsageError: a handler is for a tool that is not offered, or is none.
@@ -46,12 +49,13 @@ class Toolbox:
         max_steps: int = 10,
         needs_approval: Sequence[str] = (),
         approvals: object = None,
+        replay: Replay | None = None,
     ) -> None:
         own = by_name(definitions)
         self.handlers = {name: _handler(name, one, own.get(name)) for name, one in (handlers or {}).items()}
         made = [one.definition for one in self.handlers.values() if isinstance(one, FunctionTool)]
         self.definitions = _joined(definitions, made)
-        self.server, self.max_steps = server, max_steps
+        self.server, self.max_steps, self.replay = server, max_steps, replay
         self.needs_approval = tuple(needs_approval)
         self.approvals: Approvals | None = None
         if approvals is not None:
@@ -60,6 +64,11 @@ class Toolbox:
             raise UsageError(f"max_steps: must be at least 1, got {max_steps}")
         if server is None:
             self._check(by_name(self.definitions))
+
+    @property
+    def stateful(self) -> frozenset[str]:
+        """The names of the tools whose functions get the state of the row, which they may change."""
+        return frozenset(n for n, one in self.handlers.items() if isinstance(one, FunctionTool) and one.has_state)
 
     def _check(self, offered: Mapping[str, Definition]) -> None:
         check_offered(self.handlers, offered, "handlers")
@@ -109,8 +118,10 @@ class ToolboxSession:
     @property
     def max_steps(self) -> int:
         """How many times in one turn calls are answered; 0 where nobody answers, so that a call ends the turn."""
-        answering = self.toolbox.handlers or self.cases or self.server is not None or self.toolbox.needs_approval
-        return self.toolbox.max_steps if answering else 0
+        box = self.toolbox
+        answering = box.handlers or self.cases or box.server is not None or box.needs_approval
+        recorded = box.replay is not None and len(box.replay.recordings)
+        return box.max_steps if answering or recorded else 0
 
     async def answer(self, call: ToolCall, history: Sequence[AnyMessage], world: World) -> ToolMessage:
         """Answer a call, once the user approved of it where it asks.
@@ -125,8 +136,13 @@ class ToolboxSession:
             approval = decided(self.approvals, call.name, world)
             found = failure(REFUSED, "user") if approval == "refuse" else None
         if found is None:
-            found = await self._found(Asked(call.name, call.args, history, world, self.opening))
+            found = await self._made(Asked(call.name, call.args, history, world, self.opening))
         return found.message(call, time.perf_counter() - begun, approval)
+
+    def state(self, world: World) -> dict[str, Any] | None:
+        """Return the state of the row as the tools left it, None where that is not known."""
+        box = self.toolbox
+        return world.state if box.replay is None else box.replay.state(self.opening, world, box.stateful)
 
     async def close(self) -> None:
         """End the session of the server."""
@@ -144,9 +160,19 @@ class ToolboxSession:
             return failure(f"the arguments are not a JSON object: {error}", "vivavoce")
         return None
 
+    async def _made(self, asked: Asked) -> Answer:
+        """Return the answer to a call that is made, and note in the world what it was."""
+        world = asked.world
+        before = copy.deepcopy(world.state) if self.opening.state is not None else None
+        found = await self._found(asked)
+        if before is not None and found.source == "function" and asked.name in self.toolbox.stateful:
+            found = replace(found, changed_state=before != world.state)
+        world.made.append(MadeCall(asked.name, asked.arguments, found.source, found.changed_state))
+        return found
+
     async def _found(self, asked: Asked) -> Answer:
         own = self.cases.get(asked.name)
-        chain = [own, self.toolbox.handlers.get(asked.name) or self.server]
+        chain = [own, self._answering(asked.name)]
         for handler in chain:
             answer = None if handler is None else await handler.answer(asked)
             if answer is not None:
@@ -155,6 +181,12 @@ class ToolboxSession:
                 return replace(answer, passed_over="; ".join(_misfits(asked, own)))
         canned = [one for one in chain if isinstance(one, Canned)]
         raise _no_case(asked, canned[-1]) if canned else unanswered(asked.name)
+
+    def _answering(self, name: str) -> Handler | ServerSession | None:
+        """Return who answers a tool where the row does not."""
+        box = self.toolbox
+        recorded = None if box.replay is None else box.replay.handler(name)
+        return recorded or box.handlers.get(name) or self.server
 
 
 def _no_case(asked: Asked, canned: Canned) -> SuiteFault:
