@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import fromstring
 
@@ -50,7 +49,6 @@ target:
 graders: {says: {kind: function, function: contains}}
 """
 TOOLS = """\
-from pathlib import Path
 
 
 def look_up(order: str):

@@ -59,7 +59,7 @@ async def test_a_miss_says_how_to_record(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", 'is not a recording: its first line is not {"vivavoce_recording": 2}'),
+        ("", "is empty; write it with viva export RUN --format recordings"),
         ('{"vivavoce_replies": 1}', "is not a recording"),
         ('{"vivavoce_recording": 3}', "is of a newer vivavoce; upgrade it"),
         (HEAD + '\n{"kind": "repy"}', "kind: must be 'tool', 'reply' or 'end', got 'repy'"),

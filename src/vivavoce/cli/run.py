@@ -103,26 +103,22 @@ def command(
 
     Several suites are run one after the other; the exit code is that of the worst: 2, then 1, then 3.
 
-    With --recording a new release is tested offline: its tools are answered with what was recorded, a call that was
-    not recorded is an error, and each conversation is compared with the recorded one, turn by turn.
-
     The results are stored in .vivavoce/vivavoce.db; `viva show` shows them. Press Ctrl-C once to finish the
     conversations in progress and stop, twice to stop at once; finished conversations are never lost, and --resume
     continues the run. Exit codes: 0 pass, 1 a gate failed, 2 wrong usage or configuration, 3 inconclusive, 130
     interrupted. Without a gate, a missed assertion of a row (`expect`) or a broken rule gives 1, and any error 3.
     """
-    limits = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
     chosen = {"trials": trials, "max_samples": max_samples, "tags": tag, "samples": sample}
     asked = {"max_concurrent": max_concurrent, "cache": not no_cache, "replay": replay}
-    options = RunOptions.model_validate({**limits.model_dump(), **chosen, **asked})
+    limits = {"max_calls": max_calls, "max_cost": max_cost, "max_errors": max_errors}
+    options = RunOptions.model_validate({**chosen, **asked, **limits})
     against, paths = Against.read(baseline, smallest_effect, fail_on_break), suites or []
     how = InParts.read(parts, shard, engine, workers, ray_address)
-    changes = TargetChanges(model_handle, base_url, api_key, recording and str(recording.absolute()), live or ())
+    changes = TargetChanges(model_handle, base_url, api_key, _placed(recording), live or ())
     ways = {"--resume": resume, "--failed": failed, "--watch": watch, "--dry-run": dry_run}
-    _check_named(paths, resume, failed, changes)
+    _check_named(paths, resume, failed, changes, output)
     _check_one_way(ways)
-    _check_resume(resume, errors=errors, fresh=options != limits or target is not None or bool(changes))
-    _check_output(paths, output)
+    _check_resume(resume, errors=errors, fresh=_is_fresh(options, target, changes))
     _check_against(against, {"--failed": failed, "--watch": watch, "several suites": paths[1:]})
     check_alone(how, ways, {"--baseline": against, "--table": table, "--output": output, "several suites": paths[1:]})
     if env_file is not None:
@@ -136,6 +132,17 @@ def command(
         runner = Runner(opened, options, target, changes, output, quiet, table, against, *again)
         code = watch_suites(runner, paths) if watch else _run(runner, paths, failed, resume, errors=errors)
     raise typer.Exit(code)
+
+
+def _is_fresh(options: RunOptions, target: Sequence[str] | None, changes: TargetChanges) -> bool:
+    """Return whether anything is chosen that is only for a new run: more than limits."""
+    limits = RunOptions(max_calls=options.max_calls, max_cost=options.max_cost, max_errors=options.max_errors)
+    return options != limits or target is not None or bool(changes)
+
+
+def _placed(recording: Path | None) -> str | None:
+    """Return where a recording is, whatever the folder of the suite."""
+    return None if recording is None else str(recording.absolute())
 
 
 def _option(name: str, value: object) -> list[str]:
@@ -162,7 +169,9 @@ def _run(runner: Runner, paths: Sequence[Path], failed: str | None, resume: str 
     return runner.suite(paths[0]).code
 
 
-def _check_named(paths: Sequence[Path], resume: str | None, failed: str | None, changes: TargetChanges) -> None:
+def _check_named(
+    paths: Sequence[Path], resume: str | None, failed: str | None, changes: TargetChanges, output: Path | None
+) -> None:
     """Refuse a command line that names nothing to run, or more than it can."""
     if not paths and resume is None and failed is None:
         raise UsageError("name a suite to run, or a run to resume: viva run suite.yaml, viva run --resume RUN")
@@ -172,6 +181,8 @@ def _check_named(paths: Sequence[Path], resume: str | None, failed: str | None, 
         raise UsageError("name a suite to run or a run to resume, not both")
     if len(paths) > 1 and resume is not None:
         raise UsageError("--resume continues one run; name one suite")
+    if len(paths) > 1 and output is not None:
+        raise UsageError("--output is a folder for one suite; write output: in each of several suites")
 
 
 def _check_one_way(chosen: Mapping[str, object]) -> None:
@@ -195,9 +206,3 @@ def _check_against(against: Against | None, parts: Mapping[str, object]) -> None
     """Refuse a baseline for what it does not fit: it is of one suite, and of all its samples."""
     if against is not None and (wrong := next((name for name, value in parts.items() if value), None)):
         raise UsageError(f"--baseline and {wrong} do not go together: a baseline is of one suite, with all its samples")
-
-
-def _check_output(paths: Sequence[Path], output: Path | None) -> None:
-    """Refuse one folder for the files of several suites."""
-    if output is not None and len(paths) > 1:
-        raise UsageError("--output is a folder for one suite; write output: in each of several suites")

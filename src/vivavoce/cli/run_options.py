@@ -48,7 +48,8 @@ RecordingOption = Annotated[
     typer.Option(
         "--recording",
         metavar="FILE",
-        help="Answer the tools from this recording (viva export --format recordings), and compare with it.",
+        help="Test a new release offline: answer its tools from this recording (viva export --format recordings) and "
+        "compare each conversation with it, turn by turn. A call that is not in it is an error.",
     ),
 ]
 LiveOption = Annotated[

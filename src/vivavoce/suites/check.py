@@ -26,7 +26,7 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.output import check_output
 from vivavoce.suites.plan import Plan, plan_of
-from vivavoce.suites.recording import check_live, coverage, with_recording
+from vivavoce.suites.recording import check_live, check_readable, coverage, with_recording
 from vivavoce.suites.targets import build_targets, has_client
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.suites.toolbox import known_tools
@@ -96,6 +96,7 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
         UsageError: with every problem found.
     """
     plan = plan_of(suite, options or RunOptions())
+    check_readable(suite)
     problems: list[Problem] = []
     _collect(problems, lambda: build_targets(suite, plan.concurrency, keys_needed=keys_needed))
     replays = options is not None and options.replay

@@ -56,6 +56,16 @@ def recording_grader(name: str, spec: RecordingGraderSpec, graders: Sequence[Gra
     return as_recorded(name, found, hash_file(path), graders, spec.display_name)
 
 
+def check_readable(suite: Suite) -> None:
+    """Check that the recording of a suite can be read; everything else that is wrong would hang on it.
+
+    Raises:
+        UsageError: it cannot be read, is empty or cut off, or a line is broken.
+    """
+    if suite.spec.recording is not None:
+        opened(suite, suite.spec.recording.path)
+
+
 def check_live(suite: Suite) -> None:
     """Check that what may be live is known, and that no tool is live that is not named.
 
