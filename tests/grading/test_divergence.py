@@ -139,6 +139,12 @@ def test_a_turn_that_was_recorded_with_an_error_is_not_as_recorded() -> None:
     assert (same, kind, what) == (0, "length", "when it was recorded, this turn ended with an error: “down”")
 
 
+def test_a_recorded_turn_that_nobody_answered_need_not_come_again() -> None:
+    old = recorded(["x"])
+    last = RecordedReply(sample="s", target="bot", turn=1, said="bye", error="the conversation ends")
+    assert nearest([RecordedConversation("s", "bot", 0, [*old.turns, last])], held(["x"])).difference is None
+
+
 def test_arguments_that_are_no_json_are_compared_as_they_are_written() -> None:
     broken = ToolCall.model_validate({"id": "1", "function": {"name": "look", "arguments": "{"}})
     turn = Turn(index=0, messages=[HumanMessage(content="a"), AIMessage(tool_calls=[broken])])

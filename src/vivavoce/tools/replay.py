@@ -13,7 +13,7 @@ from vivavoce.targets.tools import World
 from vivavoce.tools.answer import Handler
 from vivavoce.tools.recordings import Recordings
 
-_ADVICE = "record it anew, or let its handler answer it for real: --live TOOL, or live: [TOOL] in the suite"
+_ADVICE = "record it anew, or name the tool with --live, to have it answered for real"
 
 
 @dataclass(frozen=True)
