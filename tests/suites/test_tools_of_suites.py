@@ -135,7 +135,7 @@ def test_every_result_says_who_gave_it_and_a_row_may_refuse(write: Callable[...,
     assert found == [
         [
             {"answered_by": "canned", "mocked": True},
-            {"answered_by": "function", "mocked": False, "approval": "approve"},
+            {"answered_by": "function", "mocked": False, "approval": "approve", "changed_state": True},
         ],
         [
             {"answered_by": "canned", "mocked": True},
