@@ -49,6 +49,7 @@ target:
 graders: {says: {kind: function, function: contains}}
 """
 TOOLS = """\
+from pathlib import Path
 
 
 def look_up(order: str):

@@ -26,9 +26,9 @@ def messages(*steps: Step, by: str | None = None) -> list[AnyMessage]:
         ids = [f"c{number}-{index}" for index in range(len(step))]
         calls = [ToolCall(id=id_, name=name, args={"x": x}) for id_, (name, x, *_) in zip(ids, step, strict=True)]
         done.append(AIMessage(tool_calls=calls))
-        notes = {} if by is None else {"metadata": {"answered_by": by}}
+        notes = None if by is None else {"answered_by": by}
         for id_, (_, x, *result) in zip(ids, step, strict=True):
-            done.append(ToolMessage(tool_call_id=id_, content=str(result[0] if result else x), **notes))
+            done.append(ToolMessage(tool_call_id=id_, content=str(result[0] if result else x), metadata=notes))
     return done
 
 
