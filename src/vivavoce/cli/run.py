@@ -130,8 +130,7 @@ def command(
     again = _option("--store", store), _option("--env-file", env_file)
     with Store.open(store_of(store)) as opened:
         runner = Runner(opened, options, target, changes, output, quiet, table, against, *again)
-        code = watch_suites(runner, paths) if watch else _run(runner, paths, failed, resume, errors=errors)
-    raise typer.Exit(code)
+        raise typer.Exit(watch_suites(runner, paths) if watch else _run(runner, paths, failed, resume, errors=errors))
 
 
 def _is_fresh(options: RunOptions, target: Sequence[str] | None, changes: TargetChanges) -> bool:
