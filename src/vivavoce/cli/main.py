@@ -37,6 +37,7 @@ COMMANDS = {
     "groups": "Compare the groups of a run: tags, targets, languages.",
     "realism": "Say whether simulated users write as real ones do.",
     "clusters": "Group what failed in a run by what the failures share.",
+    "fork": "Go on from a turn of a conversation, to see where it broke.",
     "capture": "Make a row of a dataset of a stored conversation.",
     "dataset": "Keep versions of a dataset, and show what changed.",
     "convert": "Write conversations of one format in another.",

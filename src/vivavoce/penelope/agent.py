@@ -167,16 +167,18 @@ class PenelopeAgent:
         files: Mapping[str, Path] | None = None,
         on_turn: OnTurn | None = None,
         on_cancelled: OnCancelled | None = None,
+        earlier: Sequence[Turn] = (),
     ) -> TestResult:
         """Hold one test on the caller's channel; `opening` makes what a new session of the target begins with.
 
+        `earlier` are turns that were led before, from which it goes on; they count as turns of this test.
         Where the test is cancelled, `on_cancelled` gets what was held of it, and the cancellation goes on.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
         """
         listener = _printing(on_turn) if self.verbose else on_turn
-        session = TestSession(self.setup, context, channel, opening, files or {}, listener, on_cancelled)
+        session = TestSession(self.setup, context, channel, opening, files or {}, listener, on_cancelled, earlier)
         return await session.hold()
 
     @shows_options

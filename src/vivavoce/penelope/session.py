@@ -23,6 +23,7 @@ from vivavoce.penelope.strategies.strategy import Strategy, phases_of
 from vivavoce.penelope.tester import Tester
 from vivavoce.penelope.tools.target_interaction import TargetInteractionTool
 from vivavoce.penelope.tools.tool import Tool
+from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import UNANSWERED, OnTurn, TurnLoop
 from vivavoce.penelope.verdict import Verdict, decide
 from vivavoce.records.failure import CANCELLED, Failure, failure_of
@@ -58,7 +59,10 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class TestSession:
-    """One test to be held: its context, its target, and who is notified of each turn and of a cancellation."""
+    """One test to be held: its context, its target, and who is notified of each turn and of a cancellation.
+
+    `earlier` are turns that were led before, from which it goes on.
+    """
 
     setup: Setup
     context: TestContext
@@ -67,6 +71,7 @@ class TestSession:
     files: Mapping[str, Path] = field(default_factory=dict[str, Path])
     on_turn: OnTurn | None = None
     on_cancelled: OnCancelled | None = None
+    earlier: Sequence[Turn] = ()
 
     async def hold(self) -> TestResult:
         """Hold the test; one that fails by the tester's own fault is held once more, and the first is kept apart.
@@ -164,6 +169,8 @@ class TestSession:
         scope = asyncio.timeout(self.setup.limits.seconds)
         try:
             async with scope:
+                if failure := await loop.take_up(self.earlier):
+                    return _broken(failure)
                 return await loop.run(), None
         except TimeoutError:
             if not scope.expired():

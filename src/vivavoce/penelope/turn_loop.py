@@ -76,6 +76,28 @@ class TurnLoop:
             if stop := first_stop(self.conditions, state) or TesterLeftCondition().check(state):
                 return stop
 
+    async def take_up(self, earlier: Sequence[Turn]) -> Failure | None:
+        """Go on from turns that were led before, as if in this test; return why the target does not get so far.
+
+        What a target that keeps the conversation itself answers to the same messages takes the place of what it did.
+
+        Raises:
+            Fault: the session cannot begin, or the world of the row cannot be returned to.
+        """
+        state, dialogue = self.state, self.send.dialogue
+        heard = [turn.exchange for turn in _heard(earlier)]
+        exchanges = await dialogue.go_on([turn.exchange for turn in earlier], heard)
+        state.opening = list(dialogue.opening)
+        for turn, exchange in zip(earlier, exchanges, strict=False):
+            self.tester.memory.begin_turn(f"Turn {turn.turn_number} of at most {state.context.max_turns}.")
+            for step in turn.steps:
+                self.tester.memory.add(step)
+            answer = turn.tool_message.model_copy(update={"content": result_text(tool_result_of(exchange))})
+            state.turns.append(turn.model_copy(update={"exchange": exchange, "tool_message": answer}))
+            state.spend("target", exchange.usage)
+            self.tester.memory.add(state.turns[-1])
+        return exchanges[-1].failure if exchanges else None
+
     async def _notify(self, turn: Turn) -> None:
         try:
             if self.on_turn is not None:
@@ -291,23 +313,7 @@ class TurnLoop:
 
     def _write(self, call: Call, exchange: trajectory.Turn, fresh: bool) -> None:
         state = self.state
-        step = _step(call, result_text(tool_result_of(exchange)))
-        retrieved = [text for message in exchange.messages for text in message.retrieval_context or ()]
-        turn = Turn.model_construct(
-            assistant_message=step.assistant_message,
-            tool_message=step.tool_message,
-            reasoning=step.reasoning,
-            refused=False,
-            turn_number=len(state.turns) + 1,
-            timestamp=datetime.now(UTC),
-            exchange=exchange,
-            evaluation=None,
-            guidance=state.guidance or None,
-            retrieval_context=retrieved or None,
-            steps=state.steps,
-            fresh=fresh,
-            forgotten=False,
-        )
+        turn = _turn(call, exchange, len(state.turns) + 1, state.steps, state.guidance or None, fresh=fresh)
         state.steps = []
         if not state.turns:
             state.opening = list(self.send.dialogue.opening)
@@ -337,6 +343,40 @@ class TurnLoop:
         self.state.steps.append(step)
         self.state.counts["refused_steps"] += 1
         self.tester.memory.add(step)
+
+
+def as_led(exchange: trajectory.Turn) -> Turn:
+    """Return a turn in which somebody else spoke to the target, as if the test had prescribed the message."""
+    said = next(message.text for message in exchange.messages if message.role == "user")
+    return _turn(_scripted(said, exchange.index), exchange, exchange.index + 1, [], None, fresh=False)
+
+
+def _turn(
+    call: Call, exchange: trajectory.Turn, number: int, steps: list[Step], guidance: str | None, *, fresh: bool
+) -> Turn:
+    step = _step(call, result_text(tool_result_of(exchange)))
+    retrieved = [text for message in exchange.messages for text in message.retrieval_context or ()]
+    return Turn.model_construct(
+        assistant_message=step.assistant_message,
+        tool_message=step.tool_message,
+        reasoning=step.reasoning,
+        refused=False,
+        turn_number=number,
+        timestamp=datetime.now(UTC),
+        exchange=exchange,
+        evaluation=None,
+        guidance=guidance,
+        retrieval_context=retrieved or None,
+        steps=steps,
+        fresh=fresh,
+        forgotten=False,
+    )
+
+
+def _heard(earlier: Sequence[Turn]) -> list[Turn]:
+    """Return the turns that the target knows of: those of the session that goes on, which were not taken back."""
+    begins = max((place for place, turn in enumerate(earlier) if turn.fresh), default=0)
+    return [turn for turn in earlier[begins:] if not turn.forgotten]
 
 
 def _broke(what: str, name: str, error: Exception) -> TestingFault:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.plugins import lazy
 from vivavoce.records.failure import Failure
+from vivavoce.records.fork import FORK, Fork
 from vivavoce.records.reason import Verdict as Verdict
 from vivavoce.records.score import Finding, Score, State
 from vivavoce.records.trajectory import Trajectory
@@ -46,6 +47,12 @@ class Run(BaseModel):
     title: str | None = None
     notes: str | None = None
     tags: list[str] = Field(default_factory=list[str])
+
+    @property
+    def fork(self) -> Fork | None:
+        """What it is a fork of, None of any other run."""
+        stored = self.options.get(FORK)
+        return None if stored is None else Fork.model_validate(stored)
 
     @property
     def name(self) -> str:

@@ -22,6 +22,8 @@ def partial_note(run: Run) -> str | None:
     """Return what is said of a run that repeats another one only in part, None of a whole run."""
     if run.partial_of is None:
         return None
+    if run.fork is not None:
+        return f"{run.fork.words}; it is no baseline and no point of a trend"
     return f"partial: it repeats a part of {run.partial_of}, and is no baseline and no point of a trend"
 
 

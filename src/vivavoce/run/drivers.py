@@ -9,23 +9,24 @@ import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from vivavoce.conversation import split_turns
 from vivavoce.errors import Fault, UsageError
 from vivavoce.messages import AnyMessage
-from vivavoce.penelope.result import TestResult, dump_test
+from vivavoce.penelope.result import TestResult, dump_test, read_test
 from vivavoce.penelope.turn import Turn as TesterTurn
+from vivavoce.penelope.turn_loop import as_led
 from vivavoce.records.failure import CANCELLED, Failure, failure_of
 from vivavoce.records.test import TestStatus
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.run.experiment import Scripted
+from vivavoce.run.experiment import Held, Scripted
 from vivavoce.run.tester import Tester
 from vivavoce.samples.sample import Sample
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
-from vivavoce.targets.target import Opening
+from vivavoce.targets.target import Opening, gets_conversation
 from vivavoce.unchecked import changed, unchecked
 
 OnTurn = Callable[[Turn], Awaitable[None]]
@@ -52,11 +53,11 @@ class Driver(Protocol):
         ...
 
 
-def driver_on(driver: Scripted | Tester, channel: TargetChannel) -> Driver:
-    """Return the driver of an experiment for one of its targets."""
+def driver_on(driver: Scripted | Tester, channel: TargetChannel, held: Held | None = None) -> Driver:
+    """Return the driver of an experiment for one of its targets; `held` is what is gone on from, by sample."""
     if isinstance(driver, Tester):
-        return PenelopeDriver(channel, driver)
-    return ScriptedDriver(channel, driver.wants_state)
+        return PenelopeDriver(channel, driver, held or {})
+    return ScriptedDriver(channel, driver.wants_state, held or {})
 
 
 def replay(sample: Sample) -> Trajectory:
@@ -73,14 +74,15 @@ def _recorded(index: int, messages: list[AnyMessage]) -> Turn:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedDriver:
-    """Sends the inputs of a sample one by one, each after the reply to the previous one."""
+    """Sends the inputs of a sample one by one, each after the reply to the previous one; `held` has the first ones."""
 
     channel: TargetChannel
     wants_state: bool = False
+    held: Held = field(default_factory=dict[str, Trajectory])
 
     def calls(self, sample: Sample) -> int:
         """Return how many messages a conversation sends."""
-        return len(sample.said)
+        return len(sample.said) - _taken(self.held, sample, self.channel)
 
     async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
         """Hold the conversation; what fails is recorded in the trajectory, with whose fault it was.
@@ -100,9 +102,11 @@ class ScriptedDriver:
 
     async def _converse(self, dialogue: Dialogue, sample: Sample, on_turn: OnTurn) -> Trajectory:
         session = await dialogue.open()
-        turns: list[Turn] = []
         opening = list(session.opening)
-        for message in sample.said:
+        turns = await dialogue.go_on(self.held[sample.id].turns if sample.id in self.held else ())
+        if turns and turns[-1].failure is not None:
+            return Trajectory(opening=opening, turns=turns, session_id=session.id, failure=turns[-1].failure)
+        for message in sample.said[len(turns) :]:
             turn = await dialogue.say(message)
             turns.append(turn)
             await on_turn(turn)
@@ -122,10 +126,11 @@ class PenelopeDriver:
 
     channel: TargetChannel
     tester: Tester
+    held: Held = field(default_factory=dict[str, Trajectory])
 
     def calls(self, sample: Sample) -> int:
         """Return how many messages a conversation sends at most."""
-        return self.tester.most_turns(sample)
+        return max(0, self.tester.most_turns(sample) - _taken(self.held, sample, self.channel))
 
     async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
         """Run the test; if it could not be held, the trajectory has the failure; everything else is in `test`.
@@ -153,12 +158,27 @@ class PenelopeDriver:
                 lambda: opening_of(sample, trial),
                 on_turn=on_test_turn,
                 on_cancelled=cancelled.append,
+                earlier=_led(self.held.get(sample.id)),
             )
         except asyncio.CancelledError:
             if not cancelled:
                 raise
             result = cancelled[0]
         return trajectory_of(result, time.perf_counter() - begun)
+
+
+def _taken(held: Held, sample: Sample, channel: TargetChannel) -> int:
+    """Return how many turns of a conversation are taken as they were held, without a message to the target."""
+    return len(held[sample.id].turns) if sample.id in held and gets_conversation(channel.target) else 0
+
+
+def _led(held: Trajectory | None) -> list[TesterTurn]:
+    """Return the turns that a tester led, or as if it had led them where the user's side was written."""
+    if held is None:
+        return []
+    if held.test is not None:
+        return read_test(held.test, held).history
+    return [as_led(turn) for turn in held.turns]
 
 
 def trajectory_of(result: TestResult, seconds: float | None) -> Trajectory:

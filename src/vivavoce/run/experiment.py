@@ -16,6 +16,9 @@ from vivavoce.run.tester import Tester
 from vivavoce.samples.sample import Sample
 from vivavoce.targets.target import Target
 
+Held = Mapping[str, Trajectory]
+"""What was held of a conversation before it goes on, by the id of its sample; a tester's turns are in its test."""
+
 
 @dataclass(frozen=True, slots=True)
 class Samples:
@@ -71,6 +74,7 @@ class Experiment:
 
     Without a `driver` the samples are recorded conversations, which need no `targets` and have one trial each; what was
     recorded of a sample are its messages, unless `recorded` says what it was.
+    `held` is what was held before of conversations that are gone on from.
     `limits` are those of every target but the ones that have limits of their own, by name, in `own_limits`.
     `set_up` is called once before the first conversation. How far a run of it may go (calls, cost, errors) is said by
     its `RunOptions`.
@@ -87,6 +91,7 @@ class Experiment:
     trials: int = 1
     recorded: Callable[[Sample], Trajectory] | None = None
     set_up: Callable[[], Awaitable[None]] | None = None
+    held: Held = field(default_factory=dict[str, Trajectory])
     notes: tuple[str, ...] = ()
 
     def limits_of(self, target: Target) -> Limits:

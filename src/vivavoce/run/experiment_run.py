@@ -15,6 +15,7 @@ from vivavoce.errors import UsageError
 from vivavoce.exchange.own_traffic import of_run
 from vivavoce.records.events import AttemptEnded, AttemptStarted, RunEnded, RunStarted, TurnEnded
 from vivavoce.records.failure import CANCELLED
+from vivavoce.records.fork import FORK, Fork
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Run, Status
 from vivavoce.records.trajectory import Turn
 from vivavoce.run.attempt import Grades, Task, hold
@@ -26,7 +27,7 @@ from vivavoce.run.plan import RECORDED, Drivers, tasks_of
 from vivavoce.run.result import RunResult
 from vivavoce.run.reuse import Reuse
 from vivavoce.run.revision import revision_of
-from vivavoce.run.rounds import Rounds
+from vivavoce.run.rounds import Rounds, Schedule
 from vivavoce.run.workers import INTERRUPTED, WorkerPool
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.targets.channel import TargetChannel, open_channel
@@ -44,8 +45,8 @@ class ExperimentRun(Execution):
     `resumed` is a run to continue, `run_id` the id of a new one, which is made up where none is given. With
     `retries_errors`, attempts with an error are retried as well; a complete conversation is only graded again. Replaced
     attempts stay in the store. `partial_of` is the run of which a new run repeats only a part; with `reuses_unchanged`
-    the conversations that have not changed since that run are graded again, and not held. `begun` is the record of the
-    run as soon as there is one.
+    the conversations that have not changed since that run are graded again, and not held. `fork` says what a new run is
+    a fork of, whose words are its title. `begun` is the record of the run as soon as there is one.
     """
 
     resumed: Run | None = None
@@ -53,9 +54,10 @@ class ExperimentRun(Execution):
     partial_of: Run | None = None
     reuses_unchanged: bool = False
     run_id: str | None = None
+    fork: Fork | None = None
     begun: Run | None = field(default=None, init=False)
     _reuse: Reuse | None = field(default=None, init=False)
-    _rounds: Rounds | None = field(default=None, init=False)
+    _schedule: Schedule | None = field(default=None, init=False)
 
     async def work(self, experiment: Experiment) -> RunResult:
         """Execute an experiment, which the caller closes.
@@ -83,10 +85,9 @@ class ExperimentRun(Execution):
         grades = Grades(scoring.graders, scoring.composer)
         self.workers = workers = WorkerPool(_workers(experiment, grades))
         await self.tell(RunStarted(run, grading, experiment.planned, len(done)))
-        drivers, stopping = self._drivers(experiment), scoring.stopping
-        if stopping is not None:
-            self._rounds = Rounds(experiment, stopping, drivers, done, self.store.scores(grading.id))
-        tasks = tasks_of(experiment, drivers, done) if self._rounds is None else self._rounds.tasks()
+        drivers = self._drivers(experiment)
+        self._schedule = self.schedule(experiment, drivers, done, grading)
+        tasks = tasks_of(experiment, drivers, done) if self._schedule is None else self._schedule.tasks()
         try:
             async with self.store.writer(run.id, grading.id, scoring.fingerprints, replaces=replaces) as writer:
                 await workers.run(tasks, partial(self._attempt, workers, grades, writer))
@@ -95,12 +96,21 @@ class ExperimentRun(Execution):
             raise
         return await self._finish(experiment, run, grading, workers.stopped_by)
 
+    def schedule(
+        self, experiment: Experiment, drivers: Drivers, done: set[AttemptKey], grading: Grading
+    ) -> Schedule | None:
+        """Return what decides which attempts are needed, None where all that are planned are."""
+        stopping = experiment.scoring.stopping
+        if stopping is None:
+            return None
+        return Rounds(experiment, stopping, drivers, done, self.store.scores(grading.id))
+
     async def _attempt(self, workers: WorkerPool, grades: Grades, writer: OutcomeWriter, task: Task) -> None:
         try:
             await self._make(workers, grades, writer, task)
         finally:
-            if self._rounds is not None:
-                self._rounds.end()
+            if self._schedule is not None:
+                self._schedule.end()
 
     async def _make(self, workers: WorkerPool, grades: Grades, writer: OutcomeWriter, task: Task) -> None:
         with ExitStack() as kept:
@@ -112,8 +122,8 @@ class ExperimentRun(Execution):
             sample = task.sample.held(attempt.trajectory.messages) if led else task.sample
             outcome = grades.ungraded(attempt) if cancelled else await grades.grade(attempt, sample)
         await writer.put(outcome)
-        if self._rounds is not None:
-            self._rounds.put(outcome)
+        if self._schedule is not None:
+            self._schedule.put(outcome)
         await self.tell(AttemptEnded(outcome))
         if cancelled:
             raise asyncio.CancelledError
@@ -174,7 +184,7 @@ class ExperimentRun(Execution):
         if driver is None:
             return {RECORDED: None}
         return {
-            target.name: driver_on(driver, self._channel(target, experiment.limits_of(target)))
+            target.name: driver_on(driver, self._channel(target, experiment.limits_of(target)), experiment.held)
             for target in experiment.targets
         }
 
@@ -200,11 +210,13 @@ class ExperimentRun(Execution):
                 "code": description.code,
                 **({"tester": tester} if tester else {}),
                 **({"revision": revision} if revision else {}),
+                **({FORK: self.fork.model_dump(exclude_none=True)} if self.fork else {}),
                 **({"planned": experiment.planned} if experiment.planned is not None else {}),
             },
             started_at=now,
             version=version("vivavoce"),
             partial_of=self.partial_of.id if self.partial_of and self._repeats_a_part else None,
+            title=None if self.fork is None else self.fork.words,
         )
         prints = experiment.scoring.fingerprints
         grading = Grading(id=f"{run.id}-g1", run_id=run.id, spec=description.spec, fingerprints=prints, created_at=now)
@@ -229,7 +241,7 @@ class ExperimentRun(Execution):
 
     async def _finish(self, experiment: Experiment, run: Run, grading: Grading, stopped_by: str | None) -> RunResult:
         summary, planned = self.summary(grading, experiment.scoring), experiment.planned
-        if stopped_by is None and self._rounds is None and planned is not None and summary.attempts < planned:
+        if stopped_by is None and self._schedule is None and planned is not None and summary.attempts < planned:
             stopped_by = f"{planned - summary.attempts} of {planned} conversations were not held"
         status: Status = "finished" if stopped_by is None else "interrupted"
         if stopped_by is not None:

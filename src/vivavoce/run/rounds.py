@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from typing import Protocol
 
 from vivavoce.grading.gates import Scores
 from vivavoce.records.run import AttemptKey, Outcome, ScoreRow
@@ -15,6 +16,22 @@ from vivavoce.run.plan import Drivers
 from vivavoce.run.stopping import Stopping
 from vivavoce.run.summary import Tally
 from vivavoce.samples.sample import Sample
+
+
+class Schedule(Protocol):
+    """The tasks of an experiment that hang on what came of those before them."""
+
+    def tasks(self) -> AsyncIterator[Task]:
+        """Yield the tasks that are not done, each when it is clear that it is needed."""
+        ...
+
+    def put(self, outcome: Outcome) -> None:
+        """Take the scores of an attempt."""
+        ...
+
+    def end(self) -> None:
+        """Say that a task has ended, with scores or without."""
+        ...
 
 
 class Rounds:

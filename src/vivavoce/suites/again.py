@@ -68,6 +68,10 @@ def suite_of(run: Run) -> Suite:
         )
     if parts_of(run) is not None:
         raise UsageError(f"run {run.id} was made in parts, and parts cannot be run again by themselves")
+    if run.fork is not None:
+        raise UsageError(
+            f"run {run.id} is a {run.fork.words}; fork that conversation again with: viva fork {run.fork.of}"
+        )
     if lacks_key(run):
         raise UsageError(f"the target of {run.id} contained a key, which is not stored; name the suite, too")
     suite, file = stored_suite(run), Path(run.base) / run.options["suite"]

@@ -78,24 +78,26 @@ def build_experiment(
         samples=samples,
         scoring=prepared.scoring,
         limits=Limits(plan.concurrency),
-        description=Description(dump_spec(prepared.suite), suite.base, suite.source, None if targets else _code(suite)),
-        driver=tester or _scripted(suite),
+        description=Description(
+            dump_spec(prepared.suite), suite.base, suite.source, None if targets else code_of(suite)
+        ),
+        driver=tester or scripted(suite),
         targets=systems,
         own_limits=own,
         trials=plan.trials,
-        set_up=_set_up(suite, systems),
+        set_up=set_up_of(suite, systems),
         notes=prepared.suite.notes,
     )
 
 
-def _scripted(suite: Suite) -> Scripted | None:
+def scripted(suite: Suite) -> Scripted | None:
     """Return the driver of the conversations, None for recorded ones."""
     if suite.spec.driver == "replay":
         return None
     return Scripted(needs_state(suite.spec.graders, suite.base))
 
 
-def _code(suite: Suite) -> str | None:
+def code_of(suite: Suite) -> str | None:
     """Return a hash of the code under test and of the files that answer tools, None if there are none."""
     files = [file for spec in suite.spec.all_targets.values() for file in code_files(spec)]
     files += [] if suite.spec.recording is None else [suite.spec.recording.path]
@@ -103,7 +105,7 @@ def _code(suite: Suite) -> str | None:
     return fingerprint(hashes) if len(hashes) > 1 else next(iter(hashes), None)
 
 
-def _set_up(suite: Suite, targets: Sequence[Target]) -> Callable[[], Awaitable[None]] | None:
+def set_up_of(suite: Suite, targets: Sequence[Target]) -> Callable[[], Awaitable[None]] | None:
     """Return the set-up to call once before the first conversation, if the suite names one."""
     reference = suite.spec.setup_script
     if reference is None:

@@ -12,11 +12,12 @@ from typing import Any
 from vivavoce.errors import Fault
 from vivavoce.messages import AnyMessage, HumanMessage
 from vivavoce.records.failure import failure_of
+from vivavoce.records.fork import said_in
 from vivavoce.records.trajectory import Turn
 from vivavoce.records.usage import Usage
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.reply import read_reply
-from vivavoce.targets.target import Opening, Session
+from vivavoce.targets.target import Opening, Returning, Session, gets_conversation
 from vivavoce.unchecked import unchecked
 
 log = logging.getLogger("vivavoce")
@@ -69,6 +70,36 @@ class Dialogue:
         opening = self._opening()
         self._has_world = opening.state is not None
         return opening if self._world is None else replace(opening, state=self._world)
+
+    async def go_on(self, turns: Sequence[Turn], heard: Sequence[Turn] | None = None) -> list[Turn]:
+        """Return to where some turns left a conversation that was held elsewhere, and return these turns.
+
+        `heard` are those of them that the target knows of, all unless some were taken back. A target that gets the
+        conversation with each message is sent nothing. To any other the user's messages are said again, and the turns
+        that come of it are returned, which may differ; they end with one that failed.
+
+        Raises:
+            Fault: the session cannot begin, or the world of the row cannot be returned to.
+            BudgetExhausted: no more calls may be made.
+        """
+        heard, channel = turns if heard is None else heard, self._channel
+        messages = [message for turn in heard for message in turn.messages]
+        if not turns:
+            return []
+        if gets_conversation(channel.target):
+            session = await self.open()
+            if isinstance(session, Returning):
+                await channel.call(lambda: session.go_on(messages))
+            lengths = [len(turn.messages) for turn in heard]
+            self._answered = [sum(lengths[:before]) for before in range(len(lengths))]
+            self._messages, self._turns = messages, len(turns)
+            return [turn.model_copy(update={"usage": None}) for turn in turns]
+        again: list[Turn] = []
+        for turn in turns:
+            again.append(await self.say(said_in(turn)))
+            if again[-1].failure is not None:
+                break
+        return again
 
     async def say(self, message: HumanMessage) -> Turn:
         """Send a message and return the exchange; one that failed has its failure, and is left out of later requests.

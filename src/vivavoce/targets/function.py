@@ -52,6 +52,12 @@ class FunctionTarget:
         self.function = function
         self.parameters = _parameters_of(function, self.name)
 
+    @property
+    def gets_conversation(self) -> bool:
+        """Whether it is called with the whole conversation, and with nothing to keep it apart from others."""
+        values = {one.value for one in self.parameters}
+        return "messages" in values and not values & {"conversation_id", "state"}
+
     async def open(self, opening: Opening) -> FunctionSession:
         """Begin a conversation."""
         world = copy.deepcopy(dict(opening.state or {}))

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from vivavoce.errors import Fault, TargetFault
+from vivavoce.errors import Fault, SuiteFault, TargetFault
 from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.records.failure import shorten
+from vivavoce.records.trajectory import tool_results
 from vivavoce.records.usage import Usage, total
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.targets.tools import OfferedTools, Tools, ToolSession, World, unanswered
@@ -165,6 +166,37 @@ class OpenAISession:
 
     async def _result(self, call: ToolCall, turn: _Turn) -> ToolMessage:
         return await self.tools.answer(call, [*turn.asked, *turn.done], turn.world)
+
+    async def go_on(self, messages: Sequence[AnyMessage]) -> None:
+        """Find the world as these messages left it: their calls are made again, on a copy, and their answers compared.
+
+        Calls that a server answered are not: they would change it a second time.
+
+        Raises:
+            SuiteFault: the row has a state, and an answer is not what it was (kind `no_state`).
+        """
+        world = self.world.copy()
+        for place, message in enumerate(messages):
+            calls = message.tool_calls or () if isinstance(message, AIMessage) else ()
+            for call, answer in tool_results(messages[place : place + 1 + len(calls)])[: len(calls)]:
+                if answer is not None:
+                    await self._make_again(call, answer, messages[: place + 1], world)
+        self.world = self._worlds[len(messages)] = world
+
+    async def _make_again(
+        self, call: ToolCall, answer: ToolMessage, history: Sequence[AnyMessage], world: World
+    ) -> None:
+        if not self.tools.max_steps or (answer.metadata or {}).get("answered_by") == "mcp":
+            found = "nobody here answers it again"
+        else:
+            try:
+                again = await self.tools.answer(call, history, world)
+                found = None if again.text == answer.text else f"it now answers {shorten(again.text, 120)}"
+            except Fault as fault:
+                found = str(fault)
+        if found is not None and self.has_state:
+            then = f"{call.name}({shorten(call.function.arguments, 120)}) answered {shorten(answer.text, 120)}"
+            raise SuiteFault(f"there is no state to return to: {then}, and {found}", kind="no_state")
 
     async def state(self) -> dict[str, Any] | None:
         """Return the state of the row as the tools left it, None where the row has none or it is not known."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from vivavoce.messages import AnyMessage
 from vivavoce.records.usage import Usage
@@ -84,3 +84,21 @@ class Target(Protocol):
     async def close(self) -> None:
         """Release what all sessions shared."""
         ...
+
+
+@runtime_checkable
+class Returning(Protocol):
+    """A session that has something to do before a conversation goes on that was held elsewhere."""
+
+    async def go_on(self, messages: Sequence[AnyMessage]) -> None:
+        """Make the world of the conversation what these messages left of it.
+
+        Raises:
+            SuiteFault: that cannot be told (kind `no_state`).
+        """
+        ...
+
+
+def gets_conversation(target: Target) -> bool:
+    """Return whether a target gets the whole conversation with each message, and keeps nothing of it itself."""
+    return target.stateless or getattr(target, "gets_conversation", False) is True

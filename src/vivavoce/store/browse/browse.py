@@ -16,7 +16,7 @@ from sqlalchemy import JSON, ColumnElement, Connection, cast, func, or_, select,
 
 from vivavoce.errors import NotFound, UsageError, did_you_mean
 from vivavoce.records.failure import shorten
-from vivavoce.records.run import Grading
+from vivavoce.records.run import Grading, Run
 from vivavoce.records.score import Score, State
 from vivavoce.store.browse.conditions import Within, conditions, ordering
 from vivavoce.store.browse.entries import alike_errors, listed_score, run_entry, sample_entry
@@ -43,7 +43,7 @@ from vivavoce.store.browse.status import RANK, SampleStatus
 from vivavoce.store.comments.comments import comment_counts, comments_of_runs
 from vivavoce.store.database.database import AnyRow, Database, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, turns
-from vivavoce.store.runs.decode import score_of, turn_of
+from vivavoce.store.runs.decode import run_of, score_of, turn_of
 from vivavoce.store.runs.naming import keys_of, no_conversation
 from vivavoce.store.search.search import Searcher
 
@@ -141,6 +141,12 @@ class Browse:
             }
             shown = _newest_gradings(connection, [row.id for rows in found.values() for row in rows])
         return {suite: [run_entry(row, shown.get(row.id)) for row in rows] for suite, rows in found.items()}
+
+    def parts_of(self, run_id: str) -> list[Run]:
+        """Return the runs that repeat a part of a run or go on from its conversations, the oldest first."""
+        query = select(runs).where(runs.c.partial_of == run_id).order_by(runs.c.started_at, runs.c.id)
+        with self.database.connected() as connection:
+            return [run_of(row) for row in connection.execute(query)]
 
     def held(self, run_id: str) -> int:
         """Return how many conversations of a run are stored."""
