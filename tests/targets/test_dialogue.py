@@ -8,8 +8,10 @@ import pytest
 
 from stage import Bot, BotSession
 from vivavoce.errors import BudgetExhausted, TargetFault
-from vivavoce.messages import HumanMessage
+from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.pacing.budget import Budget
+from vivavoce.records.trajectory import Turn
+from vivavoce.records.usage import Usage
 from vivavoce.targets.channel import open_channel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.function import FunctionTarget
@@ -127,3 +129,53 @@ async def test_a_new_session_finds_the_state_that_the_last_one_left() -> None:
     assert await held.world() == {"n": 2}
     assert row == {"n": 0}
     await held.close()
+
+
+def exchange(index: int, said: str, answer: str) -> Turn:
+    return Turn(index=index, messages=[HumanMessage(content=said), AIMessage(content=answer)], usage=Usage(calls=1))
+
+
+async def test_a_conversation_goes_on_without_a_message_for_what_a_stateless_target_has_heard() -> None:
+    bot = Bot(moody, stateless=True)
+    held = dialogue(bot)
+    turns = await held.go_on([exchange(0, "a", "alpha"), exchange(1, "b", "beta")])
+    assert ([one.usage for one in turns], bot.sessions[0].sent) == ([None, None], [])
+    assert (await held.say(HumanMessage(content="c"))).index == 2
+    assert bot.sessions[0].sent == [["a", "alpha", "b", "beta", "c"]]
+    held.rollback()
+    held.rollback()
+    await say(held, "d")
+    assert bot.sessions[0].sent[-1] == ["a", "alpha", "d"]
+
+
+async def test_a_target_that_keeps_the_conversation_is_told_the_messages_again() -> None:
+    bot = Bot(moody)
+    turns = await dialogue(bot).go_on([exchange(0, "a", "A"), exchange(1, "bad", "beta"), exchange(2, "c", "C")])
+    assert [one.failure is None for one in turns] == [True, False]
+    assert (turns[0].messages[-1].text, bot.sessions[0].sent[0]) == ("A", ["a"])
+    assert await dialogue(bot).go_on([]) == []
+
+
+async def test_a_function_of_the_whole_conversation_is_not_told_again() -> None:
+    heard: list[list[str]] = []
+
+    def listens(messages: list[dict[str, str]]) -> str:
+        heard.append([one["content"] for one in messages])
+        return "yes"
+
+    held = dialogue(FunctionTarget(listens))
+    await held.go_on([exchange(0, "a", "alpha")])
+    await say(held, "b")
+    assert heard == [["a", "alpha", "b"]]
+
+
+async def test_a_function_that_keeps_conversations_apart_itself_is_told_again() -> None:
+    heard: list[str] = []
+
+    def keeps(message: str, conversation_id: str) -> str:
+        heard.append(message)
+        return "yes"
+
+    held = dialogue(FunctionTarget(keeps))
+    turns = await held.go_on([exchange(0, "a", "alpha")])
+    assert (heard, turns[0].messages[-1].text) == (["a"], "yes")
