@@ -54,6 +54,8 @@ METHODS: dict[tuple[str, str], str] = {
     ("DELETE", "/runs/{run}/comments/{comment}"): "remove_comment",
     ("GET", "/runs/{run}/clusters"): "clusters",
     ("POST", "/runs/{run}/clusters/names"): "name_clusters",
+    ("GET", "/runs/{run}/fork"): "fork",
+    ("GET", "/runs/{run}/forks"): "forks",
     ("GET", "/comparisons"): "compare",
     ("GET", "/comparisons/several"): "compare_several",
     ("GET", "/trends"): "trends",

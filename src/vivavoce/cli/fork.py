@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from vivavoce.cli.options import CostOption, NoCacheOption, ReplayOption
-from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, store_of
+from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, print_lines, store_of
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
 from vivavoce.records.counting import to_index
 from vivavoce.records.run import Outcome, Run
 from vivavoce.report.again import continuing
 from vivavoce.report.capture import find_conversation
-from vivavoce.report.forked import Forked, forked
-from vivavoce.report.forked_lines import places_table
+from vivavoce.report.fork_finding import Forked
+from vivavoce.report.forked import forked
+from vivavoce.report.forked_lines import fork_report
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.workers import INTERRUPTED
@@ -124,10 +124,7 @@ def _conversation(store: Store, name: str, target: str | None) -> tuple[Run, Out
 
 def _show(result: RunResult, found: Forked, options: list[str]) -> None:
     console = out()
-    console.print(places_table(found))
-    console.print()
-    for sentence in found.finding:
-        console.print(Text(sentence), soft_wrap=True)
+    print_lines(fork_report(found))
     if result.stopped_by is not None:
         console.print(continuing(result.run, options))
     console.print(f"see the continuations with: {shlex.join(['viva', 'show', result.run.id, *options])}")

@@ -8,13 +8,15 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.options import TableOption
-from vivavoce.cli.output import StoreOption, out, print_json, store_of
+from vivavoce.cli.output import StoreOption, out, print_json, print_lines, store_of
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.plugins import lazy
 from vivavoce.records.judge_exchange import JudgeExchange
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.report.again import continuing, errors_again
 from vivavoce.report.cause_lines import cause_lines
+from vivavoce.report.fork_list import fork_lines
+from vivavoce.report.forked_lines import fork_report
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.json_file import sample_data
 from vivavoce.report.judge_calls import exchange_lines
@@ -55,15 +57,15 @@ def command(
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         scores = opened.grading(found.id, grading)
+        place = ["--store", store] if store else []
         if sample is None:
-            place = ["--store", store] if store else []
             chosen = ["--grading", scores.id] if grading else []
             graded = GradedRun(opened, found, scores)
             if table:
                 out().print(sample_table(graded, [*chosen, *place]))
             _show_run(graded, as_json, chosen, place)
         else:
-            _show_sample(GradedRun(opened, found, scores), sample, exchange, as_json)
+            _show_sample(GradedRun(opened, found, scores), sample, exchange, as_json, place)
 
 
 def _show_run(graded: GradedRun, as_json: bool, chosen: list[str], place: list[str]) -> None:
@@ -79,6 +81,9 @@ def _show_run(graded: GradedRun, as_json: bool, chosen: list[str], place: list[s
     console.print(f"{run.id} · {run.status} · {count(summary.attempts, 'conversation')}{more}", style="bold")
     if note := partial_note(run):
         console.print(note)
+    if run.fork is not None:
+        forked = lazy("vivavoce.report.forked:forked")  # it needs arithmetic that takes long to load
+        print_lines(fork_report(forked(store, run)))
     options, used = [*chosen, *place], used_by_targets(graded)
     bad = worst(store, grading)
     console.print(run_report(summary, bad, run.id, options, passed_added=grading.passed_added, used=used))
@@ -88,7 +93,7 @@ def _show_run(graded: GradedRun, as_json: bool, chosen: list[str], place: list[s
         console.print(again)
 
 
-def _show_sample(graded: GradedRun, name: str, grader: str | None, as_json: bool) -> None:
+def _show_sample(graded: GradedRun, name: str, grader: str | None, as_json: bool, place: list[str]) -> None:
     store, run, grading = graded.store, graded.run, graded.grading
     sample, trial = store.named_conversation(run.id, name)
     held = list(store.outcomes(grading.id, sample_id=sample))
@@ -110,6 +115,8 @@ def _show_sample(graded: GradedRun, name: str, grader: str | None, as_json: bool
         for line in cause_lines(outcome):
             console.print(line)
         console.print(conversation(outcome))
+        for line in fork_lines(store, run.id, outcome.attempt.key, place):
+            console.print(line, soft_wrap=True)
 
 
 def _show_exchange(outcome: Outcome, found: JudgeExchange, as_json: bool) -> None:

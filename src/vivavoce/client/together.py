@@ -14,6 +14,8 @@ from vivavoce.records.comment import Comment
 from vivavoce.records.label import Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.calibrated import CalibrationReport
+from vivavoce.report.fork_finding import Forked
+from vivavoce.report.fork_list import ListedFork
 from vivavoce.report.groups import Grouped
 from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage
@@ -31,6 +33,7 @@ _VIEWS = TypeAdapter(list[View])
 _WEBHOOKS = TypeAdapter(list[Webhook])
 _DELIVERIES = TypeAdapter(list[Delivery])
 _KEYS = TypeAdapter(list[AttemptKey])
+_FORKS = TypeAdapter(list[ListedFork])
 
 
 class Place(TypedDict, total=False):
@@ -212,6 +215,22 @@ class Together(Connection):
         """
         asked = _named(by=by, grader=grader, pairs=pairs, filter=filter)
         return checked(Grouped, (await self._send("GET", f"/runs/{part(run)}/groups?{asked}")).body)
+
+    async def fork(self, run: str = "latest") -> Forked:
+        """Return what a fork shows: how often its continuations succeeded by turn, and where the odds fell.
+
+        Raises:
+            UsageError: there is no such run, or it is no fork.
+        """
+        return checked(Forked, (await self._send("GET", f"/runs/{part(run)}/fork")).body)
+
+    async def forks(self, run: str = "latest", *, sample: str | None = None) -> list[ListedFork]:
+        """Return the forks of the conversations of a run, or of those of one sample, the oldest first.
+
+        Raises:
+            NotFound: there is no such run.
+        """
+        return _FORKS.validate_json((await self._send("GET", f"/runs/{part(run)}/forks?{_named(sample=sample)}")).body)
 
     async def calibration(
         self, run: str, grader: str, *, width: float = 0.1, kept: str | None = None

@@ -13,6 +13,8 @@ from vivavoce.records.comment import Comment
 from vivavoce.records.label import Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.calibrated import CalibrationReport
+from vivavoce.report.fork_finding import Forked
+from vivavoce.report.fork_list import ListedFork
 from vivavoce.report.groups import Grouped
 from vivavoce.signatures import shows_options
 from vivavoce.store.labels.queues import AssignedQueue
@@ -102,6 +104,14 @@ class TogetherSync:
     ) -> Grouped:
         """Return the conversations of a run in groups, and which groups differ from the rest."""
         return self._loop.run(self._together.groups(run, by, grader=grader, pairs=pairs, filter=filter))
+
+    def fork(self, run: str = "latest") -> Forked:
+        """Return what a fork shows: how often its continuations succeeded by turn, and where the odds fell."""
+        return self._loop.run(self._together.fork(run))
+
+    def forks(self, run: str = "latest", *, sample: str | None = None) -> list[ListedFork]:
+        """Return the forks of the conversations of a run, or of those of one sample, the oldest first."""
+        return self._loop.run(self._together.forks(run, sample=sample))
 
     def calibration(self, run: str, grader: str, *, width: float = 0.1, kept: str | None = None) -> CalibrationReport:
         """Return how far a judge can be believed by the labels of a run; nothing is kept."""

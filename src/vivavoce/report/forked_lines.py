@@ -1,33 +1,38 @@
-"""The places of a fork as a table for a terminal."""
+"""What a fork shows, for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vivavoce.records.counting import to_number
-from vivavoce.report.forked import Forked, Place
-from vivavoce.report.tables import FittingTable, figures_table
+from rich.console import RenderableType
 
-HEADS = ("held anew from", "succeeded", "share", "95% interval", "errors", "apart")
-"""What is said of each place."""
+from vivavoce.records.counting import turn_label
+from vivavoce.report.fork_finding import Forked, Place
+from vivavoce.report.tables import figures_table
 
+_HEADS = ("held anew from", "succeeded", "share", "95% interval", "errors", "apart")
 _RANKS = (0, 0, 0, 1, 3, 2)
 
 
-def places_table(found: Forked) -> FittingTable:
-    """Return a row for each place, in the order of the turns, and one for the conversation as it was held."""
-    return figures_table(HEADS, place_rows(found), _RANKS)
+def fork_report(found: Forked) -> list[RenderableType]:
+    """Return what a fork shows: its places as a table, and what they come to in sentences."""
+    heads, rows = places_table(found)
+    return [figures_table(heads, rows, _RANKS), "", *found.finding]
 
 
-def place_rows(found: Forked) -> list[Sequence[str]]:
-    """Return the cells of that table; a place that was not tried has dashes."""
+def places_table(found: Forked) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Return the heads and the cells of a row for each place in the order of turns, and of how it was held.
+
+    A place that was not tried has dashes; columns of what no place has are left out.
+    """
     ended = {True: "succeeded", False: "failed", None: "ended with an error"}[found.fork.ended_well]
-    return [*map(_cells, found.places), ("as it was held", ended, "", "", "", "")]
+    rows = [*map(_cells, found.places), ("as it was held", ended, "", "", "", "")]
+    kept = [column for column in range(len(_HEADS)) if any(row[column] for row in rows)]
+    return [_HEADS[column] for column in kept], [[row[column] for column in kept] for row in rows]
 
 
 def _cells(place: Place) -> Sequence[str]:
-    name = f"turn {to_number(place.turn)}"
-    left_out = (f"{place.errors or ''}", f"{place.apart or ''}")
+    name, left_out = turn_label(place.turn), (f"{place.errors or ''}", f"{place.apart or ''}")
     if place.share is None or place.low is None or place.high is None:
         return (name, "–", "–", "–", *left_out)
     ratio, interval = f"{place.passed}/{place.scored}", f"{place.low:.0%} to {place.high:.0%}"

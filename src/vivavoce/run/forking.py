@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import NotFound, UsageError
+from vivavoce.records.counting import conversation_label
 from vivavoce.records.fork import Fork, same_turns, start_of
 from vivavoce.records.run import AttemptKey, Grading, Outcome
 from vivavoce.records.trajectory import Turn
@@ -16,6 +17,7 @@ from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.plan import Drivers
 from vivavoce.run.rounds import Schedule
 from vivavoce.stats.turning_point import ROUND, Tried, next_place
+from vivavoce.store.store import Store
 
 LOST = 5
 """After so many continuations in a row that say nothing, a search ends: the target is down, or does not return."""
@@ -71,6 +73,18 @@ def count_outcome(counts: Counts, outcome: Outcome, before: Sequence[Turn], grad
     counts.passed += score.passed
     counts.failed += not score.passed
     return True
+
+
+def held_outcome(store: Store, fork: Fork) -> Outcome:
+    """Return the conversation that a fork goes on from.
+
+    Raises:
+        NotFound: it is not in the store any more.
+    """
+    for one in store.outcomes(store.grading(fork.run).id, sample_id=fork.sample):
+        if one.attempt.key == (fork.sample, fork.target, fork.trial):
+            return one
+    raise NotFound("conversation", conversation_label(fork.sample, fork.trial), within=f"run {fork.run}")
 
 
 class Search:

@@ -31,6 +31,7 @@ from vivavoce.server.api import (
     search,
 )
 from vivavoce.server.api import clusters as cluster_data
+from vivavoce.server.api import forks as fork_data
 from vivavoce.server.api import trends as trend_data
 from vivavoce.server.api import watches as watch_data
 from vivavoce.server.api.answers import on_error, on_invalid
@@ -50,6 +51,7 @@ from vivavoce.server.pages import (
     conversation,
     exchange,
     first_visit,
+    fork,
     run,
     run_list,
     sign_in,
@@ -82,11 +84,11 @@ EXPORTS = 4
 API = (
     *SHARED_API,
     *(about, exports, labels, runs, captures, remarks, deletion),
-    *(audit, search, evaluations, jobs, trend_data, cluster_data, watch_data),
+    *(audit, search, evaluations, jobs, trend_data, cluster_data, fork_data, watch_data),
 )
 PAGES = (
     *SHARED_PAGES,
-    *(run_list, run, cluster_pages, remark_form, run_deletion, conversation, exchange, content),
+    *(run_list, run, cluster_pages, fork, remark_form, run_deletion, conversation, exchange, content),
     *(compare_pages, compared, trend_pages, watch_page, label_pages, search_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
     *LAST_PAGES,

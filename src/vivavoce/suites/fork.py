@@ -21,7 +21,7 @@ from vivavoce.records.origin import is_from_python, is_watched, lacks_key
 from vivavoce.records.run import Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples
-from vivavoce.run.forking import ForkRun
+from vivavoce.run.forking import ForkRun, held_outcome
 from vivavoce.run.options import RunOptions
 from vivavoce.run.scoring import Scoring
 from vivavoce.samples.sample import Sample
@@ -112,11 +112,7 @@ def fork_again(
     """
     fork = run.fork
     assert fork is not None
-    held = store.outcomes(store.grading(fork.run).id, sample_id=fork.sample)
-    wanted = next((one for one in held if one.attempt.key == (fork.sample, fork.target, fork.trial)), None)
-    if wanted is None:
-        raise NotFound("conversation", fork.of)
-    build = partial(_build, stored_suite(run), fork, wanted, options, {})
+    build = partial(_build, stored_suite(run), fork, held_outcome(store, fork), options, {})
     return ForkRun(build, store, options, listeners, resumed=run, retries_errors=errors, fork=fork)
 
 

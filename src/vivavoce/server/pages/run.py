@@ -24,7 +24,7 @@ from vivavoce.safe_text import safe
 from vivavoce.server.grader_names import check_graders
 from vivavoce.server.pages.choosing import compare_with_before
 from vivavoce.server.pages.forms import form_key
-from vivavoce.server.pages.links import Value, clusters_page, run_data, run_page, sample_page, trends_page
+from vivavoce.server.pages.links import Value, clusters_page, fork_page, run_data, run_page, sample_page, trends_page
 from vivavoce.server.pages.live import as_it_stands, job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
@@ -196,6 +196,7 @@ def _head(view: RunView, summary: Summary, sets: Sequence[Grading]) -> dict[str,
         "clusters_link": clusters_page(view.run.id, grading=view.chosen),
         "trends_link": trends_page(suite=view.run.suite),
         "compare_link": compare_with_before(view.store, view.run),
+        "fork_link": None if view.run.fork is None else fork_page(view.run.id),
     }
 
 
