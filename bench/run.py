@@ -14,6 +14,7 @@ ALL = [
     "stopping",
     "cascade",
     "realism",
+    "forks",
     "replay",
     "expect",
     "drive",
