@@ -41,6 +41,10 @@ PAGES = (
     "/runs/{newer}/clusters",
     "/runs/{newer}/samples/question-before-yes",
     "/runs/{newer}/samples/not-arrived-yet",
+    "/runs/{newer}/samples/change-of-topic",
+    "/runs/{fork}",
+    "/runs/{fork}/fork",
+    "/runs/{fork}/samples/change-of-topic@1",
     "/runs/nobody",
     "/runs/{judged}/exchange?sample=t1&grader=helps",
     "/runs/{newer}/delete",
@@ -108,6 +112,16 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         subprocess.run([*viva, *judge, "--quiet"], cwd=folder, capture_output=True, check=True)
     with Store.open(path) as store, serving(store, ServerPolicy(folder)) as base:
         judged, newer, older = (one.id for one in store.runs())
+        fork = [
+            "fork",
+            f"{newer}/change-of-topic",
+            "--target",
+            f"{SUITE / 'bot_v1.py'}:reply",
+            "--store",
+            path,
+            "--json",
+        ]
+        forked = subprocess.run([*viva, *fork], capture_output=True, check=True, text=True)
         grading = store.grading(newer)
         (target,) = {one.key.target for one in store.attempts(newer)}
         key = AttemptKey("correction", target, 0)
@@ -131,6 +145,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
             "older": older,
             "newer": newer,
             "judged": judged,
+            "fork": json.loads(forked.stdout)["run"],
             "queue": queue,
             "assigned": assigned.id,
             "job": job,
