@@ -30,6 +30,9 @@ from pydantic_core import ErrorDetails, to_json
 from vivavoce import message_objects
 from vivavoce.unchecked import unchecked
 
+NOT_ON_THE_WIRE = ("timestamp", "metadata", "retrieval_context", "agent_tools", "handoff_to")
+"""The members of a message that are annotations of ours, which no endpoint takes."""
+
 
 class _Wire(BaseModel):
     """Immutable, keeps unknown keys, and dumps only what was given (`to_dict`)."""
@@ -216,7 +219,7 @@ class Message(_Wire):
     def to_wire(self) -> dict[str, Any]:
         """Return what a chat completions endpoint accepts: our own annotations are left out."""
         given = self.to_dict()
-        return given if self.plain is not None else _without(given, "timestamp", "metadata", "retrieval_context")
+        return given if self.plain is not None else _without(given, *NOT_ON_THE_WIRE)
 
     def pretty_repr(self) -> str:
         """Return the message as one readable line or more."""
@@ -236,11 +239,17 @@ class HumanMessage(Message):
 
 
 class AIMessage(Message):
-    """What the system under test said, the tools it called, or both."""
+    """What the system under test said, the tools it called, or both.
+
+    Where several agents make up the system, `name` is the one that speaks, `agent_tools` are the names of the tools
+    that it had, and `handoff_to` is the agent to whom it hands the conversation over with this message.
+    """
 
     role: Literal["assistant"] = "assistant"  # pyright: ignore[reportIncompatibleVariableOverride]
     tool_calls: list[ToolCall] | None = None
     refusal: str | None = None
+    agent_tools: list[str] | None = None
+    handoff_to: str | None = None
 
     def pretty_repr(self) -> str:
         """Return the words and, below them, each tool call."""

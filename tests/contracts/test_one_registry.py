@@ -53,11 +53,21 @@ ROWS: list[dict[str, Any]] = [
         **KNOWN,
     },
     {"id": "bare", "messages": HELD},
+    {
+        "id": "handed",
+        "messages": [
+            HELD[0],
+            {**HELD[1], "name": "clerk", "agent_tools": ["look_up"]},
+            HELD[2],
+            {**HELD[3], "name": "clerk", "handoff_to": "a person"},
+        ],
+    },
     {"id": "silent", "messages": [HELD[0], {"role": "assistant", "content": ""}], "ground_truth": "Hello", **KNOWN},
 ]
 CONFIG: Mapping[str, dict[str, Any]] = {
     "aspect_critic": {"definition": "It is polite."},
     "guidelines": {"guidelines": ["Be kind."]},
+    "last_agent": {"expected": "clerk"},
     "rule": {"each": {"call": "look_up"}, "only_after": [{"user_says": "order"}]},
     "rubrics_score": {"rubrics": {"score1_description": "bad", "score2_description": "good"}},
     "simple_criteria": {"criteria": "How kind is it?"},

@@ -29,6 +29,7 @@ CONVERSATION: list[dict[str, Any]] = [
 OPTIONS: dict[str, dict[str, Any]] = {
     "aspect_critic": {"definition": "It is polite.", "strictness": 3},
     "guidelines": {"guidelines": ["Be kind."]},
+    "last_agent": {"expected": "clerk"},
     "rule": {"each": {"call": "look_up"}, "only_after": [{"user_says": "never said"}]},
     "rubrics_score": {"rubrics": {"score1_description": "bad", "score2_description": "good"}},
     "simple_criteria": {"criteria": "How kind is it?"},

@@ -12,8 +12,7 @@ from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.native import FORMAT as NATIVE
 from vivavoce.exchange.records import Record
-
-_ONLY_OURS = ("timestamp", "metadata", "retrieval_context")
+from vivavoce.messages import NOT_ON_THE_WIRE
 
 
 def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
@@ -21,8 +20,8 @@ def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
         loss.at(row)
         messages: list[Row] = []
         for index, message in enumerate(cast("list[Row]", row.get("messages") or [])):
-            loss.left_out(message, _ONLY_OURS, index)
-            messages.append({key: value for key, value in message.items() if key not in _ONLY_OURS})
+            loss.left_out(message, NOT_ON_THE_WIRE, index)
+            messages.append({key: value for key, value in message.items() if key not in NOT_ON_THE_WIRE})
         yield {"messages": messages}
 
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from vivavoce.metrics.evaluation import EvaluationReport as EvaluationReport
     from vivavoce.metrics.evaluation import aevaluate_conversation as aevaluate_conversation
     from vivavoce.metrics.evaluation import evaluate_conversation as evaluate_conversation
+    from vivavoce.metrics.exact.agents import HandoffsMetric as HandoffsMetric
+    from vivavoce.metrics.exact.agents import LastAgentMetric as LastAgentMetric
+    from vivavoce.metrics.exact.agents import OwnToolsMetric as OwnToolsMetric
     from vivavoce.metrics.exact.contexts import ContextPrecisionMetric as ContextPrecisionMetric
     from vivavoce.metrics.exact.contexts import ContextRecallMetric as ContextRecallMetric
     from vivavoce.metrics.exact.counts import MessageCountMetric as MessageCountMetric
@@ -112,14 +115,17 @@ _EXPORTS = {
     "GoalAchievementJudge": "judged.goal",
     "GoalAchievementResponse": "types",
     "GuidelinesMetric": "judged.guidelines",
+    "HandoffsMetric": "exact.agents",
     "JointJudge": "joint",
     "JudgedMetric": "judging",
     "KnowledgeRetentionMetric": "judged.knowledge_retention",
     "LanguageMetric": "exact.language",
+    "LastAgentMetric": "exact.agents",
     "MessageCountMetric": "exact.counts",
     "MetricConfig": "config",
     "MetricResult": "result",
     "MultiTurnEvaluationInput": "types",
+    "OwnToolsMetric": "exact.agents",
     "PairwiseJudge": "pairwise",
     "Panel": "panel",
     "Confirmed": "confirmed",
@@ -187,14 +193,17 @@ __all__ = [
     "GoalAchievementJudge",
     "GoalAchievementResponse",
     "GuidelinesMetric",
+    "HandoffsMetric",
     "JointJudge",
     "JudgedMetric",
     "KnowledgeRetentionMetric",
     "LanguageMetric",
+    "LastAgentMetric",
     "MessageCountMetric",
     "MetricConfig",
     "MetricResult",
     "MultiTurnEvaluationInput",
+    "OwnToolsMetric",
     "PairwiseJudge",
     "Panel",
     "PersonalDataMetric",

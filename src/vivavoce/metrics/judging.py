@@ -26,7 +26,7 @@ from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.silence import SILENT
 from vivavoce.metrics.steps import Ask, Plan
 from vivavoce.metrics.stepwise import StepwiseMetric
-from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts
+from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, named
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
@@ -191,6 +191,19 @@ class JudgedMetric(StepwiseMetric):
         del reading
         return (yield Ask(judge, questions))
 
+    def about_agents(self, metric_input: MultiTurnEvaluationInput) -> str:
+        """Return what a judge of a conversation of several agents has to know beside who acts, in whole lines."""
+        del metric_input
+        return ""
+
+    def _on_agents(self, metric_input: MultiTurnEvaluationInput, written: Transcript) -> str:
+        """Return what is said of several agents below the task; nothing where there is one."""
+        if len(written.agents) < 2:
+            return ""
+        names = ", ".join(map(named, written.agents))
+        told = f"Several agents act as the assistant, and are judged together: {names}."
+        return f"\n{told} After a line handoff the second one acts.{self.about_agents(metric_input)}"
+
     @property
     def manner(self) -> Manner:
         """How it asks a model."""
@@ -228,7 +241,7 @@ class JudgedMetric(StepwiseMetric):
         for piece in self._pieces(written, reading.since):
             if question := self.question(metric_input, written, piece):
                 shape, own = question
-                task = self._task(written, piece, {**values, **own})
+                task = self._task(written, piece, {**values, **own}) + self._on_agents(metric_input, written)
                 request = self._request(metric_input, written, piece, task, shape)
                 asked.append(Question(request, task, metric_input, checker, piece))
         return asked

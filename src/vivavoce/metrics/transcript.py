@@ -16,6 +16,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from vivavoce.conversation import split_turns
 from vivavoce.messages import AnyMessage, RefusalPart, ToolMessage
+from vivavoce.records.agents import key_of
 from vivavoce.records.counting import turn_label
 
 CHARACTERS_PER_TOKEN = 4
@@ -61,7 +62,8 @@ class Transcript:
     """The lines of a conversation: of what precedes the first user message, and of each turn.
 
     `calls` maps the reference of each tool call, `c0` and on, to the turn it was made in, None before the first;
-    `answered` holds the turns in which the assistant says or does something that is shown.
+    `answered` holds the turns in which the assistant says or does something that is shown. `agents` are the names of
+    those who act for it, in the order in which they come; where one follows another, a line says so.
     """
 
     shown: Shown = EVERYTHING
@@ -69,6 +71,8 @@ class Transcript:
     turns: list[list[str]] = field(default_factory=lambda: [])
     calls: dict[str, int | None] = field(default_factory=lambda: {})
     answered: set[int | None] = field(default_factory=lambda: set())
+    agents: list[str] = field(default_factory=lambda: [])
+    _acting: str = ""
     _references: dict[str, str] = field(default_factory=lambda: {})
 
     def text(self, first: int = 0, last: int | None = None) -> str:
@@ -114,6 +118,8 @@ class Transcript:
             return
         if message.role in ("system", "developer") and not shown.policy:
             return
+        if message.role == "assistant" and message.name:
+            yield from self._passed_to(message.name)
         if message.retrieval_context and shown.retrieved:
             for found in message.retrieval_context:
                 yield f"retrieved: {quoted(_retrieved(found))}\n"
@@ -128,6 +134,16 @@ class Transcript:
             if call.id:
                 self._references[call.id] = reference
             yield f"call {reference} {named(call.name)} {written_arguments(call.function.arguments)}\n"
+        if message.role == "assistant" and message.handoff_to:
+            yield from self._passed_to(message.handoff_to, acts=False)
+
+    def _passed_to(self, name: str, *, acts: bool = True) -> Iterator[str]:
+        """Yield the line that says that an agent follows another one; what it does, its later messages show."""
+        if acts and all(key_of(one) != key_of(name) for one in self.agents):
+            self.agents.append(name)
+        if self._acting and key_of(self._acting) != key_of(name):
+            yield f"handoff: {named(self._acting)} to {named(name)}\n"
+        self._acting = name
 
     def _reference(self, message: ToolMessage) -> str:
         known = self._references.get(message.tool_call_id or "")

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from conversations import REFUND, by, says, user
+from vivavoce.errors import UsageError
 from vivavoce.metrics.judged.tool_use import ToolUseMetric
 from vivavoce.metrics.transcript import Shown
 from vivavoce.testing import ScriptedModel
@@ -105,3 +107,40 @@ def test_each_piece_is_asked_about_its_own_calls() -> None:
         [("c0", "pass"), ("c1: not needed", "fail")],
     )
     assert "these calls once: c1." in model.requests[1].messages[1].text
+
+
+def test_calls_of_several_agents_are_judged_by_the_tools_that_each_has() -> None:
+    four = [judged(f"c{number}") for number in range(4)]
+    model = ScriptedModel([reply(*four)])
+    ToolUseMetric(model).evaluate(REFUND)
+    asked = model.requests[0].messages[1].text
+    assert "Several agents act as the assistant, and are judged together: triage, refunds." in asked
+    assert 'Tools of triage: ["find_order"]\nTools of refunds: ["refund_order"]\nJudge a call by the tools' in asked
+
+
+def test_tools_can_be_given_by_agent() -> None:
+    four = [judged(f"c{number}") for number in range(4)]
+    model = ScriptedModel([reply(*four)])
+    ToolUseMetric(model, tools={"triage": ["find_order"], "refunds": TOOLS}).evaluate(REFUND)
+    asked = model.requests[0].messages[1].text
+    assert 'Its tools: {"triage": ["find_order"], "refunds": [{"type"' in asked
+    assert "Tools of triage" not in asked
+    with pytest.raises(UsageError, match=r"tool_use: tools\.a: must be a list"):
+        ToolUseMetric(model, tools={"a": "find_order"})
+
+
+def test_a_call_that_several_agents_never_made_may_be_missing() -> None:
+    rows = [user("Refund A1."), by("triage", says("Wait."), agent_tools=["find_order"]), by("refunds", says("Done."))]
+    result = ToolUseMetric(ScriptedModel([reply(missing=("Refund A1.",))])).evaluate(rows)
+    assert (result.state, result.score) == ("scored", 0.0)
+
+
+def test_one_agent_is_asked_about_as_before() -> None:
+    model = ScriptedModel([reply(judged("c0"), judged("c1"))])
+    named = [
+        {**row, "name": "bot", "agent_tools": ["x"]} if row["role"] == "assistant" else row for row in CONVERSATION
+    ]
+    ToolUseMetric(model).evaluate(named)
+    asked = model.requests[0].messages[1].text
+    assert "agents" not in asked
+    assert "Tools of" not in asked

@@ -10,16 +10,18 @@ from typing import Any, ClassVar, Unpack
 from pydantic import BaseModel, Field, model_validator
 
 from vivavoce.messages import AIMessage
+from vivavoce.metrics.agent_tools import ToolsByAgent, read_tools_by_agent
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.shape import Shape, limited
-from vivavoce.metrics.transcript import Transcript
+from vivavoce.metrics.transcript import Transcript, named, quoted
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
+from vivavoce.records.agents import Agents, several
 from vivavoce.records.score import Finding
 
 QUESTIONS = ("needed", "right_tool", "right_arguments", "truthful")
@@ -31,6 +33,11 @@ WRONG = {
     "truthful": "its result is misreported",
 }
 """The words for a call where the answer is no."""
+OWN_TOOLS = (
+    "\nJudge a call by the tools of the agent that makes it, and not by those that another one has: "
+    "a handoff to whoever has the tool is the right call."
+)
+"""How the calls of several agents are judged."""
 
 
 class Call(Shape):
@@ -86,7 +93,8 @@ class ToolUseMetric(JudgedMetric):
     A call is right when it was needed, of the right tool, with the right arguments, and what the assistant says of its
     result is true. The score is the share of right calls among those made and those missing, 0 to 1; the share for each
     of the four questions is in `extra["shares"]`. `tools` are the tools the assistant has, as JSON schemas in any
-    form: without them only tools that were called are known.
+    form: without them only tools that were called are known. Of several agents each is judged by tools of its own: give
+    `tools` by the names of the agents, as schemas or names; without them those that the log tells are its tools.
 
     It is skipped where no tool was called, unless `tools` says which there are: then the judge is asked whether one was
     missing, and it is skipped where none was; deepeval's ToolUse scores that 0. It takes one call,
@@ -104,10 +112,12 @@ class ToolUseMetric(JudgedMetric):
         self,
         model: ModelLike | None = None,
         *,
-        tools: Sequence[Mapping[str, Any]] = (),
+        tools: Sequence[Mapping[str, Any]] | ToolsByAgent = (),
         **options: Unpack[JudgingOptions],
     ) -> None:
-        self.tools = [dict(tool) for tool in tools]
+        self.tools = (
+            read_tools_by_agent(tools, "tool_use") if isinstance(tools, Mapping) else [dict(tool) for tool in tools]
+        )
         config = MetricConfig(
             class_name=type(self).__name__,
             name="tool_use",
@@ -128,7 +138,8 @@ class ToolUseMetric(JudgedMetric):
         if reason := super().inapplicable(metric_input):
             return reason
         called = any(isinstance(message, AIMessage) and message.tool_calls for message in metric_input.messages)
-        return None if called or self.tools else "no tool was called, and tools= names none that could have been"
+        known = self.tools or _told(metric_input)
+        return None if called or known else "no tool was called, and tools= names none that could have been"
 
     def question(
         self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
@@ -137,12 +148,18 @@ class ToolUseMetric(JudgedMetric):
 
         Where the tools are known, a piece without calls is judged too: one may be missing.
         """
-        del metric_input
         judged = answered(written, piece)
         calls = tuple(reference for reference, turn in written.calls.items() if turn in judged)
-        if not calls and not (self.tools and judged):
+        if not calls and not (judged and (self.tools or _told(metric_input))):
             return None
         return tool_use_reply(calls), {"tools": self.tools, "calls": Wording(", ".join(calls))}
+
+    def about_agents(self, metric_input: MultiTurnEvaluationInput) -> str:
+        """Return which tools each agent has, as far as that is known, and how to judge by them."""
+        if isinstance(self.tools, Mapping):
+            return OWN_TOOLS
+        lines = [f"\nTools of {named(agent)}: {quoted(sorted(each))}" for agent, each in _told(metric_input).items()]
+        return "".join(lines) + OWN_TOOLS
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the share of right calls."""
@@ -164,6 +181,11 @@ class ToolUseMetric(JudgedMetric):
         score = sum(finding.state == "pass" for finding in verdict.findings) / count if count else None
         reasoning = verdict.reasoning if count else self.nothing
         return replace(verdict, score=score, reasoning=reasoning, extra={"shares": shares}, turns=max(1, count))
+
+
+def _told(metric_input: MultiTurnEvaluationInput) -> Mapping[str, frozenset[str]]:
+    """Return the tools of each of several agents, as far as the log tells."""
+    return Agents(metric_input.messages).tools() if several(metric_input.messages) else {}
 
 
 def _finding(question: Question, call: Call) -> Finding:
