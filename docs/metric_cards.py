@@ -28,6 +28,7 @@ conversations that you have labelled yourself before you rely on a threshold.
 MADE_WITH: Mapping[str, Mapping[str, Any]] = {
     "aspect_critic": {"definition": "…"},
     "guidelines": {"guidelines": ["…"]},
+    "last_agent": {"expected": "…"},
     "rule": {"always": {"call": "…"}},
     "simple_criteria": {"criteria": "…"},
     "topic_adherence": {"topics": ["…"]},

@@ -161,6 +161,9 @@ async def test_a_group_of_traces_is_a_conversation_of_the_agents_that_spoke(
         ("tool", None, "rain in Rome"),
         ("assistant", "forecaster", "It rains, and I am asked 2 times."),
     ]
+    said = [one for one in row["messages"] if one["role"] == "assistant"]
+    assert [one["agent_tools"] for one in said] == [[], ["weather"], ["weather"], ["weather"], ["weather"]]
+    assert [one.get("handoff_to") for one in said] == ["forecaster", None, None, None, None]
     assert all("timestamp" in one for one in row["messages"] if one["role"] == "assistant")
     assert (row["metadata"]["user"], row["metadata"]["workflow_name"]) == ("ann", "Support")
     assert row["metadata"]["guardrails"] == [{"name": "kind", "triggered": False}]

@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Any, cast
 
-from vivavoce.exchange.conversations import Message, set_aside, taken_back, text_of
+from vivavoce.exchange.agents import name_agents
+from vivavoce.exchange.conversations import Message, set_aside, text_of
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.shapes import no_items
-from vivavoce.exchange.steps import Step, ancestors, print_of, same_call
+from vivavoce.exchange.steps import STEP, Step, ancestors, print_of, same_call
 from vivavoce.exchange.times import iso
-
-STEP = "step"
-"""The key in the metadata of a message that says which step made it: its trace, its id, its agent and its model."""
 
 
 @dataclass(slots=True)
@@ -147,8 +145,8 @@ def assembled(steps: Sequence[Step], loss: Loss) -> Assembled:
     if beside:
         loss.aside("model calls beside the conversation", count=len(beside))
     messages = [*([{"role": "system", "content": whole.system}] if whole.system else []), *whole.messages]
-    if len({step.agent for step in steps} - {None}) > 1:
-        _name_speakers(messages)
+    if len({step.agent for step in steps} - {None}) > 1 or any(step.handoff for step in steps):
+        name_agents(messages, steps)
     return Assembled(messages, beside)
 
 
@@ -342,12 +340,3 @@ def _result(called: str | None, run: Step) -> Message:
 
 def _has_words(message: Message) -> bool:
     return message["role"] in ("user", "assistant") and bool(text_of(message.get("content")))
-
-
-def _name_speakers(messages: list[Message]) -> None:
-    """Say which agent speaks, where there are several."""
-    said = [(message, taken_back(message, STEP).get("agent")) for message in messages]
-    if len({agent for _, agent in said if agent is not None}) > 1:
-        for message, agent in said:
-            if agent is not None:
-                message.setdefault("name", agent)

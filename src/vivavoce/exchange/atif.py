@@ -29,6 +29,8 @@ _KNOWN = frozenset(
         *("continued_trajectory_ref", "subagent_trajectories"),
     )
 )
+_TEXTS = ("name", "refusal", "handoff_to")
+"""What a message of ours has and no step of theirs, as far as it is text."""
 _KNOWN_OF_STEP = frozenset(
     (
         *("step_id", "timestamp", "source", "model_name", "reasoning_effort", "message", "reasoning_content"),
@@ -85,10 +87,12 @@ def _ours(extra: Any) -> tuple[Row, Row]:
 
 def _of_ours(told: Row) -> Row:
     """Return the members of a message that we wrote into an `extra`, as far as they are what a message may have."""
-    kinds = {"name": str, "refusal": str, "metadata": dict, "retrieval_context": list}
+    kinds = {**dict.fromkeys(_TEXTS, str), "metadata": dict, "retrieval_context": list, "agent_tools": list}
     found = {key: told[key] for key, kind in kinds.items() if isinstance(told.get(key), kind)}
     if not all(isinstance(part, str | dict) for part in found.get("retrieval_context", ())):
         del found["retrieval_context"]
+    if not all(isinstance(tool, str) for tool in found.get("agent_tools", ())):
+        del found["agent_tools"]
     if (time := time_in(told.get("timestamp"))) is not None:
         found["timestamp"] = time
     return found
@@ -264,7 +268,7 @@ def _step(message: Message, kept: Row, number: int, index: int, loss: Loss) -> R
 
 
 def _no_field_for(message: Message) -> Row:
-    told = {key: message[key] for key in ("name", "retrieval_context", "refusal") if message.get(key) is not None}
+    told = {key: message[key] for key in (*_TEXTS, "retrieval_context", "agent_tools") if message.get(key) is not None}
     metadata = {key: value for key, value in fields_in(message.get("metadata")).items() if key != NAME}
     return {**told, **({"metadata": metadata} if metadata else {})}
 
@@ -334,4 +338,4 @@ def _kind_of(path: str) -> str:
     return f"image/{ending}" if ending in ("png", "gif", "webp") else "image/jpeg"
 
 
-FORMAT = Format(NAME, "ATIF trajectories", _fits, _read, _write)
+FORMAT = Format(NAME, "ATIF trajectories", _fits, _read, _write, keeps_agents=True)

@@ -112,6 +112,9 @@ def _message(item: Row, kind: str, speakers: _Speakers, index: int, loss: Loss) 
     source = text_in(item.get("source"))
     if source and source != "user":
         message["name"] = source
+    receiver = text_in(item.get("target")) if kind == "HandoffMessage" else None
+    if receiver and message["role"] == "assistant":
+        message["handoff_to"] = receiver
     if (time := time_in(item.get("created_at"))) is not None:
         message["timestamp"] = time
     if kind not in ("TextMessage", _CALLED, *_OF_MODELS):

@@ -37,6 +37,26 @@ def name_of(call: Mapping[str, Any]) -> str:
     return str((call.get("function") or call).get("name"))
 
 
+def tool_names(tools: Any) -> list[str] | None:
+    """Return the names in a list of tools, which are names or have one in any of the shapes of APIs; None if none does.
+
+    An empty list says that there are no tools.
+    """
+    if not isinstance(tools, list):
+        return None
+    listed = cast("list[Any]", tools)
+    names = [name for one in listed if (name := _tool_name(one)) is not None]
+    return list(dict.fromkeys(names)) if names or not listed else None
+
+
+def _tool_name(tool: Any) -> str | None:
+    if isinstance(tool, Mapping):
+        fields = cast("Mapping[str, Any]", tool)
+        inner: object = next((fields[key] for key in ("function", "toolSpec") if key in fields), fields)
+        tool = cast("Mapping[str, Any]", inner).get("name") if isinstance(inner, Mapping) else None
+    return tool if isinstance(tool, str) and tool.strip() else None
+
+
 def check_calls(messages: Sequence[Any], loss: Loss) -> None:
     """Tell the report of calls that nothing answers before the conversation goes on, and of results without a call.
 

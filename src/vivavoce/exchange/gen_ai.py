@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, cast
 
-from vivavoce.exchange.calls import tool_call
+from vivavoce.exchange.calls import tool_call, tool_names
 from vivavoce.exchange.conversations import Message, taken_back
 from vivavoce.exchange.dialects import messages_in
 from vivavoce.exchange.format import Row
@@ -34,6 +34,7 @@ _KINDS: dict[str, Kind] = {
 }
 _TRACELOOP: dict[str, Kind] = {**dict.fromkeys(("workflow", "task", "agent"), "agent"), "tool": "tool"}
 _OLD = {"input": "gen_ai.prompt", "output": "gen_ai.completion"}
+_TOOLS = "gen_ai.tool.definitions"
 _LONGEST_NUMBER = 6
 _CALL = re.compile(r"tool_calls\.(\d{1,4})\.(?:function\.)?(id|name|arguments)")
 _BY_EVENT = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
@@ -53,6 +54,7 @@ def step_of(span: Row, loss: Loss) -> Step:
     step = Step(span["trace"], span["id"], span["parent"], kind, span["start"], span["end"])
     step.agent = words_in(known.get("gen_ai.agent.name")) or None
     told = [known, *(event["attributes"] for event in span["events"] if event["name"] == CALLED)]
+    step.tools = next((names for one in told if (names := tool_names(parsed(one.get(_TOOLS)))) is not None), None)
     step.given = _messages(span, told, "input", loss)
     step.made = _first_choice(_messages(span, told, "output", loss), loss)
     step.system = _system(told)

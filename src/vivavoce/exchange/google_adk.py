@@ -16,11 +16,13 @@ from typing import Any, cast
 
 from vivavoce.errors import Problem
 from vivavoce.exchange.adk_database import sessions, wrong_with
+from vivavoce.exchange.agents import hand_over
 from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable, set_aside
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.gemini import Pairing, either, parts_of, read_content
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Record, scan_records
+from vivavoce.exchange.shapes import text_in
 from vivavoce.exchange.sqlite_file import BEGINS
 from vivavoce.files.rows import open_file
 
@@ -59,6 +61,8 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
             waiting = []
         set_aside(read[0], NAME, _more(event))
         messages += read
+        if (receiver := _receiver(event)) is not None:
+            hand_over(messages, receiver, event["author"])
     if waiting and messages:
         set_aside(messages[-1], NAME, {"after": waiting})
     return messages
@@ -113,6 +117,12 @@ def _tell_who_and_when(read: list[Message], event: Row) -> None:
             message["role"] = "assistant"
         if message["role"] == "assistant" and event["author"] != _USER:
             message["name"] = event["author"]
+
+
+def _receiver(event: Row) -> str | None:
+    """Return the agent to which an event transfers the conversation."""
+    actions: Any = event.get("actions")
+    return text_in(either(cast("Row", actions), "transferToAgent")) if isinstance(actions, dict) else None
 
 
 def _time(seconds: Any) -> str | None:

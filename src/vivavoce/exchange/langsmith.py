@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from vivavoce.exchange.calls import tool_call
+from vivavoce.exchange.calls import tool_call, tool_names
 from vivavoce.exchange.dialects import said_in
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.grouping import Member
@@ -72,6 +72,12 @@ def _root(run: Row) -> str | None:
     return first.partition("Z")[2] or None
 
 
+def _node(known: Row) -> str | None:
+    """Return the node of a graph of LangGraph in which a run is that is below another graph: `refunds:id|model:id`."""
+    first, _, below = (text_in(known.get("langgraph_checkpoint_ns")) or "").partition("|")
+    return (first.partition(":")[0] or None) if below else None
+
+
 def _metadata(run: Row) -> Row:
     extra = fields_in(parsed(run.get("extra")))
     return {**fields_in(parsed(run.get("metadata"))), **fields_in(parsed(extra.get("metadata")))}
@@ -92,7 +98,9 @@ def _step(member: Member, loss: Loss) -> Step:
     match kind:
         case "model" | "agent":
             step.given, step.made = said_in(given, "input", loss), said_in(made, "output", loss)
-            step.agent = text_in(known.get("lc_agent_name"))
+            step.agent = text_in(known.get("lc_agent_name")) or _node(known)
+            asked = fields_in(fields_in(parsed(run.get("extra"))).get("invocation_params"))
+            step.tools = tool_names(asked.get("tools"))
         case "tool":
             _read_tool(step, run, given, made)
         case "retrieval":

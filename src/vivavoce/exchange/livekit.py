@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
+from vivavoce.exchange.agents import hand_over
 from vivavoce.exchange.calls import tool_call
 from vivavoce.exchange.conversations import Between, Items, Message, Messages, Unreadable, set_aside
 from vivavoce.exchange.format import Row
@@ -61,7 +62,11 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
             case kind:
                 loss.aside(text_in(kind) or "what is no item", index)
                 between.add(item)
-                agent = text_in(item.get("new_agent_id")) if kind == "agent_handoff" else agent
+                if kind == "agent_handoff":
+                    receiver = text_in(item.get("new_agent_id"))
+                    if agent and receiver:
+                        hand_over(messages, receiver, agent)
+                    agent = receiver
         if len(messages) > index:
             between.give_to(messages[index])
     between.end(messages)

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+from vivavoce.exchange.agents import hand_over, taken_over
 from vivavoce.exchange.calls import name_of, tool_call
 from vivavoce.exchange.conversations import (
     Items,
@@ -86,6 +87,7 @@ class _Reader:
         self._waiting: Items = []
         self._found: list[str] = []
         self._may_call = False
+        self._agent: str | None = None
 
     def instructions(self, text: str) -> None:
         """Take what an endpoint was told beside the items."""
@@ -121,6 +123,8 @@ class _Reader:
             self._waiting = []
         if self._found and message["role"] == "assistant":
             message["retrieval_context"], self._found = self._found, []
+        if self._agent is not None and message["role"] == "assistant":
+            message["name"] = self._agent
         set_aside(message, NAME, kept)
         self.messages.append(message)
         self._may_call = message["role"] == "assistant"
@@ -189,6 +193,9 @@ class _Reader:
             content = _json(output)
         message: Message = {"role": "tool", "content": content, "tool_call_id": called}
         self._add(message, difference(_result_item(message), item))
+        if (agent := taken_over(message, self.messages)) is not None:
+            hand_over(self.messages, agent)
+            self._agent = agent
 
     def _hosted(self, item: Row) -> None:
         """Read a call that ran at OpenAI: the item has what came back, too."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import cast
 
-from vivavoce.exchange.calls import tool_call
+from vivavoce.exchange.calls import tool_call, tool_names
 from vivavoce.exchange.conversations import Message
 from vivavoce.exchange.dialects import said_in
 from vivavoce.exchange.format import Format, Row
@@ -99,11 +99,14 @@ def _step(member: Member, span: Row, data: Row, loss: Loss) -> Step:
             step.given, step.made = said_in(data.get("input"), "input", loss), _made(data, loss)
             if not step.has_messages and text_in(data.get("response_id")):
                 loss.dropped(ONLY_AN_ID)
-        case "agent":
-            step.agent = text_in(data.get("name")) if data.get("type") == "agent" else None
+        case "agent" if data.get("type") == "agent":
+            step.agent, step.tools = text_in(data.get("name")), tool_names(data.get("tools"))
         case "tool":
             step.call = tool_call(None, text_in(data.get("name")) or "unknown", data.get("input"))
             step.result = None if data.get("output") is None else as_text(data["output"])
+        case "other" if data.get("type") == "handoff":
+            sender, receiver = text_in(data.get("from_agent")), text_in(data.get("to_agent"))
+            step.handoff = None if sender is None or receiver is None else (sender, receiver)
         case _:
             pass
     step.about = _about(span, data)

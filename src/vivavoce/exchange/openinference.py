@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from vivavoce.exchange.calls import tool_call
+from vivavoce.exchange.calls import tool_call, tool_names
 from vivavoce.exchange.conversations import Message, set_aside
 from vivavoce.exchange.dialects import said_in
 from vivavoce.exchange.format import Row
@@ -50,6 +50,8 @@ def step_of(span: Row, loss: Loss) -> Step:
         step.given = said_in(known.get("input.value"), "input", loss)
         step.made = said_in(known.get("output.value"), "output", loss)
     step.agent = known.get("agent.name") if isinstance(known.get("agent.name"), str) else None
+    schemas = (fields_in(one.get("tool")).get("json_schema") for one in _listed(llm.get("tools")))
+    step.tools = tool_names([*map(parsed, schemas)]) if "tools" in llm else None
     if kind == "tool":
         _read_tool(step, span, known)
     if kind == "retrieval":

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import Any, cast
 
-from vivavoce.exchange.assembly import STEP
 from vivavoce.exchange.conversations import Message, taken_back
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.gen_ai import SCORED
@@ -21,6 +20,7 @@ from vivavoce.exchange.parts import NAME, write_message
 from vivavoce.exchange.shapes import fields_in
 from vivavoce.exchange.span_conversations import OURS, read
 from vivavoce.exchange.spans import LISTS, is_otlp
+from vivavoce.exchange.steps import STEP
 from vivavoce.exchange.times import seconds
 
 _SCOPE = "vivavoce"

@@ -11,6 +11,9 @@ from vivavoce.exchange.calls import arguments_of, name_of
 from vivavoce.exchange.conversations import Message, text_of
 from vivavoce.exchange.shapes import no_fields, no_items
 
+STEP = "step"
+"""The key in the metadata of a message that says which step made it: its trace, its id, its agent and its model."""
+
 Kind = Literal["model", "agent", "tool", "retrieval", "other"]
 
 
@@ -28,6 +31,8 @@ class Step:
         given: the messages that went in.
         made: the messages that came out.
         agent: the name of the agent that did it.
+        tools: the names of the tools that the agent had, None if that is unknown.
+        handoff: the agent that handed the conversation over, and the one that it was handed to.
         system: what the model was told beforehand, where it is not among the messages.
         call: the call that a tool answers, in our shape.
         result: what the tool returned, None if that is unknown.
@@ -45,6 +50,8 @@ class Step:
     given: list[Message] = field(default_factory=no_items)
     made: list[Message] = field(default_factory=no_items)
     agent: str | None = None
+    tools: list[str] | None = None
+    handoff: tuple[str, str] | None = None
     system: str | None = None
     call: dict[str, Any] | None = None
     result: str | None = None
@@ -76,8 +83,12 @@ def hand_down(steps: Iterable[Step]) -> None:
     for by_id in traces.values():
         passages: list[str] = []
         for step in by_id.values():
+            above = [*ancestors(step, by_id)] if step.agent is None or step.tools is None else []
             if step.agent is None:
-                step.agent = next((one.agent for one in ancestors(step, by_id) if one.agent is not None), None)
+                step.agent = next((one.agent for one in above if one.agent is not None), None)
+            if step.tools is None:
+                of_agent = (one.tools for one in above if one.agent == step.agent)
+                step.tools = next((tools for tools in of_agent if tools is not None), None)
             if step.kind == "retrieval":
                 passages += step.passages
             elif step.kind == "model" and step.made and passages:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from vivavoce.errors import UsageError
+from vivavoce.exchange.agents import OF_AGENTS
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.formats import NATIVE
 from vivavoce.exchange.loss import Loss
@@ -43,7 +44,15 @@ def _conversations(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator
         else:
             for index, message in enumerate(read if not format_.keeps_keys else ()):
                 loss.left_out(message.model_extra or {}, message.model_extra or (), index)
-            yield {**row, "messages": [message.to_dict() for message in read]}
+            written = [message.to_dict() for message in read]
+            yield {**row, "messages": written if format_.keeps_agents else _without_agents(written, loss)}
+
+
+def _without_agents(messages: list[Row], loss: Loss) -> list[Row]:
+    """Return messages without what only we say of their agents; their names are left to the format."""
+    for index, message in enumerate(messages):
+        loss.left_out(message, OF_AGENTS, index)
+    return [{key: value for key, value in message.items() if key not in OF_AGENTS} for message in messages]
 
 
 def _text(value: Any) -> str:

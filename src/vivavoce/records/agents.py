@@ -141,7 +141,8 @@ class Agents:
                     found.append(Handoff(place, speaking, agent, "unstated"))
                 open_to = None
             speaking = agent or speaking
-            if (handoff := self._handoff(place, message, answers)) is not None:
+            handoff = self._handoff(place, message, answers)
+            if handoff is not None and open_to != handoff.receiver:  # else it is said again, as by a call and a message
                 found.append(handoff)
                 open_to = handoff.receiver
         return found

@@ -1,0 +1,79 @@
+"""Which agent says a message, which tools it had and to whom it hands over, where a format tells it beside messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from vivavoce.exchange.calls import name_of
+from vivavoce.exchange.conversations import Message, taken_back
+from vivavoce.exchange.shapes import objects_in, text_in
+from vivavoce.exchange.steps import STEP, Step
+
+OF_AGENTS = ("agent_tools", "handoff_to")
+"""What a message of ours has beside the name of its agent."""
+
+
+def name_agents(messages: Sequence[Message], steps: Sequence[Step]) -> None:
+    """Say which agent speaks, with which tools, and when it hands over, where the steps tell of several agents."""
+    by_place = {(step.trace, step.id): step for step in steps}
+    made: list[tuple[Message, Step]] = []
+    for message in messages:
+        told = taken_back(message, STEP)
+        step = by_place.get((str(told.get("trace")), str(told.get("id"))))
+        if message["role"] == "assistant" and step is not None and step.agent is not None:
+            made.append((message, step))
+    over = [step for step in steps if step.handoff is not None]
+    if len({step.agent for _, step in made}) < 2 and not over:
+        return
+    for message, step in made:
+        message.setdefault("name", step.agent)
+        if step.tools is not None:
+            message.setdefault("agent_tools", step.tools)
+    for handing in over:
+        assert handing.handoff is not None
+        sender, receiver = handing.handoff
+        before = [one for one, step in made if step.agent == sender and _is_before(step, handing)]
+        if before:
+            before[-1]["handoff_to"] = receiver
+
+
+def _is_before(step: Step, other: Step) -> bool:
+    if step.trace != other.trace:
+        return False
+    return step.start is None or other.start is None or step.start <= other.start
+
+
+def hand_over(messages: Sequence[Message], receiver: str, sender: str | None = None) -> bool:
+    """Say of the latest message of the assistant in this turn that it hands over, and whether there was one.
+
+    With `sender` it is the latest of that agent.
+    """
+    for message in reversed(messages):
+        if message["role"] == "user":
+            return False
+        if message["role"] == "assistant" and sender in (None, message.get("name")):
+            message["handoff_to"] = receiver
+            return True
+    return False
+
+
+def taken_over(result: Message, messages: Sequence[Message]) -> str | None:
+    """Return the agent that took over, as the result of a call of the OpenAI Agents SDK says; else None.
+
+    The call is `transfer_to_` and something, and the result an object with the name of the `assistant`.
+    """
+    content: object = result.get("content")
+    if not isinstance(content, str) or not content.startswith("{"):
+        return None
+    calls = (call for message in messages for call in objects_in(message.get("tool_calls")))
+    called = next((call for call in calls if call.get("id") == result.get("tool_call_id")), None)
+    if called is None or not name_of(called).startswith("transfer_to_"):
+        return None
+    try:
+        told: Any = json.loads(content)
+    except ValueError:
+        return None
+    fields = cast("dict[str, Any]", told) if isinstance(told, dict) else {}
+    return text_in(fields.get("assistant")) if fields.keys() == {"assistant"} else None
