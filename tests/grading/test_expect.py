@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from conversations import REFUND
+from vivavoce.errors import UsageError
+from vivavoce.grading.expected import read_expect
 from vivavoce.grading.function_grader import FunctionGrading
 from vivavoce.grading.grader import Grader
 from vivavoce.metrics import evaluate_conversation
@@ -129,3 +132,33 @@ def test_it_is_a_metric_too() -> None:
     sample = Sample.model_validate({"id": "a", "messages": TALK, "expect": {"contains": "EUR 24"}})
     from_sample = evaluate_conversation(TALK, ["expect"], sample=sample)["expect"]
     assert (from_sample.value, from_sample.passed) == (0.0, False)
+
+
+async def of_agents(expect: Any) -> Score:
+    sample = Sample.model_validate({"id": "a", "messages": REFUND, "expect": expect})
+    return await grader().grade(sample, replay(sample))
+
+
+@pytest.mark.parametrize(
+    ("expect", "passed"),
+    [
+        ({"calls": {"name": "refund_order", "agent": "refunds"}}, True),
+        ({"calls": {"name": "refund_order", "agent": "Refunds", "arguments": {"order_id": "A1"}}}, True),
+        ({"calls": [{"name": "refund_order", "agent": "refunds"}, "transfer_to_refunds"]}, True),
+        ({"calls": {"name": "refund_order", "agent": "billing"}}, False),
+        ({"calls": {"name": "transfer_to_refunds", "agent": "refunds"}}, False),
+        ({"no_call": {"name": "refund_order", "agent": "triage"}}, False),
+        ({"no_call": {"name": "find_order", "agent": "triage"}}, True),
+        ({"not": {"calls": {"name": "refund_order", "agent": "billing"}}}, True),
+    ],
+)
+async def test_a_call_may_be_expected_of_one_agent(expect: Any, passed: bool) -> None:
+    assert (await of_agents(expect)).passed is passed
+
+
+async def test_whose_call_is_missed_is_said() -> None:
+    found = await of_agents({"calls": {"name": "refund_order", "agent": "billing"}})
+    assert found.findings[0].what == "calls refund_order by billing"
+    assert "billing: " in (found.reason or "")
+    with pytest.raises(UsageError, match="a call of an agent may stand among others"):
+        read_expect({"calls": {"name": "refund_order", "agent": "a"}, "mode": "strict"})

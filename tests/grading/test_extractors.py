@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from conversations import REFUND
+from vivavoce.conversation import split_turns
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.grading.extractors import View, build_extractor
-from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
+from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage, read_messages
 
 VIEW = View(
     turns=[
@@ -127,7 +129,8 @@ def test_memory_of_a_target_that_has_none_is_a_fault() -> None:
         ("tool_output", {"tool": "x"}, "no option 'tool'; did you mean 'tool_name'?"),
         ("pattern", {"pattern": "("}, "not a regular expression"),
         ("pattern", {"pattern": "a", "group": "one"}, "option 'group' of 'pattern'"),
-        ("last_assistant", {"x": 1}, "it takes none"),
+        ("transcript", {"x": 1}, "it takes none"),
+        ("last_assistant", {"x": 1}, "known: agent"),
     ],
 )
 def test_a_wrong_name_or_option_is_told_before_anything_runs(name: str, config: dict[str, Any], said: str) -> None:
@@ -155,3 +158,19 @@ async def test_an_extractor_of_the_user_sees_turns_config_and_state(tmp_path: Pa
         await used("mine.py:wrong", {}, tmp_path)
     with pytest.raises(UsageError, match="other: too many positional arguments; it is called with trajectory, config"):
         build_extractor("mine.py:other", {}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "agent", "submission"),
+    [
+        ("last_assistant", "triage", "I hand you over."),
+        ("first_assistant", "REFUNDS", "Refunded."),
+        ("all_assistant", "triage", "I hand you over."),
+        ("last_turn", "triage", ""),
+        ("last_turn", "refunds", "Refunded."),
+        ("last_assistant", "billing", ""),
+    ],
+)
+def test_the_words_of_one_agent_can_be_graded(name: str, agent: str, submission: str) -> None:
+    _, turns = split_turns(read_messages(REFUND))
+    assert build_extractor(name, {"agent": agent}, Path())(View(turns)) == submission

@@ -22,7 +22,7 @@ def test_a_call_and_its_result_belong_to_the_agent_of_the_message() -> None:
     agents = agents_in(*REFUND)
     t, r = "triage", "refunds"
     assert agents.acting == [None, t, t, r, r, t, t, t, None, r, r, r]
-    assert agents.by_call() == {"c0": t, "c1": r, "c2": t, "c3": r}
+    assert agents.by_call == {"c0": t, "c1": r, "c2": t, "c3": r}
     assert agents.last_in(0) == t
     assert agents.last_in(1) == r
     assert agents.last_in(7) is None
@@ -99,6 +99,17 @@ def test_a_finding_is_about_the_agent_of_its_message_its_evidence_or_its_turn() 
     assert of(evidence=(Evidence(text="Refunded.", turn=1),)) is None
     assert of() is None
     assert of(data={"message": 0}) is None
+    assert of(data={"agent": "Refunds", "message": 1}) == "refunds"
+
+
+def test_a_finding_of_a_turn_that_was_judged_alone_counts_from_there() -> None:
+    agents = agents_in(*REFUND)
+    quote = Evidence(text="Refunded.", turn=0, verified=True)
+    alone = Finding(kind="k", what="w", verdict="v", state="fail", turn=0, evidence=(quote,), data={"message": 1})
+    assert agents.of_finding(alone, 1) == "refunds"
+    call = Evidence(text="c0", kind="call", turn=0, verified=True)
+    assert agents.of_finding(Finding(kind="k", what="w", verdict="v", state="fail", evidence=(call,)), 1) == "refunds"
+    assert agents.in_turn(0) == ["triage", "refunds"]
 
 
 def test_two_hundred_agents_are_two_hundred() -> None:

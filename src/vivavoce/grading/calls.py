@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainValidator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainValidator,
+    model_validator,
+)
 
 from vivavoce.grading.assertions import Assertion, listed
 from vivavoce.grading.scene import Held, Scene, held_unless
@@ -34,12 +43,13 @@ def _plain_name(name: str) -> str:
 
 
 class WantedCall(BaseModel):
-    """A tool call: the name of the tool, and those of its arguments that matter."""
+    """A tool call: the name of the tool, those of its arguments that matter, and the agent, where there are several."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(min_length=1), AfterValidator(_plain_name)]
     arguments: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    agent: Annotated[str, Field(min_length=1)] | None = None
 
     @property
     def call(self) -> ToolCall:
@@ -49,7 +59,8 @@ class WantedCall(BaseModel):
     @property
     def wording(self) -> str:
         """It in words."""
-        return self.name + (f"({show(self.arguments)})" if self.arguments else "")
+        given = f"({show(self.arguments)})" if self.arguments else ""
+        return f"{self.name}{given}{f' by {self.agent}' if self.agent else ''}"
 
 
 Call = Annotated[WantedCall, BeforeValidator(_call, json_schema_input_type=str | WantedCall)]
@@ -79,6 +90,14 @@ class Calls(Assertion):
     arguments: ArgumentsOfCall = Field(default_factory=_subset)
     outcome: Outcome | None = None
 
+    @model_validator(mode="after")
+    def _agents_beside_others(self) -> Self:
+        if self.mode != "superset" and any(one.agent for one in self.calls):
+            raise ValueError(
+                f"a call of an agent may stand among others; leave out mode, or write rules; got {self.mode}"
+            )
+        return self
+
     @property
     def wording(self) -> str:
         """What it demands, in words."""
@@ -90,9 +109,9 @@ class Calls(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Match the calls."""
-        found = self._reasons([call for call, result in scene.outcomes if self._counts(result)])
+        found = self._reasons(scene, [call for call, result in scene.outcomes if self._counts(result)])
         if self.mode != "superset" and self.outcome is None:  # what was only tried is more than was wanted
-            found = self._reasons(scene.calls) or (found if self.mode != "subset" else ())
+            found = self._reasons(scene, scene.calls) or (found if self.mode != "subset" else ())
         elif found:
             found = [*found, *self._left_out(scene)]
         return held_unless("; ".join(found) or self.holds_idly(scene))
@@ -101,18 +120,34 @@ class Calls(Assertion):
         """Say that the calls were made, or which may be one of them: it was only tried, or its arguments are broken."""
         if (kept := super().kept(scene)) or self.mode != "superset" or self.outcome is not None:
             return kept
-        wanted = [one.call for one in self.calls]
-        paired = {expected for expected, _ in PairedCalls(scene.calls, wanted, self.arguments).pairs(whole=True)}
-        missing = Counter(one.name for place, one in enumerate(self.calls) if place not in paired)
+        unmatched = [one for agent, each in self._by_agent() for one in self._unmatched(scene, agent, each)]
+        missing = Counter(one.name for one in unmatched)
         doubtful = [call for call in scene.calls if call.name in missing and _broken(call)]
         if missing - Counter(call.name for call in doubtful):
             return ""
         tried = ", ".join(map(_shown, doubtful)) or "it was only tried"
         return f"{self.wording}, which must not be: {tried}"
 
-    def _reasons(self, made: Sequence[ToolCall]) -> Sequence[str]:
-        wanted = [one.call for one in self.calls]
-        return match_trajectory(made, wanted, mode=self.mode, arguments=self.arguments).reasons
+    def _by_agent(self) -> list[tuple[str | None, list[WantedCall]]]:
+        """Return the calls that are wanted of each agent, and of whichever; one group where none are."""
+        found: dict[str | None, list[WantedCall]] = {}
+        for one in self.calls:
+            found.setdefault(one.agent, []).append(one)
+        return list(found.items()) or [(None, [])]
+
+    def _unmatched(self, scene: Scene, agent: str | None, wanted: Sequence[WantedCall]) -> list[WantedCall]:
+        made = _made_by(scene, agent, scene.calls)
+        calls = PairedCalls(made, [one.call for one in wanted], self.arguments)
+        paired = {expected for expected, _ in calls.pairs(whole=True)}
+        return [one for place, one in enumerate(wanted) if place not in paired]
+
+    def _reasons(self, scene: Scene, made: Sequence[ToolCall]) -> Sequence[str]:
+        found: list[str] = []
+        for agent, wanted in self._by_agent():
+            calls, own = [one.call for one in wanted], _made_by(scene, agent, made)
+            reasons = match_trajectory(own, calls, mode=self.mode, arguments=self.arguments).reasons
+            found += [f"{agent}: {reason}" if agent else reason for reason in reasons]
+        return found
 
     def _counts(self, result: ToolMessage | None) -> bool:
         return was_made(result) and ended(None if result is None else result.text, self.outcome)
@@ -141,11 +176,12 @@ class NoCall(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Look for a call of one of them."""
-        made = scene.calls if self.no_call is True else [call for call in scene.calls if self._forbids(call)]
+        made = scene.calls if self.no_call is True else [call for call in scene.calls if self._forbids(scene, call)]
         return held_unless(f"calls {', '.join(map(_shown, made))}" if made else self.holds_idly(scene))
 
-    def _forbids(self, call: ToolCall) -> bool:
-        return any(self._is(call, one) for one in cast("list[WantedCall]", self.no_call))
+    def _forbids(self, scene: Scene, call: ToolCall) -> bool:
+        forbidden = cast("list[WantedCall]", self.no_call)
+        return any(self._is(call, one) and (not one.agent or scene.made_by(one.agent, call)) for one in forbidden)
 
     def _is(self, call: ToolCall, forbidden: WantedCall) -> bool:
         """Say whether a call may be a forbidden one, as one with arguments that are not a JSON object may be."""
@@ -157,6 +193,11 @@ class NoCall(Assertion):
         if not wanted or self.arguments != _SUBSET:
             return False
         return all(name in call.args and alike(call.args[name], wanted[name]) for name in wanted)
+
+
+def _made_by(scene: Scene, agent: str | None, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
+    """Return the calls of an agent, all without one."""
+    return calls if agent is None else [call for call in calls if scene.made_by(agent, call)]
 
 
 def _broken(call: ToolCall) -> bool:

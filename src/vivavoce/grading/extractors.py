@@ -23,6 +23,7 @@ from vivavoce.messages import AnyMessage, ToolMessage
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.transcript import transcript as quoted_lines
 from vivavoce.plugins import Registry, is_file_reference, load_object
+from vivavoce.records.agents import key_of
 from vivavoce.records.test import Test
 from vivavoce.records.trajectory import assistant_texts, tool_calls, tool_results
 
@@ -49,24 +50,34 @@ Extract = Callable[[View], str | Awaitable[str]]
 UserExtractor = Callable[..., object]
 
 
-def last_assistant(view: View) -> str:
-    """Return the text of the last assistant message; an empty message counts as an answer, too."""
-    return next((texts[-1] for turn in reversed(view.turns) if (texts := assistant_texts(turn))), "")
+def last_assistant(view: View, *, agent: str | None = None) -> str:
+    """Return the text of the last assistant message; an empty message counts as an answer, too.
+
+    With `agent`, only messages of the agent with that name count.
+    """
+    return next((texts[-1] for turn in reversed(view.turns) if (texts := assistant_texts(_of(turn, agent)))), "")
 
 
-def first_assistant(view: View) -> str:
-    """Return the text of the first assistant message."""
-    return next((text for turn in view.turns for text in assistant_texts(turn)), "")
+def first_assistant(view: View, *, agent: str | None = None) -> str:
+    """Return the text of the first assistant message, or with `agent` of the first of that agent."""
+    return next((text for turn in view.turns for text in assistant_texts(_of(turn, agent))), "")
 
 
-def all_assistant(view: View, *, separator: str = "\n") -> str:
-    """Return the text of all assistant messages."""
-    return separator.join(assistant_texts(view.messages))
+def all_assistant(view: View, *, separator: str = "\n", agent: str | None = None) -> str:
+    """Return the text of all assistant messages, or with `agent` of those of that agent."""
+    return separator.join(assistant_texts(_of(view.messages, agent)))
 
 
-def last_turn(view: View, *, separator: str = "\n") -> str:
-    """Return the text of the assistant in the last turn."""
-    return separator.join(assistant_texts(view.turns[-1])) if view.turns else ""
+def last_turn(view: View, *, separator: str = "\n", agent: str | None = None) -> str:
+    """Return the text of the assistant in the last turn, or with `agent` what that agent says there."""
+    return separator.join(assistant_texts(_of(view.turns[-1], agent))) if view.turns else ""
+
+
+def _of(messages: Sequence[AnyMessage], agent: str | None) -> Sequence[AnyMessage]:
+    """Return the messages of an agent, all without one."""
+    if agent is None:
+        return messages
+    return [message for message in messages if message.name and key_of(message.name) == key_of(agent)]
 
 
 def pattern(view: View, *, pattern: Pattern, group: int = 0, search_all: bool = False) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from vivavoce.grading.extractors import View
 from vivavoce.grading.words import plain, says
 from vivavoce.messages import HumanMessage, ToolCall, ToolMessage
+from vivavoce.records.agents import Agents
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import assistant_texts, tool_results
 
@@ -61,6 +62,15 @@ class Scene:
     def calls(self) -> list[ToolCall]:
         """The tool calls."""
         return [call for call, _ in self.outcomes]
+
+    @cached_property
+    def agents(self) -> Agents:
+        """The agents that speak and act."""
+        return Agents(self.view.messages)
+
+    def made_by(self, agent: str, call: ToolCall) -> bool:
+        """Say whether one of the calls is that of an agent."""
+        return self.agents.of_call(call) == (self.agents.known(agent) or agent)
 
 
 @dataclass(frozen=True, slots=True)

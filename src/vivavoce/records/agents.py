@@ -10,11 +10,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from vivavoce.records.answered import says_failed
-from vivavoce.records.score import Finding
+from vivavoce.records.score import Evidence, Finding
 from vivavoce.records.trajectory import tool_results
 
 How = Literal["call", "stated", "unstated"]
@@ -77,7 +78,7 @@ def _argument(call: ToolCall) -> str | None:
     return next((value for name in _ARGUMENTS if isinstance(value := known.get(name), str) and value.strip()), None)
 
 
-@dataclass(slots=True)
+@dataclass
 class Agents:
     """The agents of one conversation.
 
@@ -147,6 +148,23 @@ class Agents:
                 open_to = handoff.receiver
         return found
 
+    def handoff_after(self, message: AnyMessage) -> Handoff | None:
+        """Return the handoff of which a reader is told after one of the messages, None where there is none.
+
+        That is the one that hands over, with the results of its calls; of one that is unstated, the one before.
+        """
+        return self._told_after.get(id(message))
+
+    @cached_property
+    def _told_after(self) -> dict[int, Handoff]:
+        found: dict[int, Handoff] = {}
+        for one in self.handoffs():
+            place = one.message - (one.how == "unstated")
+            while place + 1 < len(self.messages) and self.messages[place + 1].role == "tool":
+                place += 1
+            found[id(self.messages[place])] = one
+        return found
+
     def _handoff(self, place: int, message: AIMessage, answers: Mapping[int, ToolMessage | None]) -> Handoff | None:
         sender, stated = self.acting[place], message.handoff_to
         call, receiver = self._handing_over(message, answers)
@@ -167,46 +185,64 @@ class Agents:
                 return call, receiver
         return None, None
 
-    def of_finding(self, one: Finding) -> str | None:
+    def of_finding(self, one: Finding, turn: int | None = None) -> str | None:
         """Return the agent that a finding is about, None if it does not tell, or is about somebody else.
 
-        That is the agent of the message whose index it has, or of its first verified evidence; without these the one
-        that acts last in its turn.
+        `turn` is that of the score that the finding belongs to, None for one of the whole conversation. A finding names
+        its agent, or the index of a message, or has verified evidence; else it is the one that acts last in its turn.
         """
+        if isinstance(told := one.data.get("agent"), str) and (agent := self.known(told)) is not None:
+            return agent
         place = one.data.get("message")
-        if isinstance(place, int) and 0 <= place < len(self.acting):
+        if isinstance(place, int) and 0 <= place < len(self.acting) and turn in (None, one.turn):
             return self.acting[place]
         for evidence in one.evidence:
-            if evidence.verified and (agent := self._cited(evidence.text, evidence.kind, evidence.turn)):
+            if evidence.verified and (agent := self._cited(evidence, turn)) is not None:
                 return agent
-        return None if one.turn is None else self.last_in(one.turn)
+        last = one.turn if turn is None else turn
+        return None if last is None else self.last_in(last)
 
-    def _cited(self, text: str, kind: str, turn: int | None) -> str | None:
-        if kind == "call":
-            return self.by_call().get(text)
-        return next((self.acting[at] for at in self.of_turn(turn) if self._says(at, text)), None)
+    def _cited(self, evidence: Evidence, turn: int | None) -> str | None:
+        """Return the agent whose words or call are evidence; what a turn was judged by alone has its own numbers."""
+        if evidence.kind == "call":
+            return self.by_call.get(evidence.text) if turn in (None, evidence.turn) else None
+        places = self.of_turn(evidence.turn if turn is None else turn)
+        return next((self.acting[at] for at in places if evidence.text in self.messages[at].text), None)
 
-    def _says(self, place: int, text: str) -> bool:
-        return self.acting[place] is not None and text in self.messages[place].text
+    def of_call(self, call: ToolCall) -> str | None:
+        """Return the agent that made one of the calls of the messages."""
+        return self._of_calls.get(id(call))
 
+    @cached_property
+    def _of_calls(self) -> dict[int, str | None]:
+        return {
+            id(call): self.acting[place]
+            for place, message in enumerate(self.messages)
+            for call in (message.tool_calls or () if isinstance(message, AIMessage) else ())
+        }
+
+    @cached_property
     def by_call(self) -> dict[str, str | None]:
         """Return the agent of each call, by its reference, `c0` and on."""
-        of_calls = (
-            self.acting[place]
-            for place, message in enumerate(self.messages)
-            for _ in (message.tool_calls or () if isinstance(message, AIMessage) else ())
-        )
-        return {f"c{number}": agent for number, agent in enumerate(of_calls)}
+        return {f"c{number}": agent for number, agent in enumerate(self._of_calls.values())}
+
+    @cached_property
+    def _turns(self) -> dict[int | None, list[int]]:
+        found: dict[int | None, list[int]] = {}
+        turn: int | None = None
+        for place, message in enumerate(self.messages):
+            if message.role == "user":
+                turn = 0 if turn is None else turn + 1
+            found.setdefault(turn, []).append(place)
+        return found
 
     def of_turn(self, turn: int | None) -> list[int]:
         """Return the indexes of the messages of a turn, None for what precedes the first user message."""
-        number = -1
-        found: list[int] = []
-        for place, message in enumerate(self.messages):
-            number += message.role == "user"
-            if number == (-1 if turn is None else turn):
-                found.append(place)
-        return found
+        return self._turns.get(turn, [])
+
+    def in_turn(self, turn: int | None) -> list[str]:
+        """Return the agents that act in a turn, in the order in which they come."""
+        return list(dict.fromkeys(agent for at in self.of_turn(turn) if (agent := self.acting[at]) is not None))
 
     def last_in(self, turn: int | None) -> str | None:
         """Return the agent that acts last in a turn."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Latency(BaseModel):
@@ -14,6 +14,48 @@ class Latency(BaseModel):
     replies: int
     p50: float
     p95: float
+
+
+class AgentFailures(BaseModel):
+    """How often one grader found a fault of an agent: in `turns` of those in which it acts, `failures` in all.
+
+    `share` is the share of its turns, with the 95% interval from `low` to `high`, clustered by sample; None where
+    nothing can be said.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    grader: str
+    failures: int
+    turns: int
+    share: float
+    low: float | None = None
+    high: float | None = None
+
+
+class AgentSummary(BaseModel):
+    """What one of several agents of a target did, and what failed of it.
+
+    It acts in `turns` turns of `conversations` conversations, in which it made `calls`, of which `tool_errors` came
+    back with an error, and handed over `handoffs` times. In `failed_turns` a grader found a fault of it, or the target
+    broke down while it was the last to act; `share` is their share with its 95% interval, clustered by sample.
+    `graders` are those that found one, the most frequent first.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    agent: str
+    target: str
+    conversations: int
+    turns: int
+    calls: int
+    tool_errors: int
+    handoffs: int
+    failed_turns: int
+    share: float
+    low: float | None = None
+    high: float | None = None
+    graders: list[AgentFailures] = Field(default_factory=list[AgentFailures])
 
 
 class VarianceSummary(BaseModel):

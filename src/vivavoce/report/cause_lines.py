@@ -33,6 +33,7 @@ def cause_lines(outcome: Outcome) -> Iterator[RenderableType]:
 
 def _line(one: Cause) -> Labelled:
     mark, style = ("!", "yellow") if one.state == "error" else (" ", "red")
-    whose = f" ({one.whose})" if one.whose else ""
+    known = ", ".join(word for word in (one.whose, one_line(one.agent)) if word)
+    whose = f" ({known})" if known else ""
     name = f"{safe(one.grader)}: " if one.grader else ""
     return Labelled(Text(f" {mark}  {one.place}{whose}  ", style=style), Text(one_line(f"{name}{one.text}", _WIDTH)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from vivavoce.records.agents import Agents
 from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
@@ -23,7 +24,8 @@ class Cause:
 
     `grader` is the name of the score that says so, None where the conversation itself broke or its test failed. `turn`
     is an index from 0, None where it is about the whole conversation. `whose` says whose fault it was, empty where
-    nobody decided that. `what` is the sentence of a finding, empty without one, and `why` the reason.
+    nobody decided that. `what` is the sentence of a finding, empty without one, and `why` the reason. `agent` is the
+    one of several agents whose fault it was, or that acted last in the turn; empty where nobody knows.
     """
 
     state: Literal["error", "fail"]
@@ -32,6 +34,7 @@ class Cause:
     whose: str
     what: str
     why: str
+    agent: str = ""
 
     @property
     def place(self) -> str:
@@ -53,21 +56,23 @@ def causes(outcome: Outcome) -> list[Cause]:
     """
     found = list(_found(outcome))
     if not found and outcome.reward is not None:
-        found = list(_of_score(REWARD, outcome.reward, set()))
+        found = list(_of_score(REWARD, outcome.reward, Agents(outcome.attempt.trajectory.messages), set()))
     return sorted(found, key=lambda one: (one.state != "error", one.turn is not None, one.turn or 0))
 
 
 def _found(outcome: Outcome) -> Iterator[Cause]:
     seen: set[Failure] = set()
-    yield from _of_talk(outcome.attempt.trajectory, seen)
+    agents = Agents(outcome.attempt.trajectory.messages)
+    yield from _of_talk(outcome.attempt.trajectory, agents, seen)
     for name, score in outcome.scores.items():
-        yield from _of_score(name, score, seen)
+        yield from _of_score(name, score, agents, seen)
 
 
-def _of_talk(talk: Trajectory, seen: set[Failure]) -> Iterator[Cause]:
+def _of_talk(talk: Trajectory, agents: Agents, seen: set[Failure]) -> Iterator[Cause]:
     """Yield what broke in the conversation, and why its test failed."""
     for turn in talk.turns:
-        yield from _broken(None, turn.index, turn.failure, seen)
+        for one in _broken(None, turn.index, turn.failure, seen):
+            yield replace(one, agent=_last(agents, turn.index)) if one.whose == "target" else one
     yield from _broken(None, None, talk.failure, seen)
     if talk.test is not None and talk.test.target_passed is False:
         test = talk.test
@@ -80,11 +85,16 @@ def _broken(grader: str | None, turn: int | None, failure: Failure | None, seen:
         yield Cause("error", grader, turn, failure.blame, "", failure.message)
 
 
-def _of_score(name: str, score: Score, seen: set[Failure]) -> Iterator[Cause]:
+def _last(agents: Agents, turn: int | None) -> str:
+    """Return the one of several agents that acts last in a turn; empty without a turn, or where there is one agent."""
+    return (agents.last_in(turn) or "") if agents.several and turn is not None else ""
+
+
+def _of_score(name: str, score: Score, agents: Agents, seen: set[Failure]) -> Iterator[Cause]:
     state = status_of(score.state, score.passed)
     turns = [one for one in score.turns or () if status_of(one.state, one.passed) in ("fail", "error")]
     for turn in turns:
-        yield from _of_score(name, turn, seen)
+        yield from _of_score(name, turn, agents, seen)
     if state == "error":
         if score.failure is None and not turns:
             yield Cause("error", name, score.turn, "", "", score.reason or "it has no score")
@@ -92,9 +102,11 @@ def _of_score(name: str, score: Score, seen: set[Failure]) -> Iterator[Cause]:
     elif state == "fail" and not turns:
         bad = [one for one in score.findings if one.state == "fail"]
         why = score.reason or _plain(score)
-        yield from (_of_finding(name, score, one, why if place == 0 else "") for place, one in enumerate(bad))
+        for place, one in enumerate(bad):
+            agent = agents.of_finding(one, score.turn) if agents.several else None
+            yield replace(_of_finding(name, score, one, why if place == 0 else ""), agent=agent or "")
         if not bad:
-            yield Cause("fail", name, score.turn, "", "", why)
+            yield Cause("fail", name, score.turn, "", "", why, _last(agents, score.turn))
 
 
 def _of_finding(name: str, score: Score, one: Finding, why: str) -> Cause:

@@ -75,7 +75,7 @@ class GradedRun(Tabular):
         attempts, failed = self.store.counts(self.run.id)
         tallies = tally(self.store.scores(self.grading.id), intervals_of(self.run))
         found = summarise(tallies, attempts=attempts, failed=failed, gate=None)
-        return detailed(found, tallies, self.store, self.grading)
+        return detailed(found, tallies, self.store, self.grading, running=self.run.status == "running")
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows; the templates are loaded when a notebook asks."""

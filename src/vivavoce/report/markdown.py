@@ -14,6 +14,7 @@ from typing import TextIO
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.run import Run
 from vivavoce.records.spending import by_role
+from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
 from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.corrected import corrected_lines
@@ -33,7 +34,7 @@ _LOOKALIKES = str.maketrans("`|", "ˋ∣")
 _WIDTH = 160
 MATRIX = 50
 """Samples in the table by target, the worst of the run if it has more."""
-_HEADS = ["grader", "target", "scored", "error", "skipped", "mean", "95% interval", "pass rate"]
+_GRADER_HEADS = ["grader", "target", "scored", "error", "skipped", "mean", "95% interval", "pass rate"]
 _SIDES = "llrrrrrr"
 
 
@@ -73,7 +74,7 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
     )
     yield ""
     yield from table(
-        _HEADS,
+        _GRADER_HEADS,
         _SIDES,
         (_grader(grader) for grader in summary.graders),
     )
@@ -86,6 +87,8 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         yield from folded(title, _matrix(matrix))
     if summary.tags:
         yield from folded("Results by tag", _tags(graded, summary))
+    if summary.agents:
+        yield from folded("Results by agent", _agents(summary))
     if found.shown:
         more = f", and {found.more:,} more" if found.more else ""
         yield from folded(f"The worst samples{more}", _worst(found))
@@ -112,9 +115,19 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
 def _tags(graded: GradedRun, summary: Summary) -> Iterator[str]:
     yield from (code(grouped(graded.store, graded.grading, "tag").finding, 600), "")
     rows = ([code(one.tag), *_grader(grader)] for one in summary.tags for grader in one.graders)
-    yield from table(["tag", *_HEADS], "l" + _SIDES, rows)
+    yield from table(["tag", *_GRADER_HEADS], "l" + _SIDES, rows)
     yield ""
     if line := tags_line(summary):
+        yield from (line, "")
+
+
+def _agents(summary: Summary) -> Iterator[str]:
+    if line := who_failed(summary):
+        yield from (code(line, 400), "")
+    rows = ([code(row[0]) if row[0] else "", *row[1:5], code(row[5]), *row[6:]] for row in agent_rows(summary))
+    yield from table([*HEADS], "lrrrrlrrrr", rows)
+    yield ""
+    if line := agents_line(summary):
         yield from (line, "")
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.spending import in_words
 from vivavoce.records.usage import Usage
+from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
 from vivavoce.report.best_target import sentences, standings, target_names
 from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import detail_lines, tags_line
@@ -41,6 +42,8 @@ _GRADERS = (
     Column("pass rate", "right", rank=4),
 )
 _BEST = Column("", rank=5)
+_AGENT_RANKS = (1, 3, 4, 5, 0, 2, 0, 0, 6)
+"""Which columns about agents a narrow terminal drops first: those with the highest number."""
 _WORST = (Column("sample"), Column("score", "right"), Column("why", flows=True))
 
 
@@ -78,6 +81,7 @@ def run_report(
     parts += [Labelled(Text(), Text(safe(line))) for line in detail_lines(summary)]
     parts += [Text(), Text("by tag", style="bold"), tag_table(summary)] if summary.tags else []
     parts += [Text(line)] if (line := tags_line(summary)) else []
+    parts += [*_agents(summary)] if summary.agents else []
     parts += [Text(PASSED_ADDED)] if passed_added else []
     if worst.shown:
         parts += [Text(), Text("the worst samples", style="bold"), worst_table(worst.shown, several=several)]
@@ -131,6 +135,19 @@ def tag_table(summary: Summary) -> FittingTable:
             for grader in one.graders
         ],
     )
+
+
+def _agents(summary: Summary) -> Iterator[RenderableType]:
+    yield from (Text(), Text("by agent", style="bold"), agent_table(summary))
+    yield from (Labelled(Text(), Text(line)) for line in (who_failed(summary), agents_line(summary)) if line)
+
+
+def agent_table(summary: Summary) -> FittingTable:
+    """Return a row for each agent, and below it one for each grader that found a fault of it."""
+    columns = zip(HEADS[1:], _AGENT_RANKS, strict=True)
+    sides = (Column(head, "left" if head == "found by" else "right", rank=rank) for head, rank in columns)
+    rows = [[Text(cell, style="" if row[0] else "dim") for cell in row] for row in agent_rows(summary)]
+    return FittingTable([Column(HEADS[0]), *sides], rows)
 
 
 def trial_lines(summary: Summary) -> Iterator[Text]:

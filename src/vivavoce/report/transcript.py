@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -17,6 +17,7 @@ from vivavoce.messages import (
     RefusalPart,
     ToolMessage,
 )
+from vivavoce.records.agents import Agents, Handoff
 from vivavoce.records.answered import origin
 from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import Failure
@@ -47,7 +48,7 @@ def conversation(outcome: Outcome) -> Group:
 
 def exchange(turn: Turn) -> Group:
     """Return one turn, for a live view."""
-    parts: list[RenderableType] = [part for message in turn.messages for part in _message(message)]
+    parts: list[RenderableType] = list(_messages(turn.messages))
     if turn.failure is not None:
         parts.append(Text(f"  ! {safe(str(turn.failure))}", style="bold yellow"))
     return Group(*parts)
@@ -60,15 +61,14 @@ class _Transcript:
 
     def parts(self) -> Iterator[RenderableType]:
         talk = self._outcome.attempt.trajectory
+        agents = Agents(talk.messages)
         yield from _discarded(talk.test)
-        for message in talk.opening:
-            yield from _message(message)
+        yield from _messages(talk.opening, agents)
         for turn in talk.turns:
             seconds = "" if turn.seconds is None else f" · {turn.seconds:.2f} s"
             yield Text(f"── {turn_label(turn.index)}{seconds}", style="dim")
             yield from thoughts(talk.test, turn.index)
-            for message in turn.messages:
-                yield from _message(message)
+            yield from _messages(turn.messages, agents)
             yield from self._failure(turn.failure)
             yield from after_turn(talk.test, turn.index)
             yield from failed_steps(self._whole_scores(), turn.index)
@@ -119,8 +119,7 @@ def _discarded(test: Test | None) -> Iterator[RenderableType]:
     tries = test.discarded if test is not None else []
     for i, earlier in enumerate(tries):
         yield Text(f"── {discarded_title(i, earlier)}", style="bold")
-        for message in earlier.opening:
-            yield from _message(message)
+        yield from _messages(earlier.opening)
         for j, turn in enumerate(earlier.history):
             yield Text(f"── {turn_label(j)}", style="dim")
             yield from thoughts(earlier, j)
@@ -148,15 +147,34 @@ def _line(name: str, grade: Score, why: str) -> Labelled:
     return Labelled(label, Text(one_line(why, 400)))
 
 
-def _message(message: AnyMessage) -> Iterator[RenderableType]:
+def _messages(messages: Sequence[AnyMessage], agents: Agents | None = None) -> Iterator[RenderableType]:
+    """Yield messages, and lines for handoffs; `agents` are those of the whole conversation, of these unless given."""
+    among = agents or Agents(messages)
+    for message in messages:
+        yield from _message(message, among.several)
+        if (handoff := among.handoff_after(message)) is not None:
+            yield Text(f"   handoff  {safe(handoff_text(handoff))}", style="bold blue")
+
+
+def handoff_text(handoff: Handoff) -> str:
+    """Return a handoff as a reader sees it: from whom to whom."""
+    return f"{one_line(handoff.sender or 'an agent without a name')} → {one_line(handoff.receiver)}"
+
+
+def _message(message: AnyMessage, named: bool) -> Iterator[RenderableType]:
     calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
     words = safe(words_of(message))
+    agent = f"{one_line(message.name)}: " if named and message.role == "assistant" and message.name else ""
     label = Text(f"{message.role:>9}  ", style=_SPEAKERS[message.role])
     if words or not calls:
         known = origin(message) if isinstance(message, ToolMessage) else ""
-        yield Labelled(label, Text.assemble((f"({known}) " if known else "", "dim"), words or "(no text)"))
+        before = (f"({known}) " if known else "", "dim"), (agent, "bold")
+        yield Labelled(label, Text.assemble(*before, words or "(no text)"))
     for i, call in enumerate(calls):
-        made = Text(f"{safe(call.name)}({one_line(call.function.arguments, 400)})", style="magenta")
+        made = Text.assemble(
+            ("" if words else agent, "bold"),
+            (f"{safe(call.name)}({one_line(call.function.arguments, 400)})", "magenta"),
+        )
         beside = label if not words and i == 0 else _INDENT
         yield Labelled(Text.assemble(beside, ("→ ", "magenta")), made)
 

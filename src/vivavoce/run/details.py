@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from vivavoce.records.details import Latency, VarianceSummary
 from vivavoce.records.run import AttemptKey, Grading, ScoreRow
+from vivavoce.run.agents import by_agent
 from vivavoce.run.recorded import recording_summaries
 from vivavoce.run.summary import Intervals, Summary, TagSummary, Tallies, Tally, grader_summary, tally
 from vivavoce.stats.components import components
@@ -22,9 +23,18 @@ MOST_TAGS = 50
 
 
 def detailed(
-    summary: Summary, tallies: Tallies, store: Store, grading: Grading, graders: Sequence[Grader] = ()
+    summary: Summary,
+    tallies: Tallies,
+    store: Store,
+    grading: Grading,
+    graders: Sequence[Grader] = (),
+    *,
+    running: bool = False,
 ) -> Summary:
-    """Return a summary with the details of its run and its set of scores, read from the store."""
+    """Return a summary with the details of its run and its set of scores, read from the store.
+
+    What agents did takes reading all conversations, which is not done while a run is `running`.
+    """
     tags = store.details.tags(grading.run_id)
     kinds: list[Intervals] = [one.intervals for one in tallies.values()]
     intervals = kinds[0] if kinds else "fixed"
@@ -37,6 +47,7 @@ def detailed(
         "more_tags": max(len({tag for each in tags.values() for tag in each}) - MOST_TAGS, 0),
         "variance": _variance(tallies, store, grading, graders),
         "recording": recording_summaries(store, grading),
+        **({} if running else by_agent(store, grading)),
     }
     return summary.model_copy(update=found)
 

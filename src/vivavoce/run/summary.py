@@ -13,7 +13,7 @@ from vivavoce.errors import UsageError
 from vivavoce.grading.gates import Corrects, EveryPass, Gate, Scores, at_any_time
 from vivavoce.records.as_recorded import RecordingSummary
 from vivavoce.records.calibration import CorrectedRate
-from vivavoce.records.details import Latency, VarianceSummary
+from vivavoce.records.details import AgentSummary, Latency, VarianceSummary
 from vivavoce.records.reason import Reason, Verdict
 from vivavoce.records.run import ScoreRow
 from vivavoce.records.score import reaches
@@ -140,9 +140,11 @@ class Summary(BaseModel):
     conversations that ended with an error; `error_attempts` also counts those with a missing score because of an error.
     `usage` is by role; `tags` are the tags of samples, of many those with the most samples, and `more_tags` is how
     many others there are; `variance` is of the graders for which trials or judgements
-    repeat. `trials` says how many were made where fewer than planned could be enough; the intervals of means then hold
-    at any time, and are of these samples and not of others like them. `recording` says by target how far conversations
-    went as they were recorded, where the run has a recording.
+    repeat. `agents` are those of targets that are made of several, of many those that fail most, and `more_agents` is
+    how many others there are; `unnamed_failures` counts what failed in their conversations without telling of whom.
+    `trials` says how many were made where fewer than planned could be enough; the intervals of means then hold at any
+    time, and are of these samples and not of others like them. `recording` says by target how far conversations went
+    as they were recorded, where the run has a recording.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -160,6 +162,9 @@ class Summary(BaseModel):
     tags: list[TagSummary] = Field(default_factory=list[TagSummary])
     more_tags: int = 0
     variance: list[VarianceSummary] = Field(default_factory=list[VarianceSummary])
+    agents: list[AgentSummary] = Field(default_factory=list[AgentSummary])
+    more_agents: int = 0
+    unnamed_failures: int = 0
     trials: TrialsSpent | None = None
     recording: list[RecordingSummary] = Field(default_factory=list[RecordingSummary])
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import vivavoce
-from conversations import Row, calls, result, says, user
+from conversations import REFUND, Row, calls, result, says, user
 from vivavoce.errors import UsageError
 from vivavoce.metrics import RuleMetric, create_metric
 from vivavoce.metrics.result import MetricResult
@@ -288,3 +288,33 @@ def test_an_assistant_that_does_nothing_keeps_no_rule(rule: dict[str, Any], talk
     assert (skipped.state, skipped.reason) == ("skipped", f"the rule has no occasion: {reason}")
     assert RuleMetric(never={"user_says": "fool"}).evaluate(talk).passed
     assert RuleMetric(**rule).evaluate([*talk, says("Hello.")]).passed
+
+
+def test_a_rule_may_name_an_agent_and_a_handoff() -> None:
+    silent = RuleMetric(never={"assistant_says": r"\S", "agent": "Triage"}, after={"handoff": "refunds"})
+    found = silent.evaluate(REFUND)
+    assert (found.passed, [(one.turn, one.data) for one in found.findings]) == (
+        False,
+        [(0, {"message": 7, "agent": "triage"})],
+    )
+    assert RuleMetric(never={"call": "refund_order", "agent": "billing"}).evaluate(REFUND).passed is True
+    own = RuleMetric(never={"call": "refund_order", "agent": "triage"}).evaluate(REFUND)
+    assert [(one.evidence[0].text, one.data["message"]) for one in own.findings] == [("c2", 5)]
+    once = RuleMetric(at_most=1, of={"handoff": "refunds", "agent": "triage"}).evaluate(REFUND)
+    assert [(one.what.partition(":")[0], one.evidence) for one in once.findings] == [("handoff to refunds", ())]
+    back = RuleMetric(never={"handoff": ["triage", "human"]}).evaluate(REFUND)
+    assert [one.evidence[0].text for one in back.findings] == ["c1"]
+
+
+@pytest.mark.parametrize(
+    ("event", "rule"),
+    [
+        ({"user_says": "x", "agent": "a"}, "agent is for what an agent does"),
+        ({"handoff": "a", "call": "b"}, "got call and handoff"),
+        ({"handoff": "a", "outcome": "failed"}, "handoff has neither arguments nor a result"),
+        ({"handoff": "a", "agent": ""}, "at least 1 character"),
+    ],
+)
+def test_what_agents_do_is_written_in_one_way(event: dict[str, Any], rule: str) -> None:
+    with pytest.raises(UsageError, match=rule):
+        RuleMetric(never=event)

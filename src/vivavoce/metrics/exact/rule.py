@@ -86,18 +86,20 @@ class RuleMetric(ExactMetric):
             verdict="broken",
             state="fail",
             turn=moment.turn,
-            evidence=(self._evidence(moment),),
-            data={"message": moment.message},
+            evidence=self._evidence(moment),
+            data={"message": moment.message, **({"agent": moment.agent} if moment.agent else {})},
         )
 
-    def _evidence(self, moment: Moment) -> Evidence:
-        """Return the call, or the words that are what the rule is about."""
-        if moment.call is not None:
-            return Evidence(text=moment.reference, kind="call", turn=moment.turn, verified=True)
+    def _evidence(self, moment: Moment) -> tuple[Evidence, ...]:
+        """Return the call, or the words that are what the rule is about; nothing for a handoff that is only stated."""
+        if moment.reference:
+            return (Evidence(text=moment.reference, kind="call", turn=moment.turn, verified=True),)
         event = self.rule.each or self.rule.never or self.rule.of
         assert event is not None
+        if moment.receiver is not None:
+            return ()
         found = expression(event.words).matches(moment.text)[0]
-        return Utterance(moment.turn, found or moment.text).quote()
+        return (Utterance(moment.turn, found or moment.text).quote(),)
 
 
 def _reason(breaks: Sequence[Break]) -> str:

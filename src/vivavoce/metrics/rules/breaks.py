@@ -54,8 +54,8 @@ def _idle(event: Event, moments: Sequence[Moment]) -> str:
     if event.call is None and event.speaker != "assistant":
         return ""
     own = [moment for moment in moments if moment.speaker == "assistant"]
-    if event.call is None:
-        return "" if any(moment.call is None for moment in own) else "the assistant says nothing"
+    if event.call is None and event.handoff is None:
+        return "" if any(moment.text for moment in own) else "the assistant says nothing"
     return "" if own else "the assistant does nothing at all"
 
 

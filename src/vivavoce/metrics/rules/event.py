@@ -16,6 +16,7 @@ from vivavoce.metrics.exact.matchers import typed_equal
 from vivavoce.metrics.ledger import Outcome, ended
 from vivavoce.metrics.rules.moments import Moment, Speaker
 from vivavoce.metrics.rules.sameness import alike, mentions
+from vivavoce.records.agents import key_of
 from vivavoce.written import Written
 
 _WORDS: Mapping[str, Speaker] = {"user_says": "user", "assistant_says": "assistant", "tool_says": "tool"}
@@ -96,7 +97,8 @@ class Event(Written):
     `outcome` is that of its result. The words of a message are what an expression finds anywhere in them. `same` names
     arguments with the value that they have in the call that the rule is about, `{order_id: order}` where they are
     called otherwise; a message has the same when it mentions the value. `within_turns` is the largest distance in
-    turns, 0 for the same turn.
+    turns, 0 for the same turn. Of several agents, `agent` is the one that calls, speaks or hands over, and `handoff`
+    the one that it hands over to, or a list of them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -107,17 +109,24 @@ class Event(Written):
     user_says: Regex | None = None
     assistant_says: Regex | None = None
     tool_says: Regex | None = None
+    handoff: Tools | None = None
+    agent: Name | None = None
     same: Pairs | None = None
     within_turns: int | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
     def _one_thing(self) -> Self:
-        kinds = [name for name in ("call", *_WORDS) if getattr(self, name) is not None]
+        kinds = [name for name in ("call", *_WORDS, "handoff") if getattr(self, name) is not None]
         if len(kinds) != 1:
             found = f", got {' and '.join(kinds)}" if kinds else ""
-            raise ValueError(f"an event is one of call, {', '.join(_WORDS)}{found}")
+            raise ValueError(f"an event is one of call, {', '.join(_WORDS)}, handoff{found}")
+        if self.agent is not None and kinds[0] in ("user_says", "tool_says"):
+            raise ValueError(f"agent is for what an agent does; {kinds[0]} is about somebody else")
+        if self.handoff is not None and self.same:
+            raise ValueError("a handoff has no arguments that same could compare; write the call that hands over")
         if self.call is None and (self.where or self.outcome):
-            raise ValueError(f"{'where' if self.where else 'outcome'} is for a call; {kinds[0]} has words only")
+            other = "has neither arguments nor a result" if self.handoff else "has words only"
+            raise ValueError(f"{'where' if self.where else 'outcome'} is for a call; {kinds[0]} {other}")
         if self.call is None and any(name != other for name, other in (self.same or {}).items()):
             raise ValueError("a message has no arguments; same needs the names of those in the call of the rule")
         return self
@@ -137,6 +146,10 @@ class Event(Written):
         Raises:
             GraderFault: an expression takes too long on it.
         """
+        if self.agent is not None and (moment.agent is None or key_of(moment.agent) != key_of(self.agent)):
+            return False
+        if self.handoff is not None:
+            return moment.receiver is not None and key_of(moment.receiver) in map(key_of, self.handoff)
         if self.call is None:
             return (
                 moment.call is None and moment.speaker == self.speaker and expression(self.words).found_in(moment.text)
@@ -165,8 +178,9 @@ class Event(Written):
 
     @property
     def speaker(self) -> Speaker:
-        """Who says the words."""
-        return next(speaker for name, speaker in _WORDS.items() if getattr(self, name) is not None)
+        """Who says the words, or hands over."""
+        said = (speaker for name, speaker in _WORDS.items() if getattr(self, name) is not None)
+        return next(said, "assistant")
 
     @property
     def words(self) -> str:
@@ -176,9 +190,13 @@ class Event(Written):
     @property
     def phrase(self) -> str:
         """The event in words, without an article: `call of refund where amount is above 100`."""
+        by = f" by {self.agent}" if self.agent else ""
+        if self.handoff is not None:
+            return f"handoff to {' or '.join(self.handoff)}{by}"
         if self.call is None:
-            return f"message of the {self.speaker} matching /{self.words}/{self.sameness}"
-        parts = [f"call of {' or '.join(self.call)}"]
+            speaker = self.agent or f"the {self.speaker}"
+            return f"message of {speaker} matching /{self.words}/{self.sameness}"
+        parts = [f"call of {' or '.join(self.call)}{by}"]
         if self.where:
             parts.append(" where " + " and ".join(f"{name} {_said(wanted)}" for name, wanted in self.where.items()))
         return "".join([*parts, self.sameness, f" that {self.outcome}" if self.outcome else ""])

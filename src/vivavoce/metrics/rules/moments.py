@@ -13,6 +13,7 @@ from vivavoce.metrics.exact.arguments import Arguments, show
 from vivavoce.metrics.exact.paths import at_path
 from vivavoce.metrics.exact.refusal import declined
 from vivavoce.metrics.transcript import named, quoted
+from vivavoce.records.agents import Agents
 from vivavoce.records.answered import was_made
 from vivavoce.records.failure import shorten
 from vivavoce.records.trajectory import tool_results
@@ -27,7 +28,8 @@ class Moment:
     """A call or the words of a message; `turn` counts from 0, None for what precedes the first user message.
 
     `message` and `end` are indexes of messages from 0: a call lasts from the message that makes it to that with its
-    result. `args` are None where they are not a JSON object. `made` is False for a call that was only tried.
+    result. `args` are None where they are not a JSON object. `made` is False for a call that was only tried. `agent` is
+    the one of several that acts, as far as it is named; a moment with a `receiver` is that of a handoff to it.
     """
 
     turn: int | None
@@ -40,6 +42,8 @@ class Moment:
     args: Arguments | None = None
     result: str | None = None
     made: bool = True
+    agent: str | None = None
+    receiver: str | None = None
 
     def before(self, other: Moment) -> bool:
         """Say whether this was over when the other began."""
@@ -56,6 +60,8 @@ class Moment:
     @property
     def line(self) -> str:
         """What happened, with all that others wrote in it quoted."""
+        if self.receiver is not None:
+            return f"handoff to {named(self.receiver)}"
         if self.call is None:
             return f"{self.speaker}: {quoted(shorten(self.text, _SHOWN))}"
         arguments = show(self.args) if self.args is not None else quoted(shorten(self.call.function.arguments, _SHOWN))
@@ -63,7 +69,9 @@ class Moment:
 
 
 def moments(messages: Sequence[AnyMessage]) -> Iterator[Moment]:
-    """Yield the moments of a conversation in their order; the words of a message come before its calls."""
+    """Yield the moments of a conversation in their order: the words of a message, its calls, and a handoff."""
+    agents = Agents(messages)
+    over = {one.message: one for one in agents.handoffs() if one.how != "unstated"}
     places = {id(message): place for place, message in enumerate(messages)}
     results = iter(tool_results(messages))
     turn, count = None, 0
@@ -71,12 +79,19 @@ def moments(messages: Sequence[AnyMessage]) -> Iterator[Moment]:
         if message.role == "user":
             turn = 0 if turn is None else turn + 1
         if not isinstance(message, SystemMessage) and (words := _words(message)):
-            yield Moment(turn, place, place, message.role, words)
+            yield Moment(turn, place, place, message.role, words, agent=agents.acting[place])
         for _ in (message.tool_calls or ()) if isinstance(message, AIMessage) else ():
             call, result = next(results)
             end = place if result is None else places[id(result)]
-            yield _called(Moment(turn, place, end, call=call, reference=f"c{count}"), result)
+            yield _called(
+                Moment(turn, place, end, call=call, reference=f"c{count}", agent=agents.acting[place]), result
+            )
             count += 1
+        if (handoff := over.get(place)) is not None:
+            made = message.tool_calls or [] if isinstance(message, AIMessage) else []
+            at = next((number for number, call in enumerate(made) if call is handoff.call), None)
+            reference = "" if at is None else f"c{count - len(made) + at}"
+            yield Moment(turn, place, place, reference=reference, agent=handoff.sender, receiver=handoff.receiver)
 
 
 def _called(made: Moment, result: ToolMessage | None) -> Moment:
@@ -95,6 +110,7 @@ def _called(made: Moment, result: ToolMessage | None) -> Moment:
         args=args,
         result=text,
         made=was_made(result),
+        agent=made.agent,
     )
 
 

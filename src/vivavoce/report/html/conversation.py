@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from vivavoce.records.agents import Agents
 from vivavoce.records.counting import to_number
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
@@ -73,7 +74,7 @@ def conversation(
     whole = with_exchanges(whole_notes(outcome, register), outcome, None, showing.exchange)
     tested = test_notes(talk.test, register)
     shown_failures: set[Failure] = set()
-    writer = Writer(register, showing)
+    writer = Writer(register, showing, agents=Agents(talk.messages))
     opening, shown = _turns(outcome, by_turn, [*whole, *tested], writer, part, shown_failures)
     failures = [talk.failure] if talk.failure is not None and talk.failure not in shown_failures else []
     whole = each_failure_once(whole, shown_failures.union(failures))
@@ -173,6 +174,7 @@ class _Told:
     link: str | None
     name: str
     text: str
+    agent: str = ""
 
 
 def _told(outcome: Outcome, place_of: Link, prefix: str) -> list[_Told]:
@@ -190,6 +192,7 @@ def _told(outcome: Outcome, place_of: Link, prefix: str) -> list[_Told]:
                 link=link if one.turn is None else place_of(one.turn),
                 name=safe("test" if one.grader is None and one.turn is None else one.grader or ""),
                 text=one_line(one.text, _WHY),
+                agent=one_line(one.agent),
             )
         )
     return found

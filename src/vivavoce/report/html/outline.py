@@ -67,5 +67,7 @@ def found_words(talk: Trajectory, words: str, states: Sequence[SampleStatus | No
 def _texts(turn: Turn) -> Iterator[str]:
     for message in turn.messages:
         yield words_of(message)
+        if message.name and message.role == "assistant":
+            yield message.name
         for call in (message.tool_calls or ()) if isinstance(message, AIMessage) else ():
             yield f"{call.name}({call.function.arguments})"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from vivavoce.messages import AIMessage
+from vivavoce.records.agents import Agents
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
 from vivavoce.records.trajectory import Turn
@@ -124,9 +125,9 @@ class _Side:
 
     @classmethod
     def of(cls, outcome: Outcome, prefix: str, showing: Showing) -> _Side:
-        register = Register(prefix)
-        turns, whole = outcome.attempt.trajectory.turns, whole_notes(outcome, register)
-        return cls(turns, turn_grades(outcome), register, Writer(register, showing), whole)
+        register, talk = Register(prefix), outcome.attempt.trajectory
+        writer = Writer(register, showing, agents=Agents(talk.messages))
+        return cls(talk.turns, turn_grades(outcome), register, writer, whole_notes(outcome, register))
 
     def half(self, turn: Turn | None) -> Half | None:
         if turn is None:

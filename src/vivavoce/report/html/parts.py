@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 from vivavoce.messages import AIMessage, AnyMessage, Content, ToolCall, ToolMessage
 from vivavoce.metrics.ledger import fails
+from vivavoce.records.agents import Agents
 from vivavoce.records.answered import origin, says_failed
 from vivavoce.records.trajectory import tool_results
 from vivavoce.report.html.content.legible import legible
@@ -150,17 +151,41 @@ class Retrieved:
         return _is_cited(self.texts)
 
 
-Part = Spoken | Called | Retrieved | Left
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """One of several agents begins to act without a word."""
+
+    name: str
+    kind: Literal["acting"] = "acting"
+    cited: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """One agent hands the conversation over to another; `sender` is empty where nobody names it."""
+
+    sender: str
+    receiver: str
+    kind: Literal["handoff"] = "handoff"
+    cited: ClassVar[bool] = False
+
+
+WholePart = Spoken | Called | Retrieved | Acting | HandedOver
+Part = WholePart | Left
 
 
 @dataclass(slots=True)
 class Writer:
-    """Writes the turns of one conversation; tool calls are numbered from `c0` through all of it."""
+    """Writes the turns of one conversation; tool calls are numbered from `c0` through all of it.
+
+    `agents` are those of the whole conversation, where it may have several.
+    """
 
     register: Register
     showing: Showing = field(default_factory=Showing)
     calls: int = 0
     room: int = ROOM
+    agents: Agents = field(default_factory=lambda: Agents(()))
 
     def parts(self, messages: Sequence[AnyMessage], turn: int | None) -> list[Part]:
         """Return the messages of a turn, and tool calls with their results."""
@@ -180,24 +205,35 @@ class Writer:
         """Count the calls of a turn that is not shown."""
         self.calls += sum(len(_calls(one)) for one in messages)
 
-    def _steps(
-        self, messages: Sequence[AnyMessage], turn: int | None
-    ) -> Iterator[Callable[[], Spoken | Called | Retrieved]]:
+    def _steps(self, messages: Sequence[AnyMessage], turn: int | None) -> Iterator[Callable[[], WholePart]]:
         """Yield how to write each message and each call, in order."""
         answers = {id(call): answer for call, answer in tool_results(messages)}
         answered = {id(answer) for answer in answers.values() if answer is not None}
         places = {id(message): ContentPlace(turn, number) for number, message in enumerate(messages)}
         for message in messages:
-            if isinstance(message, ToolMessage) and id(message) in answered:
-                continue
-            if message.retrieval_context:
-                yield partial(self._retrieved, message.retrieval_context, places[id(message)])
-            if _says(message) or not _calls(message):
-                yield partial(self._spoken, message, places[id(message)])
-            for number, call in enumerate(_calls(message)):
-                answer, place = answers.get(id(call)), replace(places[id(message)], call=number)
-                yield partial(self._called, f"c{self.calls}", call, answer, place, places.get(id(answer)))
-                self.calls += 1
+            if not isinstance(message, ToolMessage) or id(message) not in answered:
+                yield from self._of_message(message, answers, places)
+            if (over := self.agents.handoff_after(message)) is not None:
+                yield partial(HandedOver, legible(over.sender or ""), legible(over.receiver))
+
+    def _of_message(
+        self,
+        message: AnyMessage,
+        answers: Mapping[int, ToolMessage | None],
+        places: Mapping[int, ContentPlace],
+    ) -> Iterator[Callable[[], WholePart]]:
+        place = places[id(message)]
+        if message.retrieval_context:
+            yield partial(self._retrieved, message.retrieval_context, place)
+        if _says(message) or not _calls(message):
+            yield partial(self._spoken, message, place)
+        elif self.agents.several and message.name:
+            yield partial(Acting, legible(message.name))
+        for number, call in enumerate(_calls(message)):
+            answer = answers.get(id(call))
+            of_call = replace(place, call=number)
+            yield partial(self._called, f"c{self.calls}", call, answer, of_call, places.get(id(answer)))
+            self.calls += 1
 
     def _spoken(self, message: AnyMessage, place: ContentPlace) -> Spoken:
         thinking, content = reasoning(message), message.content or ""

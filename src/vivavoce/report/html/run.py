@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vivavoce.records.run import Grading, Run
+from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
 from vivavoce.report.best_target import sentences
 from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import detail_lines, tags_line
@@ -44,6 +45,10 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         "targets": sorted({safe(one.target) for one in summary.graders}),
         "recorded": run.spec.get("driver") == "replay",
         "lines": [*lines, PASSED_ADDED] if grading.passed_added else lines,
+        "agents": agent_rows(summary),
+        "agent_heads": HEADS,
+        "who_failed": who_failed(summary),
+        "agents_line": agents_line(summary),
         "tags": [(one.tag, grader) for one in summary.tags for grader in one.graders],
         "tags_line": tags_line(summary),
         "trials": [one for one in summary.graders if one.pass_hat],

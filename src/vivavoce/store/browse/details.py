@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, select
 
+from vivavoce.messages import load_messages
+from vivavoce.records.agents import several
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.records.spending import roles_of
 from vivavoce.records.usage import Usage, total
@@ -18,6 +21,9 @@ from vivavoce.store.browse.status import usage_of_test
 from vivavoce.store.database.database import AnyRow, AnySelect, Database
 from vivavoce.store.database.schema import attempts, scores, turns
 
+_TEXT = r'"(?:[^"\\]|\\.)*"'
+_AGENT = re.compile(rf'"role":"assistant",(?:"content":(?:null|{_TEXT}|\[.*?\]),)?"name":({_TEXT})', re.DOTALL)
+"""The name of an assistant in the JSON of messages, as it is stored."""
 AT_ONCE = 1000
 """Rows in memory at a time."""
 
@@ -52,6 +58,21 @@ class Details:
         for row in self._rows(query.where(attempts.c.run_id == run_id, turns.c.seconds.is_not(None))):
             found[row.target].append(row.seconds)
         return dict(found)
+
+    def has_agents(self, run_id: str) -> bool:
+        """Return whether several agents act in a conversation of a run."""
+        query = select(turns.c.attempt_id, turns.c.messages).join_from(attempts, turns)
+        query = query.where(attempts.c.run_id == run_id, turns.c.messages.contains('"name":'))
+        named: dict[int, str] = {}
+        for row in self._rows(query):
+            for name in _AGENT.findall(row.messages):
+                if named.setdefault(row.attempt_id, name) != name and self._are_several(row.attempt_id):
+                    return True
+        return False
+
+    def _are_several(self, attempt_id: int) -> bool:
+        found = self._rows(select(turns.c.messages).where(turns.c.attempt_id == attempt_id).order_by(turns.c.idx))
+        return several(message for row in found for message in load_messages(row.messages))
 
     def tags(self, run_id: str) -> dict[str, frozenset[str]]:
         """Return the tags of each sample that has some."""
