@@ -1,14 +1,16 @@
 """The OpenAI Agents SDK: an `Agent`, run by the `Runner` of the package, with a session for each conversation.
 
-After a handoff the agent that took over answers the next message, and each agent is named in what it says.
+After a handoff the agent that took over answers the next message. Each agent is named in what it says, and of several
+the messages tell which tools each has, and who hands over to whom.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from vivavoce.exchange.calls import tool_names
 from vivavoce.exchange.objects import messages_of, plain, written_as
 from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.plugins import lazy
@@ -74,14 +76,29 @@ def _messages(result: Any) -> list[AnyMessage]:
     written = [raw for _, raw in items]
     by_call = {raw.get("call_id"): item.agent.name for item, raw in items if raw.get("call_id")}
     texts = iter([item.agent.name for item, raw in items if raw.get("type") == "message"])
+    tools = _tools(item.agent for item, _ in items)
     named: list[AnyMessage] = []
     for message in messages_of(plain(written), _FORMAT) if written else []:
         speaker = None
         if isinstance(message, AIMessage):
             speaker = next(texts, None) if message.content is not None or message.refusal else None
             speaker = speaker or next((by_call.get(call.id) for call in message.tool_calls or ()), None)
-        named.append(message if speaker is None else message.model_copy(update={"name": speaker}))
+        told = {"name": speaker, **({"agent_tools": tools[speaker]} if speaker in tools else {})}
+        named.append(message if speaker is None else message.model_copy(update=told))
     return with_answer(named, result.final_output)
+
+
+def _tools(agents: Iterable[Any]) -> dict[str, list[str]]:
+    """Return the names of the tools of each agent, where there are several; an MCP server tells its own when asked."""
+    found = {agent.name: agent for agent in agents}
+    if len(found) < 2 and not any(agent.handoffs for agent in found.values()):
+        return {}
+    named = {
+        name: tool_names([getattr(tool, "name", None) for tool in agent.tools])
+        for name, agent in found.items()
+        if hasattr(agent, "tools")
+    }
+    return {name: tools for name, tools in named.items() if tools is not None}
 
 
 def _usage(result: Any) -> Usage | None:
