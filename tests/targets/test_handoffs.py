@@ -1,4 +1,4 @@
-"""Agents of the OpenAI Agents SDK, the real ones, tell of handoffs and of the tools of each; their models are scripted."""
+"""Real agents of the OpenAI Agents SDK tell of handoffs and of the tools of each; their models are scripted."""
 
 from __future__ import annotations
 
