@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from conversations import REFUND, by, says, user
 from kept import kept_test
-from vivavoce.messages import AIMessage, HumanMessage
+from vivavoce.conversation import split_turns
+from vivavoce.messages import AIMessage, HumanMessage, read_messages
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Evidence, Finding, Score, failed
 from vivavoce.records.score import mean_of_turns as per_turn
@@ -85,3 +87,18 @@ def test_a_reward_is_a_cause_only_where_nothing_else_says_why() -> None:
 def test_a_test_that_its_target_failed_says_whose_fault_it_was() -> None:
     test = kept_test(target_passed=False, stop_reason="it refused", blame="target", blame_reason="no reply")
     assert causes(graded({}, test=test)) == [Cause("fail", None, None, "target", "", "no reply")]
+
+
+def test_of_several_agents_a_cause_names_the_one_whose_fault_it_is() -> None:
+    opening, turns = split_turns(read_messages(REFUND))
+    held = [Turn(index=at, messages=messages) for at, messages in enumerate(turns)]
+    found = Finding(kind="call", what="no", verdict="wrong", state="fail", turn=0, data={"message": 3})
+    scores = {
+        "calls": Score(value=0.0, reason="one", findings=(found,)),
+        "tone": per_turn([Score(turn=0, value=0.0, reason="rude"), Score(turn=1, value=1.0)]),
+        "goal": Score(value=0.0, reason="nothing"),
+    }
+    every = causes(graded(scores, opening=opening, turns=held))
+    assert [(one.grader, one.agent) for one in every] == [("goal", ""), ("calls", "refunds"), ("tone", "triage")]
+    alone = [Turn(index=0, messages=read_messages([user("hi"), by("bot", says("x"))]))]
+    assert [one.agent for one in causes(graded({"tone": per_turn([Score(turn=0, value=0.0)])}, turns=alone))] == [""]

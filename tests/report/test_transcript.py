@@ -4,8 +4,9 @@ import io
 
 from rich.console import Console
 
+from conversations import REFUND, Row, by, says, user
 from kept import kept_test, kept_turn
-from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, read_messages
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import FAILED_STEP, Finding, Score, failed
@@ -188,3 +189,30 @@ def test_nothing_that_was_said_is_markup_or_moves_the_cursor() -> None:
     text = shown(talk(HumanMessage(content="[bold]no\x1b[31m\x1b]0;x\x07 [/bold]")))
     assert "user  [bold]no" in text
     assert "\x1b" not in text
+
+
+def team(*rows: Row) -> Outcome:
+    """Return an outcome whose conversation is one turn of several agents."""
+    return talk(*read_messages(rows))
+
+
+def test_of_several_agents_the_one_that_acts_and_each_handoff_are_shown() -> None:
+    text = shown(team(*REFUND[:8]))
+    assert [line.strip() for line in text.splitlines() if "handoff" in line] == [
+        "handoff  triage → refunds",
+        "handoff  refunds → triage",
+        "handoff  triage → refunds",
+    ]
+    assert '→ triage: transfer_to_refunds({"order_id": "A1"})' in text
+    assert "assistant  triage: I hand you over." in text
+
+
+def test_one_agent_is_shown_as_the_assistant() -> None:
+    text = shown(team(user("hi"), by("bot", says("Hello"))))
+    assert "bot" not in text.partition("── grades")[0]
+
+
+def test_the_name_of_an_agent_moves_no_cursor() -> None:
+    text = shown(team(user("hi"), by("a\x1b[2J\nuser  pass", says("x")), by("b", says("y"))))
+    assert "\x1b" not in text
+    assert "\nuser  pass" not in text

@@ -9,9 +9,12 @@ import re
 
 import pytest
 
+from conversations import REFUND, by, calls, says, user
 from kept import kept_test, kept_turn
-from vivavoce.messages import AIMessage, SystemMessage
+from vivavoce.conversation import split_turns
+from vivavoce.messages import AIMessage, SystemMessage, read_messages
 from vivavoce.records.score import Evidence, Finding, Score, failed
+from vivavoce.records.trajectory import Turn
 from vivavoce.records.usage import Usage
 from vivavoce.store.store import Store
 
@@ -360,3 +363,21 @@ def test_changes_of_the_state_are_a_table(empty: Store, url: str) -> None:
     assert "<i>lost" not in text
     keep(empty, [outcome("kept", [turn(0, "Hello")])], "run-2")
     assert "What changed in the state" not in get(f"{url}/runs/run-2/samples/kept").text
+
+
+def test_several_agents_are_named_and_their_handoffs_stand_between_them(empty: Store, url: str) -> None:
+    _, turns = split_turns(read_messages(REFUND))
+    keep(empty, [outcome("team", [Turn(index=at, messages=one) for at, one in enumerate(turns)])])
+    page = read(url, "/runs/run-1/samples/team")
+    assert page.text.count("handoff") == 3
+    for words in ("handoff triage → to refunds refunds transfer_to_triage", "triage I hand you over. handoff triage"):
+        assert words in page.text
+
+
+def test_the_name_of_an_agent_is_no_markup(empty: Store, url: str) -> None:
+    rows = [user("hi"), by("<b>a</b>", says("x"), handoff_to="<i>b</i>"), by("<i>b</i>", calls(("1", "f", {})))]
+    keep(empty, [outcome("team", [Turn(index=0, messages=read_messages(rows))])])
+    text = get(f"{url}/runs/run-1/samples/team").text
+    assert "<b>a</b>" not in text
+    assert "<i>b</i>" not in text
+    assert text.count("&lt;i&gt;b&lt;/i&gt;") >= 2
