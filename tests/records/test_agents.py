@@ -117,3 +117,11 @@ def test_two_hundred_agents_are_two_hundred() -> None:
     agents = agents_in(user("hi"), *rows)
     assert len(agents.names) == 200
     assert len(agents.handoffs()) == 199
+
+
+def test_a_reader_is_told_of_a_handoff_after_the_results_of_its_calls() -> None:
+    agents = agents_in(*REFUND)
+    told = [at for at, message in enumerate(agents.messages) if agents.handoff_after(message)]
+    assert told == [2, 4, 7]
+    talk = agents_in(user("hi"), by("a", says("x")), user("?"), by("b", says("y")))
+    assert [at for at, message in enumerate(talk.messages) if talk.handoff_after(message)] == [2]
