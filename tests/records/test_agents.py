@@ -49,6 +49,19 @@ def test_a_handoff_that_is_stated_and_called_is_one() -> None:
     assert passed(agents_in(user("hi"), call, result("1"))) == [(1, "triage", "Refunds Team", "call")]
 
 
+def test_a_handoff_in_a_later_turn_is_another_one() -> None:
+    over = by("a", says("A person will answer."), handoff_to="human")
+    agents = agents_in(user("hi"), over, user("?"), over, by("a", says("Wait.")), user("!"), by("b", says("x")))
+    assert passed(agents) == [(1, "a", "human", "stated"), (3, "a", "human", "stated"), (6, "a", "b", "unstated")]
+    taken = agents_in(user("hi"), by("a", says("x"), handoff_to="b"), user("?"), by("b", says("y")))
+    assert passed(taken) == [(1, "a", "b", "stated")]
+
+
+def test_a_message_that_is_there_twice_counts_twice() -> None:
+    message = read_messages([by("a", calls(("1", "f", {})))])[0]
+    assert Agents([message, message]).by_call == {"c0": "a", "c1": "a"}
+
+
 def test_a_tool_that_is_only_called_like_a_handoff_is_none() -> None:
     call = by("bank", calls(("1", "transfer_to_savings", {"amount": 3})))
     assert passed(agents_in(user("hi"), call, result("1"))) == []

@@ -132,20 +132,22 @@ class Agents:
         answers = {id(call): answer for call, answer in tool_results(self.messages)}
         found: list[Handoff] = []
         open_to: str | None = None
+        told: str | None = None
         speaking: str | None = None
         for place, message in enumerate(self.messages):
             if not isinstance(message, AIMessage):
+                told = None if message.role == "user" else told
                 continue
             agent = self.acting[place]
             if agent is not None and speaking not in (None, agent):
                 if open_to != agent:
                     found.append(Handoff(place, speaking, agent, "unstated"))
-                open_to = None
+                open_to = told = None
             speaking = agent or speaking
             handoff = self._handoff(place, message, answers)
-            if handoff is not None and open_to != handoff.receiver:  # else it is said again, as by a call and a message
+            if handoff is not None and told != handoff.receiver:  # else it is said again, as by a call and a message
                 found.append(handoff)
-                open_to = handoff.receiver
+                open_to = told = handoff.receiver
         return found
 
     def handoff_after(self, message: AnyMessage) -> Handoff | None:
@@ -224,7 +226,12 @@ class Agents:
     @cached_property
     def by_call(self) -> dict[str, str | None]:
         """Return the agent of each call, by its reference, `c0` and on."""
-        return {f"c{number}": agent for number, agent in enumerate(self._of_calls.values())}
+        of_calls = (
+            self.acting[place]
+            for place, message in enumerate(self.messages)
+            for _ in (message.tool_calls or () if isinstance(message, AIMessage) else ())
+        )
+        return {f"c{number}": agent for number, agent in enumerate(of_calls)}
 
     @cached_property
     def _turns(self) -> dict[int | None, list[int]]:
