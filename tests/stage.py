@@ -97,7 +97,8 @@ class Bot:
 
 class BotSession:
     def __init__(self, answer: Callable[[str], str], name: str) -> None:
-        self.answer, self.id, self.opening = answer, name, ()
+        self.answer, self.id = answer, name
+        self.opening: Sequence[AnyMessage] = ()
         self.sent: list[list[str]] = []
         self.closed = False
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from vivavoce.conversation import ConversationHistory, pretty, split_turns, windows
-from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
+from vivavoce.conversation import ConversationHistory, mark_of, pretty, split_turns, windows
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, read_messages
 
 ROWS = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
 
@@ -98,3 +98,22 @@ def test_plain_dicts_have_a_role_and_a_content_and_metadata_on_request() -> None
     ]
     whole = history.to_dict_list(include_metadata=True)[0]
     assert (whole["metadata"], whole["timestamp"]) == ({"lang": "en"}, "2026-01-01T00:00:00Z")
+
+
+def test_a_later_session_begins_a_turn_with_whatever_is_said_first_there() -> None:
+    def of(number: int, role: str, text: str) -> dict[str, object]:
+        return {"role": role, "content": text, "session": {"number": number}}
+
+    answer = {"role": "assistant", "content": "b"}
+    talk = [
+        of(1, "user", "a"),
+        answer,
+        of(2, "assistant", "Welcome back"),
+        of(2, "user", "c"),
+        answer,
+        of(3, "user", "d"),
+    ]
+    opening, turns = split_turns(read_messages([of(1, "system", "s"), *talk]))
+    assert [one.text for one in opening] == ["s"]
+    assert [[one.text for one in turn] for turn in turns] == [["a", "b"], ["Welcome back", "c", "b"], ["d"]]
+    assert [mark and mark.number for mark in map(mark_of, turns)] == [1, 2, 3]

@@ -9,6 +9,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from vivavoce.messages import AnyMessage, Message, Messages, read_messages
 from vivavoce.plugins import lazy
+from vivavoce.session_mark import SessionMark
 
 
 class ConversationHistory(BaseModel):
@@ -54,17 +55,30 @@ def pretty(messages: Iterable[Message]) -> str:
 def split_turns(messages: Sequence[AnyMessage]) -> tuple[list[AnyMessage], list[list[AnyMessage]]]:
     """Split messages into what stands before the first user message, and the turns.
 
-    A turn is a user message and everything up to the next user message; tool calls are steps inside it.
+    A turn is a user message and everything up to the next user message; tool calls are steps inside it. The first turn
+    of a later session also holds what was said there before its user said something.
     """
     opening: list[AnyMessage] = []
     turns: list[list[AnyMessage]] = []
     current: list[AnyMessage] = opening
+    mark: SessionMark | None = None
+    greeted = False
     for message in messages:
-        if message.role == "user":
+        found = None if message.session is None else message.mark
+        later = found is not None and mark is not None and found != mark
+        mark = found or mark
+        is_user = message.role == "user"
+        if later or (is_user and not greeted):
             current = []
             turns.append(current)
+        greeted = not is_user and (later or greeted)
         current.append(message)
     return opening, turns
+
+
+def mark_of(messages: Iterable[Message]) -> SessionMark | None:
+    """Return the session of the messages of a turn, None where they say none."""
+    return next((mark for message in messages if message.session is not None and (mark := message.mark)), None)
 
 
 def windows(turns: Sequence[Sequence[AnyMessage]], size: int) -> Iterator[list[AnyMessage]]:

@@ -28,6 +28,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, to_json
 
 from vivavoce import message_objects
+from vivavoce.session_mark import MarkOrOther, SessionMark
 from vivavoce.unchecked import unchecked
 
 NOT_ON_THE_WIRE = ("timestamp", "metadata", "retrieval_context", "agent_tools", "handoff_to")
@@ -183,7 +184,7 @@ class ToolCall(_Typed):
 
 
 class Message(_Wire):
-    """One thing said or done; the roles are its subclasses."""
+    """One thing said or done; the roles are its subclasses. Of several sessions, `session` says which it is of."""
 
     role: str
     content: Content | None = None
@@ -191,6 +192,7 @@ class Message(_Wire):
     timestamp: datetime | None = None
     metadata: dict[str, Any] | None = None
     retrieval_context: list[str | dict[str, Any]] | None = None
+    session: MarkOrOther = None
 
     def model_post_init(self, context: Any, /) -> None:
         """Count the role as given, so that it is never left out of a dump."""
@@ -216,10 +218,17 @@ class Message(_Wire):
         content = self.content
         return content if isinstance(content, str) and self.__pydantic_fields_set__ == _PLAIN else None
 
+    @property
+    def mark(self) -> SessionMark | None:
+        """Its session, None where it says none."""
+        return self.session if isinstance(self.session, SessionMark) else None
+
     def to_wire(self) -> dict[str, Any]:
         """Return what a chat completions endpoint accepts: our own annotations are left out."""
         given = self.to_dict()
-        return given if self.plain is not None else _without(given, *NOT_ON_THE_WIRE)
+        if self.plain is not None:
+            return given
+        return _without(given, *NOT_ON_THE_WIRE, *(["session"] * (self.mark is not None)))
 
     def pretty_repr(self) -> str:
         """Return the message as one readable line or more."""
@@ -363,6 +372,8 @@ def _with_content(message: Message) -> Message:
             f"has no 'content', and the text under {_short(key)} is not read; "
             "write it as 'content' (or write 'content': null, where nothing was said)"
         )
+    if isinstance(message.session, dict) and "number" in message.session:
+        raise ValueError('has a broken session; it is {"number": 2, "user": "ana"}, with numbers from 1')
     return message
 
 

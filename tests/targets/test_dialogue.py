@@ -12,6 +12,7 @@ from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.trajectory import Turn
 from vivavoce.records.usage import Usage
+from vivavoce.session_mark import SessionMark
 from vivavoce.targets.channel import open_channel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.function import FunctionTarget
@@ -179,3 +180,87 @@ async def test_a_function_that_keeps_conversations_apart_itself_is_told_again() 
     held = dialogue(FunctionTarget(keeps))
     turns = await held.go_on([exchange(0, "a", "alpha")])
     assert (heard, turns[0].messages[-1].text) == (["a"], "yes")
+
+
+def of(number: int, user: str | None, text: str) -> HumanMessage:
+    return HumanMessage(content=text, session=SessionMark(number=number, user=user))
+
+
+async def test_a_user_who_comes_back_is_known_again_and_another_user_or_attempt_is_not() -> None:
+    heard: list[tuple[str, str, str]] = []
+
+    def bot(message: str, user: str, conversation_id: str) -> str:
+        heard.append((message, user, conversation_id))
+        return message
+
+    for _ in range(2):
+        held = dialogue(FunctionTarget(bot))
+        turns = [
+            await held.say(of(*one)) for one in ((1, "ana", "a"), (1, "ana", "b"), (2, "bo", "c"), (3, "ana", "d"))
+        ]
+        await held.close()
+        assert [one.index for one in turns] == [0, 1, 2, 3]
+        assert [one.mark and one.mark.label for one in turns] == [
+            "session 1 · ana",
+            "session 1 · ana",
+            "session 2 · bo",
+            "session 3 · ana",
+        ]
+    users, conversations = ([one[place] for one in heard] for place in (1, 2))
+    assert users[0] == users[1] == users[3] != users[2]
+    assert len(set(users)) == 4
+    assert conversations[0] == conversations[1]
+    assert len(set(conversations)) == 6
+
+
+async def test_a_later_session_begins_with_what_the_target_greets_with() -> None:
+    class Greeting(Bot):
+        knows_users = True
+
+        async def open(self, opening: Opening) -> BotSession:
+            session = await super().open(opening)
+            session.opening = [AIMessage(content="Hello")]
+            return session
+
+    held = dialogue(Greeting(moody))
+    turns = [await held.say(of(*one)) for one in ((1, None, "a"), (2, None, "b"), (2, None, "c"))]
+    assert [[one.text for one in turn.messages] for turn in turns] == [["a", "A"], ["Hello", "b", "B"], ["c", "C"]]
+
+
+async def test_nobody_comes_back_to_a_target_that_is_not_told_who_speaks() -> None:
+    held = dialogue(Bot(moody))
+    assert (await held.say(of(1, "ana", "a"))).failure is None
+    refused = (await held.say(of(2, "ana", "b"))).failure
+    assert refused is not None
+    assert (refused.blame, refused.kind) == ("suite", "sessions")
+    assert "is not told who speaks" in refused.message
+
+
+async def test_what_is_kept_of_a_user_is_released_at_the_end_even_where_that_fails(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    released: list[str] = []
+
+    class Keeping(Bot):
+        knows_users = True
+
+        async def open(self, opening: Opening) -> BotSession:
+            assert opening.user is not None
+            name = opening.user.name
+
+            async def release() -> None:
+                released.append(name)
+                raise RuntimeError("gone")
+
+            if self not in opening.user.kept:
+                opening.user.kept[self] = name
+                opening.user.at_end(release)
+            return await super().open(opening)
+
+    held = dialogue(Keeping(moody))
+    for one in ((1, "ana", "a"), (2, "bo", "b"), (3, "ana", "c")):
+        await held.say(of(*one))
+        assert released == []
+    await held.close()
+    assert sorted(released) == ["ana", "bo"]
+    assert caplog.text.count("is still there: RuntimeError: gone") == 2

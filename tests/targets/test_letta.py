@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from vivavoce.records.usage import Usage
 from vivavoce.targets.letta import AgentSource, LettaTarget
 from vivavoce.targets.letta_server import CLOUD, LOCAL, FactorySample, LettaAccess
 from vivavoce.targets.target import Opening
+from vivavoce.targets.user import knows_users, new_user
 
 if TYPE_CHECKING:
     from letta_client import AsyncLetta
@@ -457,6 +458,34 @@ async def test_an_agent_by_id_talks_in_conversations_apart_and_stays_as_it_was(s
     for session in sessions:
         await session.close()
     assert (server.conversations, server.agents) == ({}, {"agent-old": {"model": "old/model"}})
+
+
+async def test_a_user_who_comes_back_has_the_same_agent_until_the_attempt_ends(server: Server, make: Make) -> None:
+    asked_for: list[str | None] = []
+
+    async def factory(client: AsyncLetta, sample: FactorySample) -> str:
+        asked_for.append(sample.user)
+        return await create(client, sample)
+
+    target = make(AgentSource(factory=factory), model="openai/gpt", cleanup=True)
+    ana, bo = new_user("ana", "1"), new_user("bo", "1")
+    sessions = [await target.open(replace(opening("s1"), user=user)) for user in (ana, bo, ana)]
+    for session in sessions:
+        await session.close()
+    assert asked_for == [ana.id, bo.id]
+    assert [one["agent_id"] for one in server.conversations.values()] == ["agent-1", "agent-2", "agent-1"]
+    assert len({session.id for session in sessions}) == 3
+    assert set(server.agents) == {"agent-old", "agent-1", "agent-2"}
+    for user in (ana, bo):
+        await user.forget()
+    assert set(server.agents) == {"agent-old"}
+
+
+def test_an_agent_whose_memory_outlives_the_attempt_is_for_no_user_who_comes_back(make: Make, tmp_path: Path) -> None:
+    file = tmp_path / "a.af"
+    file.write_text("{}")
+    assert knows_users(make(AgentSource(agent_file=file)))
+    assert not knows_users(make(AgentSource(agent_id="agent-old")))
 
 
 async def test_a_conversation_cannot_begin_in_the_middle(make: Make) -> None:

@@ -33,7 +33,7 @@ OTHER_NAMES = frozenset(
     )
 )
 """What fields of a row are called in letta-evals, Ragas and Rhesis, whose rows are read as ours."""
-_CONVERSED = ("messages", *sorted(_ASKED), "prompt_content", "test_configuration")
+_CONVERSED = ("messages", *sorted(_ASKED), "sessions", "prompt_content", "test_configuration")
 _PARTS = ("text", "image_url", "input_audio", "file", "refusal")
 
 
@@ -44,7 +44,7 @@ def is_native(value: Any) -> bool:
     row = cast("Mapping[str, Any]", value)
     messages = row.get("messages")
     if messages is None:
-        return any(_is_asked(row.get(key)) for key in _ASKED)
+        return any(_is_asked(row.get(key)) for key in _ASKED) or _are_sessions(row.get("sessions"))
     return isinstance(messages, list) and all(map(is_native_message, cast("list[Any]", messages)))
 
 
@@ -56,6 +56,14 @@ def _is_asked(value: Any) -> bool:
         not isinstance(one, Mapping) or (cast("Row", one).get("role") == "user" and is_native_message(one))
         for one in cast("list[Any]", value)
     )
+
+
+def _are_sessions(value: Any) -> bool:
+    """Return whether a value is what a row of several sessions has of them."""
+    if not isinstance(value, list):
+        return False
+    sessions = cast("list[Any]", value)
+    return bool(sessions) and all(isinstance(one, Mapping) and is_native(one) for one in sessions)
 
 
 def is_native_message(value: Any) -> bool:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 from vivavoce.errors import UsageError
+from vivavoce.session_mark import SessionMark
 
 _NUMBERED = re.compile(r"(.+)#(\d{1,9})", re.DOTALL | re.ASCII)
 
@@ -26,6 +27,11 @@ def to_index(number: int) -> int:
 def turn_label(turn: int | None) -> str:
     """Return what a turn of a record is called: `turn 1` for 0; None is what precedes the first."""
     return "before turn 1" if turn is None else f"turn {to_number(turn)}"
+
+
+def turn_title(turn: int | None, mark: SessionMark | None) -> str:
+    """Return what a turn is called above its messages, with its session: `turn 4 · session 2 · ana`."""
+    return turn_label(turn) if mark is None else f"{turn_label(turn)} · {mark.label}"
 
 
 def turn_span(turns: Iterable[int]) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
+from vivavoce.conversation import mark_of
 from vivavoce.messages import StoredMessages
 from vivavoce.records.failure import Failure
 from vivavoce.records.usage import Usage
+from vivavoce.session_mark import SessionMark
 
 
 class Turn(BaseModel):
@@ -23,3 +25,8 @@ class Turn(BaseModel):
     seconds: float | None = None
     usage: Usage | None = None
     failure: Failure | None = None
+
+    @property
+    def mark(self) -> SessionMark | None:
+        """Its session, None where the conversation is a single one."""
+        return mark_of(self.messages)

@@ -101,7 +101,7 @@ class ScriptedDriver:
         return changed(held, {"seconds": time.perf_counter() - begun})
 
     async def _converse(self, dialogue: Dialogue, sample: Sample, on_turn: OnTurn) -> Trajectory:
-        session = await dialogue.open()
+        session = await dialogue.enter(next(iter(sample.marks), None))
         opening = list(session.opening)
         turns = await dialogue.go_on(self.held[sample.id].turns if sample.id in self.held else ())
         if turns and turns[-1].failure is not None:

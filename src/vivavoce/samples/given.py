@@ -46,7 +46,7 @@ It may be of any format that `viva list formats` has, as plain data or as object
 GivenRows = Iterable[GivenRow] | AsyncIterable[GivenRow]
 
 _KINDS = (Mapping, Sample, MultiTurnSample, SingleTurnSample, ConversationHistory)
-_OF_ROWS = frozenset(("messages", "input", "prompt", "user_input", "goal"))
+_OF_ROWS = frozenset(("messages", "input", "prompt", "user_input", "goal", "sessions"))
 
 
 def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRows:

@@ -8,6 +8,7 @@ Our own fields are read as they are. Beside them:
 | Ragas | `user_input` → `input`, or `messages` when it is a list; `reference` → `ground_truth` |
 | Rhesis | a test of a test set: see `samples.rhesis_row` |
 | recorded conversations | `messages`, in the OpenAI shape or with flat tool calls; `goal`, `labels` |
+| several sessions | `sessions` → `input` or `messages` with marks: see `samples.sessions` |
 
 Where a row holds two of the names for one field, the one that wins is first in `_NAMES`, and the other value is kept in
 the metadata, as is every key that we do not know; `row.x` there is a key `x` of the row that the metadata has too.
@@ -31,6 +32,7 @@ from vivavoce.samples.cells import read_text
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.rhesis_row import as_row, is_test
 from vivavoce.samples.sample import Sample
+from vivavoce.samples.sessions import SESSIONS, with_sessions_joined
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "id": ("sample_id", "id"),
@@ -42,9 +44,9 @@ PATHS = ("rubric_path", "policy_path")
 _FIELDS = frozenset(Sample.model_fields) - {"metadata"}
 _NESTED = ("agent_args", "rubric_vars", "extra_vars")
 _RAGAS = frozenset(MultiTurnSample.model_fields) | frozenset(SingleTurnSample.model_fields)
-_OTHERS = _RAGAS | {"instruction", "expected"}
+_OTHERS = _RAGAS | {"instruction", "expected", "session", "secret"}
 """Names that mean something of their own; `instruction` is what tau-bench tells its simulated user."""
-_KNOWN = sorted({*Sample.model_fields, *chain(*_NAMES.values()), "user_input", *PATHS})
+_KNOWN = sorted({*Sample.model_fields, *chain(*_NAMES.values()), "user_input", SESSIONS, *PATHS})
 _TEXTS = frozenset(
     (*"id sample_id trial goal instructions policy scenario persona min_turns max_turns rubric".split(), *PATHS)  # noqa: SIM905
 )
@@ -130,7 +132,7 @@ def _values(
         raise ValueError('a row is a whole conversation, {"messages": […]}, and this one is a single message')
     if not fields and is_test(row):
         row = as_row(row, cells=cells)
-    remaining = _from_cells(row, fields) if cells else dict(row)
+    remaining = with_sessions_joined(_from_cells(row, fields) if cells else dict(row))
     values = _mapped(remaining, fields)
     metadata = _metadata(values.pop("metadata", None) or remaining.pop("metadata", None))
     for name in _FIELDS & remaining.keys() - values.keys():

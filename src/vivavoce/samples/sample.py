@@ -14,6 +14,8 @@ from pydantic_core import PydanticSerializationError
 from vivavoce.conversation import split_turns
 from vivavoce.messages import AnyMessage, HumanMessage, Messages, ToolCall, said_by_user, unread_text
 from vivavoce.plugins import lazy
+from vivavoce.samples.sessions import check_marks
+from vivavoce.session_mark import SessionMark
 
 JsonScalar = str | int | float | bool | None
 _OF_RUBRICS = {"input", "ground_truth", "submission", "conversation"}
@@ -38,6 +40,9 @@ class Sample(BaseModel):
     Where a tester leads the conversation, it works towards the `goal`, and `input` holds what it says first. It plays a
     user in the situation of `scenario`, of the kind that `persona` names or describes, who knows `facts` and tells them
     when asked, and heeds `restrictions`. An `adversarial` goal is one that the target should withstand.
+
+    Where users come back, each message says of which session it is; `secrets` has by the name of a user what is for
+    nobody else.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=False)
@@ -69,6 +74,7 @@ class Sample(BaseModel):
     agent_args: dict[str, Any] = Field(default_factory=dict)
     rubric_vars: dict[str, Any] = Field(default_factory=dict)
     extra_vars: dict[str, Any] = Field(default_factory=dict)
+    secrets: dict[str, list[str]] = Field(default_factory=dict)
     labels: dict[str, Any] = Field(default_factory=dict)
     tags: list[str] = Field(default_factory=list)
     metadata: dict[str, Any] = Field(default_factory=dict)
@@ -87,6 +93,9 @@ class Sample(BaseModel):
         if self.messages is None:
             self._check_said()
         self._check_lengths()
+        check_marks(self.messages or self.said)
+        if unknown := self.secrets.keys() - self.users:
+            raise ValueError(f"secrets are of '{min(unknown)}', and no session is of a user of that name")
         return self
 
     def _check_said(self) -> None:
@@ -145,6 +154,17 @@ class Sample(BaseModel):
     def turn_count(self) -> int:
         """How many turns the conversation is planned to have, or had."""
         return len(self.said) if self.messages is None else sum([one.role == "user" for one in self.messages])
+
+    @cached_property
+    def marks(self) -> tuple[SessionMark, ...]:
+        """The sessions in order, none where the conversation is a single one."""
+        said = self.messages or self.said
+        return tuple(dict.fromkeys(mark for one in said if one.session is not None and (mark := one.mark) is not None))
+
+    @property
+    def users(self) -> list[str]:
+        """The names of the users, in the order in which they first come."""
+        return list(dict.fromkeys(mark.user for mark in self.marks if mark.user is not None))
 
     @property
     def per_turn(self) -> bool:

@@ -27,7 +27,7 @@ from vivavoce.suites.load import Suite
 from vivavoce.suites.output import check_output
 from vivavoce.suites.plan import Plan, plan_of
 from vivavoce.suites.recording import check_live, check_readable, coverage, with_recording
-from vivavoce.suites.targets import build_targets, has_client
+from vivavoce.suites.targets import build_targets, check_returning, has_client
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.suites.toolbox import known_tools
 
@@ -98,7 +98,7 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
     plan = plan_of(suite, options or RunOptions())
     check_readable(suite)
     problems: list[Problem] = []
-    _collect(problems, lambda: build_targets(suite, plan.concurrency, keys_needed=keys_needed))
+    targets = _collect(problems, lambda: build_targets(suite, plan.concurrency, keys_needed=keys_needed))
     replays = options is not None and options.replay
     _collect(problems, lambda: check_output(suite))
     budget = Budget(max_cost=options.max_cost if options and not replays else None)
@@ -107,6 +107,8 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
     prepared = _collect(problems, lambda: prepare(suite, plan, judges))
     if tester is not None and prepared is not None:
         _collect(problems, lambda: check_tests(suite, tester))
+    if targets is not None and prepared is not None and suite.spec.driver != "replay":
+        _collect(problems, lambda: check_returning(suite, targets, prepared.dataset.returning))
     if prepared is None or problems:
         raise UsageError(*sorted(problems, key=lambda problem: (str(problem.file), problem.line or 0)))
     grades = Grades(prepared.scoring.graders)

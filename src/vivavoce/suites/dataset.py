@@ -143,6 +143,10 @@ def _check_driver(suite: Suite, found: SampleCount) -> None:
     if driver == "scripted" and found.silent:
         rule = "give 'input', or use driver: penelope to have a tester work towards the goal"
         raise UsageError(_here(suite, f"{found.silent} rows have nothing to ask; {rule}"))
+    if driver == "penelope" and found.returning:
+        rule = "a tester leads one session; use driver: scripted for them, or give them no 'sessions'"
+        several = f"{found.returning} row{'s have' if found.returning != 1 else ' has'} several sessions"
+        raise UsageError(_here(suite, f"{several}; {rule}"))
     if driver == "penelope" and found.goals < found.samples:
         raise UsageError(
             _here(suite, f"{found.samples - found.goals} rows have no 'goal' for the tester to work towards")

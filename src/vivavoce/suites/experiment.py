@@ -23,7 +23,7 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import plan_of
 from vivavoce.suites.stored import dump_spec
-from vivavoce.suites.targets import build_targets, has_client, target_limits
+from vivavoce.suites.targets import build_targets, check_returning, has_client, target_limits
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.suites.toolbox import code_files
 from vivavoce.targets.target import Target
@@ -72,6 +72,8 @@ def build_experiment(
         check_tests(suite, tester)
     samples = Samples(plan.samples, plan.count(prepared.dataset.samples), plan.dataset, spec.dataset.place)
     systems = tuple(targets or build_targets(suite, plan.concurrency))
+    if spec.driver != "replay":
+        check_returning(suite, systems, prepared.dataset.returning)
     own = {target.name: one for target, one in zip(systems, target_limits(suite, plan.concurrency), strict=False)}
     return Experiment(
         name=spec.name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.recording import RecordingTarget
 from vivavoce.targets.target import Target
 from vivavoce.targets.terminal import TerminalTarget
+from vivavoce.targets.user import cannot_return, knows_users
 from vivavoce.targets.websocket import Frames, WebSocketTarget
 from vivavoce.wire.http import Limits as WireLimits
 from vivavoce.wire.http import is_loopback
@@ -77,6 +78,20 @@ def build_targets(suite: Suite, concurrency: int, *, keys_needed: bool = True) -
         for at, spec in suite.spec.all_targets.items()
         for target in _build(at, spec, _Context(suite, _connections(spec, concurrency), keys_needed))
     ]
+
+
+def check_returning(suite: Suite, targets: Sequence[Target], rows: int) -> None:
+    """Check that users can come back to every target, where `rows` of the dataset have several sessions.
+
+    Raises:
+        UsageError: a target is not told who speaks.
+    """
+    unknowing = [target.name for target in targets if not knows_users(target)] if rows else []
+    if unknowing:
+        several = f"{rows} row{'s have' if rows != 1 else ' has'} several sessions"
+        raise UsageError(
+            *(suite.document.problem(("dataset",), f"{several}, and {cannot_return(name)}") for name in unknowing)
+        )
 
 
 def target_limits(suite: Suite, concurrency: int) -> list[Limits]:

@@ -9,16 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from vivavoce.errors import Fault
+from vivavoce.errors import Fault, SuiteFault
 from vivavoce.messages import AnyMessage, HumanMessage
 from vivavoce.records.failure import failure_of
 from vivavoce.records.fork import said_in
 from vivavoce.records.trajectory import Turn
 from vivavoce.records.usage import Usage
+from vivavoce.session_mark import SessionMark
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Returning, Session, gets_conversation
-from vivavoce.unchecked import unchecked
+from vivavoce.targets.user import User, cannot_return, knows_users, new_attempt, new_user
+from vivavoce.unchecked import changed, unchecked
 
 log = logging.getLogger("vivavoce")
 
@@ -27,12 +29,15 @@ class Dialogue:
     """The exchanges with a target; a session opens with the first message, or with `open`.
 
     `new_session` ends the session, so that the next message begins another, and `rollback` takes back the last answered
-    exchange; the numbers of turns go on all the same.
+    exchange; the numbers of turns go on all the same. A message of another session than the last one begins it.
     """
 
     def __init__(self, channel: TargetChannel, opening: Callable[[], Opening]) -> None:
         self._channel = channel
         self._opening = opening
+        self._users: dict[str | None, User] = {}
+        self._attempt = new_attempt()
+        self._mark: SessionMark | None = None
         self._session: Session | None = None
         self._world: dict[str, Any] | None = None
         self._has_world = False
@@ -69,14 +74,17 @@ class Dialogue:
         """Return what the next session begins with: the state of the world is what the last one left."""
         opening = self._opening()
         self._has_world = opening.state is not None
+        if self._mark is not None:
+            opening = replace(opening, user=self._user(self._mark.user))
         return opening if self._world is None else replace(opening, state=self._world)
 
     async def go_on(self, turns: Sequence[Turn], heard: Sequence[Turn] | None = None) -> list[Turn]:
         """Return to where some turns left a conversation that was held elsewhere, and return these turns.
 
         `heard` are those of them that the target knows of, all unless some were taken back. A target that gets the
-        conversation with each message is sent nothing. To any other the user's messages are said again, and the turns
-        that come of it are returned, which may differ; they end with one that failed.
+        conversation with each message is sent nothing. To any other, and where users came back in several sessions, the
+        user's messages are said again, and the turns that come of it are returned, which may differ; they end with one
+        that failed.
 
         Raises:
             Fault: the session cannot begin, or the world of the row cannot be returned to.
@@ -86,7 +94,7 @@ class Dialogue:
         messages = [message for turn in heard for message in turn.messages]
         if not turns:
             return []
-        if gets_conversation(channel.target):
+        if gets_conversation(channel.target) and not any(said_in(turn).mark for turn in turns):
             session = await self.open()
             if isinstance(session, Returning):
                 await channel.call(lambda: session.go_on(messages))
@@ -101,6 +109,30 @@ class Dialogue:
                 break
         return again
 
+    def _user(self, name: str | None) -> User:
+        return self._users.setdefault(name, new_user(name, self._attempt))
+
+    async def enter(self, mark: SessionMark | None) -> Session:
+        """Begin the session of a mark, after the end of another; its user is known again if they were here before.
+
+        Raises:
+            SuiteFault: the target is not told who speaks, so that nobody can come back to it.
+            Fault: the target cannot begin a session, or failed to return its state.
+        """
+        if mark is not None and mark.number > 1 and not knows_users(self._channel.target):
+            raise SuiteFault(cannot_return(self._channel.target.name), kind="sessions")
+        if mark != self._mark and self._session is not None:
+            await self.new_session()
+        self._mark = mark
+        return await self.open()
+
+    def _greeting(self, message: HumanMessage) -> list[AnyMessage]:
+        """Return what the target said first in a later session, marked as of it."""
+        mark = message.mark
+        if self._messages or mark is None or mark.number == 1:
+            return []
+        return [changed(one, {"session": mark}) for one in self.opening]
+
     async def say(self, message: HumanMessage) -> Turn:
         """Send a message and return the exchange; one that failed has its failure, and is left out of later requests.
 
@@ -109,9 +141,9 @@ class Dialogue:
         """
         index, self._turns = self._turns, self._turns + 1
         started, clock = time.time(), time.perf_counter()
-        history = [*self._messages, message]
         try:
-            session = await self.open()
+            session = await self.enter(message.mark)
+            history, greeting = [*self._messages, message], self._greeting(message)
             reply = read_reply(await self._channel.send(lambda: session.send(history)), self._channel.target.name)
         except Fault as fault:
             failure, seconds = failure_of(fault, "target"), time.perf_counter() - clock
@@ -120,7 +152,7 @@ class Dialogue:
         self._answered.append(len(self._messages))
         self._messages += [message, *reply.messages]
         await asyncio.sleep(0)  # whoever waits for the slot goes first: the caller may take long over the reply
-        messages: list[AnyMessage] = [message, *reply.messages]
+        messages: list[AnyMessage] = [*greeting, message, *reply.messages]
         fields: dict[str, Any] = {"index": index, "messages": messages, "started_at": started, "seconds": seconds}
         fields["usage"] = None if reply.usage is None else Usage.model_validate(reply.usage)
         return unchecked(Turn, fields)
@@ -155,10 +187,16 @@ class Dialogue:
             Fault: the target failed to return its state.
         """
         self._world = await self.world()
-        await self.close()
+        await self._end()
         self._messages, self._answered = [], []
 
     async def close(self) -> None:
+        """End the session for good: what a target kept of users is released."""
+        await self._end()
+        for user in self._users.values():
+            await user.forget()
+
+    async def _end(self) -> None:
         """End the session; one that cannot be closed is logged, and its exchanges are kept."""
         session, self._session = self._session, None
         if session is None:

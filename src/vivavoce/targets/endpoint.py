@@ -11,6 +11,7 @@ from vivavoce.targets.endpoint_file import Endpoint, endpoint_of
 from vivavoce.targets.http import HttpTarget
 from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Opening, Session, Target
+from vivavoce.targets.user import knows_users
 from vivavoce.wire.http import Limits
 
 
@@ -58,6 +59,7 @@ class EndpointTarget:
                 limits=limits,
             )
         self.stateless = self._inner.stateless
+        self.knows_users = knows_users(self._inner)
 
     async def open(self, opening: Opening) -> Session:
         """Begin a conversation."""

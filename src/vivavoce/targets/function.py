@@ -19,7 +19,9 @@ from vivavoce.targets.crash import crash_of
 from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Reply
 
-_KNOWN_NAMES = ("message", "messages", "conversation_id", "state")
+_USER = "user"
+"""A parameter for the id of the user; where it stands first and none is called `message`, it is for the message."""
+_KNOWN_NAMES = ("message", "messages", "conversation_id", "state", _USER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,10 @@ class FunctionTarget:
     """A function, sync or async, that answers a user's message.
 
     It takes the text of the last message (its first parameter), or, as a parameter called `messages`, the whole
-    conversation as a list of wire dicts; and, where it has such parameters, a `conversation_id` and the `state` of the
-    row, to be changed in place. It returns a text, a message, a list of messages (tool calls and results among them),
-    or a `Reply`. A sync function runs in a thread of its own, so that it may block, and one that hangs can be given up.
+    conversation as a list of wire dicts; and, where it has such parameters, a `conversation_id`, the id of the `user`,
+    which stays the same in all sessions of a user, and the `state` of the row, to be changed in place. It returns a
+    text, a message, a list of messages (tool calls and results among them), or a `Reply`. A sync function runs in a
+    thread of its own, so that it may block, and one that hangs can be given up.
 
     Raises:
         UsageError: the function needs parameters that are never filled.
@@ -51,6 +54,7 @@ class FunctionTarget:
         self.is_async = _is_async(function)
         self.function = function
         self.parameters = _parameters_of(function, self.name)
+        self.knows_users = any(parameter.value == _USER for parameter in self.parameters)
 
     @property
     def gets_conversation(self) -> bool:
@@ -61,7 +65,8 @@ class FunctionTarget:
     async def open(self, opening: Opening) -> FunctionSession:
         """Begin a conversation."""
         world = copy.deepcopy(dict(opening.state or {}))
-        return FunctionSession(self, opening.conversation_id, world=world, has_state=opening.state is not None)
+        has_state = opening.state is not None
+        return FunctionSession(self, opening.conversation_id, opening.user_id, world=world, has_state=has_state)
 
     async def close(self) -> None:
         """Do nothing: there is nothing to close."""
@@ -73,6 +78,7 @@ class FunctionSession:
 
     target: FunctionTarget
     id: str
+    user: str
     opening: Sequence[AnyMessage] = ()
     world: dict[str, Any] = field(default_factory=dict[str, Any])
     has_state: bool = False
@@ -134,6 +140,8 @@ class FunctionSession:
                 return messages[-1].text
             case "state":
                 return self.world
+            case "user":
+                return self.user
             case _:
                 return self.id
 
@@ -155,7 +163,8 @@ def _parameters_of(function: Callable[..., object], name: str) -> list[_Paramete
     fillable = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     values = {p.name: p.name for p in fillable if p.name in _KNOWN_NAMES}
     if not values.keys() & {"message", "messages"}:
-        first = next((p for p in parameters if p.name not in _KNOWN_NAMES and p.kind is not p.VAR_KEYWORD), None)
+        known = _KNOWN_NAMES[:-1] if parameters and parameters[0].name == _USER else _KNOWN_NAMES
+        first = next((p for p in parameters if p.name not in known and p.kind is not p.VAR_KEYWORD), None)
         if first is None:
             raise UsageError(f"{name} takes no message; give it a parameter 'message' or 'messages'")
         values[first.name] = "message"
@@ -163,7 +172,7 @@ def _parameters_of(function: Callable[..., object], name: str) -> list[_Paramete
     if unfilled:
         raise UsageError(
             f"{name} needs {', '.join(unfilled)}, which are never filled; a target takes 'message' or 'messages', "
-            "'conversation_id' and 'state'"
+            "'conversation_id', 'user' and 'state'"
         )
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
     return [

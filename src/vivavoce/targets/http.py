@@ -18,7 +18,7 @@ from vivavoce.targets.template import address_template, header_lines, structure_
 from vivavoce.wire.chat import wire_messages
 from vivavoce.wire.http import Answer, Client, Limits, checked_url
 
-VARIABLES = ("message", "messages", "conversation_id", "session", "sample")
+VARIABLES = ("message", "messages", "conversation_id", "user", "session", "sample")
 COOKIE = "cookie"
 """The value of `session` that means: send the cookies back."""
 WHOLE = "$"
@@ -31,8 +31,9 @@ class HttpTarget:
     """A bot that is asked by one HTTP request a turn.
 
     `url`, `body` and `headers` may hold `{{ message }}`, `{{ messages }}` (the conversation as wire messages),
-    `{{ conversation_id }}`, `{{ session }}` (null in the first turn) and `{{ sample.extra_vars.x }}`, also
-    `sample.agent_args` and `sample.id`; also `${NAME}` from the environment. `body` is sent as JSON.
+    `{{ conversation_id }}`, `{{ user }}` (an id that stays the same in all sessions of a user), `{{ session }}` (null
+    in the first turn) and `{{ sample.extra_vars.x }}`, also `sample.agent_args` and `sample.id`; also `${NAME}` from
+    the environment. `body` is sent as JSON.
     `reply` is the path of the reply in the answer, such as `choices.0.message.content`, leading to a text, a wire
     message or a list of those; empty when the answer is the text, and `$` where that text may be a JSON object.
     `session` is the path of an id in the answer that later turns send back, or `cookie`.
@@ -69,6 +70,7 @@ class HttpTarget:
             _header_sources(headers or {}, has_body=body is not None), f"{name}.headers", variables
         )
         self.has_body = body is not None
+        self.knows_users = "user" in self._used
         self.stateless = self._is_stateless()
         self._client = Client(limits, [*self.environment.values(), *environment_of(url, f"{name}.url").values()])
 
@@ -91,13 +93,17 @@ class HttpTarget:
             headers["Cookie"] = _cookie_header(cookies)
         return await self._client.request(self.method, url, data, headers, repeatable=self.stateless)
 
+    @property
+    def _used(self) -> frozenset[str]:
+        return self.url.variables | self.body.variables | self.headers.variables
+
     def _is_stateless(self) -> bool:
-        used = self.url.variables | self.body.variables | self.headers.variables
+        used = self._used
         if not used & {"message", "messages"}:
             raise UsageError(
                 f"{self.name}: neither url, body nor headers say '{{{{ message }}}}' or '{{{{ messages }}}}'"
             )
-        return "messages" in used and self.session_path is None and not used & {"session", "conversation_id"}
+        return "messages" in used and self.session_path is None and not used & {"session", "conversation_id", "user"}
 
 
 class HttpSession:
@@ -107,14 +113,7 @@ class HttpSession:
 
     def __init__(self, target: HttpTarget, opening: Opening) -> None:
         self._target = target
-        self._values = {
-            "conversation_id": opening.conversation_id,
-            "sample": {
-                "id": opening.sample_id,
-                "extra_vars": dict(opening.extra_vars),
-                "agent_args": dict(opening.agent_args),
-            },
-        }
+        self._values = opening.variables
         self._session: object = None
         self._cookies: dict[str, str] = {}
 

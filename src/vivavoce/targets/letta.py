@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -47,7 +48,9 @@ class LettaTarget:
 
     With a file or a factory each conversation has an agent of its own. With an id each has a conversation of its own
     on that agent (Letta's conversations API): messages are apart, memory blocks are shared, and the agent itself is
-    not changed. `model` is the handle that the agent, or the conversation, uses instead of its own.
+    not changed. Where users come back, each has an agent made for them, and each of their sessions is a conversation
+    of its own on it; an agent with an id, whose memory outlives the attempt, is for no such user. `model` is the handle
+    that the agent, or the conversation, uses instead of its own.
 
     `cleanup` deletes afterwards what was made for a conversation, and never an agent that existed before.
     The caller limits the time.
@@ -69,6 +72,7 @@ class LettaTarget:
         self.access = access or LettaAccess.find()
         self.model = model
         self.cleanup = cleanup
+        self.knows_users = source.agent_id is None
         self._client: AsyncLetta | None = None
 
     @property
@@ -86,10 +90,22 @@ class LettaTarget:
             TargetFault: the server refused.
             SuiteFault: the agent factory failed.
         """
-        client = self.client
-        with self.access.faults(), collected_agents() as created:
+        client, user = self.client, opening.user
+        with self.access.faults():
             if self.source.agent_id is not None:
-                return await self._converse(client, self.source.agent_id)
+                return await self._converse(client, self.source.agent_id, deletes=self.cleanup)
+            if user is None:
+                agent_id, created = await self._made(client, opening)
+                return LettaSession(self, agent_id, created=tuple(created))
+            if self not in user.kept:
+                user.kept[self], created = await self._made(client, opening)
+                if self.cleanup:
+                    user.at_end(partial(delete_agents, client, created))
+            return await self._converse(client, user.kept[self], deletes=False)
+
+    async def _made(self, client: AsyncLetta, opening: Opening) -> tuple[str, list[str]]:
+        """Make the agent of a conversation; return its id, and those of all agents that were made."""
+        with collected_agents() as created:
             try:
                 agent_id = await self._agent(client, opening)
                 if self.model is not None:
@@ -98,7 +114,7 @@ class LettaTarget:
                 if self.cleanup:
                     await delete_agents(client, created)
                 raise
-        return LettaSession(self, agent_id, created=tuple(created))
+        return agent_id, created
 
     async def close(self) -> None:
         """Close the connections."""
@@ -117,10 +133,10 @@ class LettaTarget:
             raise TargetFault(f"the server imported no agent from {file.name}", kind="format")
         return ids[0]
 
-    async def _converse(self, client: AsyncLetta, agent_id: str) -> LettaSession:
+    async def _converse(self, client: AsyncLetta, agent_id: str, *, deletes: bool) -> LettaSession:
         chosen: dict[str, Any] = {} if self.model is None else {"model": self.model}
         answer = await client.conversations.create(agent_id=agent_id, **chosen)
-        return LettaSession(self, agent_id, conversation_id=_field(answer, "id", str))
+        return LettaSession(self, agent_id, conversation_id=_field(answer, "id", str), deletes=deletes)
 
 
 class LettaSession:
@@ -129,12 +145,19 @@ class LettaSession:
     opening: Sequence[AnyMessage] = ()
 
     def __init__(
-        self, target: LettaTarget, agent_id: str, *, conversation_id: str | None = None, created: tuple[str, ...] = ()
+        self,
+        target: LettaTarget,
+        agent_id: str,
+        *,
+        conversation_id: str | None = None,
+        created: tuple[str, ...] = (),
+        deletes: bool = True,
     ) -> None:
         self.agent_id = agent_id
         self._target = target
         self._conversation_id = conversation_id
         self._created = created
+        self._deletes = deletes and target.cleanup
         self._turns = 0
 
     @property
@@ -166,8 +189,8 @@ class LettaSession:
             return {str(block.label): block.value for block in blocks}
 
     async def close(self) -> None:
-        """Delete what was made for this conversation, where the target shall clean up."""
-        if not self._target.cleanup:
+        """Delete what was made for this conversation, where the target shall clean up and nobody comes back to it."""
+        if not self._deletes:
             return
         client = self._target.client
         with self._target.access.faults():

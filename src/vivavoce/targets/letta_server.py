@@ -28,12 +28,16 @@ LOCAL = "http://localhost:8283"
 
 @dataclass(frozen=True, slots=True)
 class FactorySample:
-    """The part of a sample that an agent factory gets; `input` is a text, or a list of them, as in letta-evals."""
+    """The part of a sample that an agent factory gets; `input` is a text, or a list of them, as in letta-evals.
+
+    `user` is the id of the user that the agent is for, where users come back in several sessions.
+    """
 
     id: str
     agent_args: Mapping[str, Any]
     extra_vars: Mapping[str, Any]
     input: str | list[str] = ""
+    user: str | None = None
 
 
 AgentFactory = Callable[["AsyncLetta", FactorySample], Awaitable[object]]
@@ -134,7 +138,8 @@ async def make_agent(factory: AgentFactory, client: AsyncLetta, opening: Opening
     """
     said = list(opening.said)
     said_once = said[0] if len(said) == 1 else said
-    sample = FactorySample(opening.sample_id, opening.agent_args, opening.extra_vars, said_once)
+    user = None if opening.user is None else opening.user.id
+    sample = FactorySample(opening.sample_id, opening.agent_args, opening.extra_vars, said_once, user)
     try:
         agent_id = await factory(client, sample)
     except Exception as error:

@@ -11,7 +11,7 @@ from vivavoce.targets.target import Opening, Reply
 from vivavoce.targets.template import Template, structure_template
 from vivavoce.wire.chat import wire_messages
 
-VARIABLES = ("message", "messages", "conversation_id", "sample")
+VARIABLES = ("message", "messages", "conversation_id", "user", "sample")
 
 
 class Caller(Protocol):
@@ -50,8 +50,9 @@ class CallableServer(Protocol):
 class McpTarget:
     """A tool that is called with each message, in a session of the server for each conversation.
 
-    `arguments` may hold `{{ message }}`, `{{ messages }}`, `{{ conversation_id }}` and `{{ sample.extra_vars.x }}`;
-    without them the one argument that the tool requires, or its only one, gets the text of the message.
+    `arguments` may hold `{{ message }}`, `{{ messages }}`, `{{ conversation_id }}`, `{{ user }}` and
+    `{{ sample.extra_vars.x }}`; without them the one argument that the tool requires, or its only one, gets the text of
+    the message.
 
     Raises:
         UsageError: a template is not valid.
@@ -64,6 +65,7 @@ class McpTarget:
     ) -> None:
         self.name, self.server, self.tool = name, server, tool
         self.arguments = None if arguments is None else structure_template(arguments, f"{name}.arguments", VARIABLES)
+        self.knows_users = self.arguments is not None and "user" in self.arguments.variables
 
     async def open(self, opening: Opening) -> McpTargetSession:
         """Begin a session.
@@ -110,11 +112,7 @@ class McpTargetSession:
 
     def __init__(self, target: McpTarget, caller: Caller, arguments: Template, opening: Opening) -> None:
         self._target, self._caller, self._arguments = target, caller, arguments
-        sample = {"id": opening.sample_id, "extra_vars": dict(opening.extra_vars)}
-        self._values = {
-            "conversation_id": opening.conversation_id,
-            "sample": {**sample, "agent_args": dict(opening.agent_args)},
-        }
+        self._values = opening.variables
 
     async def send(self, messages: Sequence[AnyMessage]) -> Reply:
         """Call the tool.

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from vivavoce.messages import AnyMessage
 from vivavoce.records.usage import Usage
+from vivavoce.targets.user import User
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class Opening:
 
     `state` is what the row says about the world that tools change, None where it says nothing; `tool_results` are its
     answers to calls of tools, and `approvals` what its user says to a tool that asks first. `said` are the texts that
-    the row has the user say. `trial` counts from 0.
+    the row has the user say. `trial` counts from 0. `user` is who speaks where users come back in several sessions,
+    else None.
     """
 
     conversation_id: str
@@ -36,6 +38,18 @@ class Opening:
     approvals: Any = None
     said: Sequence[str] = ()
     trial: int = 0
+    user: User | None = None
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """The values that the templates of a request have of it."""
+        row = {"id": self.sample_id, "extra_vars": dict(self.extra_vars), "agent_args": dict(self.agent_args)}
+        return {"conversation_id": self.conversation_id, "user": self.user_id, "sample": row}
+
+    @property
+    def user_id(self) -> str:
+        """Who speaks: somebody who does not come back has the id of this conversation."""
+        return self.conversation_id if self.user is None else self.user.id
 
 
 class Session(Protocol):
@@ -72,6 +86,7 @@ class Target(Protocol):
     """A system under test; `name` tells its answers apart from those of other targets in a run.
 
     `stateless` targets get the whole conversation with each call, so a call may be repeated and a conversation forked.
+    One that also has `knows_users = True` reads the `user` of an opening, and so can remember who comes back.
     """
 
     name: str

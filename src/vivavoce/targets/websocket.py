@@ -24,7 +24,7 @@ from vivavoce.wire.http import checked_url
 if TYPE_CHECKING:
     from aiohttp import ClientSession, ClientWebSocketResponse, WSMessage
 
-VARIABLES = ("message", "messages", "conversation_id", "session", "sample")
+VARIABLES = ("message", "messages", "conversation_id", "user", "session", "sample")
 _NOTHING_YET: Mapping[str, Any] = {"session": None, "message": "", "messages": []}
 """The values of variables before the first message."""
 
@@ -84,6 +84,8 @@ class WebSocketTarget:
         self.message = structure_template(as_variables(message), f"{name}.message", variables)
         self.first = None if first is None else structure_template(as_variables(first), f"{name}.first", variables)
         self.headers = structure_template(as_variables(headers or {}), f"{name}.headers", variables)
+        used = [self.url, self.message, self.headers, *([] if self.first is None else [self.first])]
+        self.knows_users = any("user" in template.variables for template in used)
         if not self.message.variables & {"message", "messages"}:
             raise UsageError(f"{name}.message: it has no '{{{{ message }}}}' and no '{{{{ messages }}}}'")
         if frames.piece is not None and frames.end is None:
@@ -122,12 +124,7 @@ class WebSocketSession:
         self._client: ClientSession | None = None
         self._socket: ClientWebSocketResponse | None = None
         self._session: str | None = None
-        sample = {"id": opening.sample_id, "extra_vars": dict(opening.extra_vars)}
-        self._values = {
-            "conversation_id": opening.conversation_id,
-            "sample": {**sample, "agent_args": dict(opening.agent_args)},
-            "environment": target.environment,
-        }
+        self._values = {**opening.variables, "environment": target.environment}
 
     @property
     def id(self) -> str | None:
