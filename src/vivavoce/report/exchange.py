@@ -16,13 +16,23 @@ WIDTH = 120
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question of the user and the answer, shortened and safe to show; empty where nothing was said."""
+    """A question of the user and the answer, shortened and safe to show; empty where nothing was said.
+
+    `session` says in which one, where users come back in several.
+    """
 
     question: str
     answer: str
+    session: str = ""
 
     def __str__(self) -> str:
-        return f"“{self.question}” → {f'“{self.answer}”' if self.answer else 'no answer'}"
+        words = f"“{self.question}” → {f'“{self.answer}”' if self.answer else 'no answer'}"
+        return f"{self.session}: {words}" if self.session else words
+
+    @property
+    def asked(self) -> str:
+        """What stands before the question."""
+        return f"asked in {self.session}" if self.session else "asked"
 
 
 def exchange_of(attempt: Attempt, score: Score | None = None) -> Exchange | None:
@@ -39,7 +49,8 @@ def exchange_of(attempt: Attempt, score: Score | None = None) -> Exchange | None
     answer = " ".join(assistant_texts(turn.messages))
     if not answer and (calls := tool_calls(turn.messages)):
         answer = f"calls {', '.join(call.name for call in calls)}"
-    return Exchange(one_line(question, WIDTH), one_line(answer, WIDTH))
+    session = "" if turn.mark is None else one_line(turn.mark.label, WIDTH)
+    return Exchange(one_line(question, WIDTH), one_line(answer, WIDTH), session)
 
 
 def lowest_turn(score: Score) -> int | None:

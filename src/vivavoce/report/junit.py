@@ -175,7 +175,10 @@ def _title(attempt: Attempt) -> str:
 def _evidence(attempt: Attempt, score: Score) -> str:
     lines = [score.reason]
     if (said := exchange_of(attempt, score)) is not None:
-        lines += [f"asked: {said.question}", *([] if said.answer == score.submission else [f"said: {said.answer}"])]
+        lines += [
+            f"{said.asked}: {said.question}",
+            *([] if said.answer == score.submission else [f"said: {said.answer}"]),
+        ]
     if score.submission:
         lines.append(f"submission: {shorten(score.submission)}")
     if score.ground_truth is not None:

@@ -19,6 +19,7 @@ from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import latency_lines, spent_lines, tags_line, variance_lines
+from vivavoce.report.exchange import Exchange
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.groups import grouped
@@ -143,10 +144,14 @@ def _worst(found: WorstSamples) -> Iterator[str]:
             yield ""
 
 
+def _asked(said: Exchange) -> str:
+    return f"asked in {code(said.session)}" if said.session else "asked"
+
+
 def _why(one: Worst) -> str:
     if one.said is None:
         return code(one.why)
-    return f"{code(one.why)}<br>asked: {code(one.said.question)}<br>said: {code(one.said.answer)}"
+    return f"{code(one.why)}<br>{_asked(one.said)}: {code(one.said.question)}<br>said: {code(one.said.answer)}"
 
 
 def folded(title: str, lines: Iterable[str]) -> Iterator[str]:

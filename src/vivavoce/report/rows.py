@@ -20,6 +20,7 @@ class FlatRow(NamedTuple):
     `reward` is the reward of the sample.
     `ground_truth` is text, or JSON text if it is anything else. `seconds` is how long the target took for
     the conversation, or for the turn. `blame`, `failure_kind` and `failure_message` are None unless something failed.
+    `session`, from 1, and `user` are of a turn, where users come back in several sessions.
     """
 
     run: str
@@ -41,9 +42,18 @@ class FlatRow(NamedTuple):
     fingerprint: str | None
     scenario: str
     seconds: float | None
+    session: int | None = None
+    user: str | None = None
 
 
-_NOT_TEXT = {"trial": "int32", "turn": "int32", "score": "double", "passed": "bool", "seconds": "double"}
+_NOT_TEXT = {
+    "trial": "int32",
+    "turn": "int32",
+    "session": "int32",
+    "score": "double",
+    "passed": "bool",
+    "seconds": "double",
+}
 TYPES = {column: _NOT_TEXT.get(column, "string") for column in FlatRow._fields}
 """Arrow's types of the columns."""
 
@@ -56,11 +66,14 @@ def flat_rows(store: Store, run: Run, grading: Grading) -> Iterator[FlatRow]:
 
 def _rows(run: Run, grading: Grading, outcome: Outcome) -> Iterator[FlatRow]:
     attempt = outcome.attempt
-    seconds = {turn.index: turn.seconds for turn in attempt.trajectory.turns}
+    turns = {turn.index: turn for turn in attempt.trajectory.turns}
     for name, score in outcome.scores.items():
         yield _row(run, grading, attempt, name, score, attempt.trajectory.seconds)
         for turn in score.turns or ():
-            yield _row(run, grading, attempt, name, turn, seconds.get(turn.turn or 0))
+            held = turns.get(turn.turn or 0)
+            row = _row(run, grading, attempt, name, turn, held and held.seconds)
+            mark = held and held.mark
+            yield row if mark is None else row._replace(session=mark.number, user=mark.user)
     if outcome.reward is not None:
         yield _row(run, grading, attempt, "reward", outcome.reward, attempt.trajectory.seconds)
 

@@ -19,7 +19,7 @@ from vivavoce.messages import (
 )
 from vivavoce.records.agents import Agents, Handoff
 from vivavoce.records.answered import origin
-from vivavoce.records.counting import turn_label
+from vivavoce.records.counting import turn_label, turn_title
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, State
@@ -66,7 +66,7 @@ class _Transcript:
         yield from _messages(talk.opening, agents)
         for turn in talk.turns:
             seconds = "" if turn.seconds is None else f" · {turn.seconds:.2f} s"
-            yield Text(f"── {turn_label(turn.index)}{seconds}", style="dim")
+            yield Text(f"── {safe(turn_title(turn.index, turn.mark))}{seconds}", style="dim")
             yield from thoughts(talk.test, turn.index)
             yield from _messages(turn.messages, agents)
             yield from self._failure(turn.failure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from vivavoce.messages import AIMessage, AnyMessage
-from vivavoce.records.counting import conversation_label, turn_label
+from vivavoce.records.counting import conversation_label, turn_title
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
 from vivavoce.records.turn import Turn
@@ -101,7 +101,7 @@ def _line(name: str, score: Score, said: str) -> str:
 
 def _turn(turn: Turn | None, index: int | None, notes: Sequence[str]) -> Iterator[str]:
     if turn is not None:
-        yield f"  {turn_label(index)}"
+        yield f"  {turn_title(index, turn.mark)}"
         for message in turn.messages:
             yield from _message(message)
     yield from notes

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from vivavoce.conversation import ConversationHistory
 from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.metrics.evaluation import EvaluationReport
-from vivavoce.records.counting import conversation_label, turn_label
+from vivavoce.records.counting import conversation_label, turn_label, turn_title
 from vivavoce.records.failure import shorten
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Evidence, Score
@@ -133,7 +133,7 @@ def _turns(talk: Trajectory) -> Rows:
     rows = [("", role, text) for role, text in _messages(talk.opening)]
     for turn in talk.turns:
         said = [*_messages(turn.messages), *([("error", str(turn.failure))] if turn.failure else [])]
-        rows += [(turn_label(turn.index) if place == 0 else "", *one) for place, one in enumerate(said)]
+        rows += [(turn_title(turn.index, turn.mark) if place == 0 else "", *one) for place, one in enumerate(said)]
     return Rows(("", "", "message"), rows)
 
 

@@ -24,11 +24,15 @@ _BEFORE = 30
 
 @dataclass(frozen=True, slots=True)
 class OutlineRow:
-    """A turn in the outline, counted from 0; `state` is that of its grades, None where nothing graded it."""
+    """A turn in the outline, counted from 0; `state` is that of its grades, None where nothing graded it.
+
+    `session` is its session in words, empty where the conversation is a single one.
+    """
 
     turn: int
     words: str
     state: SampleStatus | None
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +47,22 @@ class FoundWords:
 def outline(talk: Trajectory, states: Sequence[SampleStatus | None]) -> list[OutlineRow]:
     """Return a row for each turn, up to `MOST`."""
     return [
-        OutlineRow(turn.index, one_line(next(_texts(turn), "")[:_READ], _WIDTH), states[place])
+        OutlineRow(turn.index, one_line(next(_texts(turn), "")[:_READ], _WIDTH), states[place], _session(turn))
         for place, turn in enumerate(talk.turns[:MOST])
     ]
 
 
-def found_words(talk: Trajectory, words: str, states: Sequence[SampleStatus | None]) -> FoundWords:
+def found_words(talk: Trajectory, sought: str, states: Sequence[SampleStatus | None]) -> FoundWords:
     """Return the turns that hold some words, in whatever case, in a message or in the arguments of a tool call."""
-    wanted = words.casefold()
+    wanted = sought.casefold()
     rows: list[OutlineRow] = []
     for place, turn in enumerate(talk.turns):
         text = next((text for text in _texts(turn) if wanted in text.casefold()), None)
         if text is not None:
             start = max(text.casefold().index(wanted) - _BEFORE, 0)
-            rows.append(
-                OutlineRow(
-                    turn.index, one_line(("… " if start else "") + text[start : start + _READ], _WIDTH), states[place]
-                )
-            )
-    return FoundWords(words, rows[:FOUND], frozenset(row.turn for row in rows))
+            words = one_line(("… " if start else "") + text[start : start + _READ], _WIDTH)
+            rows.append(OutlineRow(turn.index, words, states[place], _session(turn)))
+    return FoundWords(sought, rows[:FOUND], frozenset(row.turn for row in rows))
 
 
 def _texts(turn: Turn) -> Iterator[str]:
@@ -71,3 +72,7 @@ def _texts(turn: Turn) -> Iterator[str]:
             yield message.name
         for call in (message.tool_calls or ()) if isinstance(message, AIMessage) else ():
             yield f"{call.name}({call.function.arguments})"
+
+
+def _session(turn: Turn) -> str:
+    return "" if turn.mark is None else one_line(turn.mark.label, _WIDTH)

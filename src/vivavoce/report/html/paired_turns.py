@@ -17,6 +17,7 @@ from vivavoce.report.html.score_notes import ScoreNote, TurnGrades, state_of, tu
 from vivavoce.report.transcript import words_of
 from vivavoce.report.word_difference import Stretch, same_share, word_difference
 from vivavoce.safe_text import safe
+from vivavoce.session_mark import SessionMark
 from vivavoce.store.browse.status import SampleStatus, worst_of
 
 SHOWN = 200
@@ -51,7 +52,7 @@ class PairedTurn:
     """A turn of both, None for a side that has ended; `user_parts` are user messages that are the same on both sides.
 
     `same` means that the answers are the same, too, and `first` that this is the first difference. `words` are those
-    that differ between the answers, empty if these have too little in common.
+    that differ between the answers, empty if these have too little in common. `mark` is the session of the turn.
     """
 
     index: int
@@ -61,6 +62,7 @@ class PairedTurn:
     same: bool
     first: bool
     words: list[Stretch] = field(default_factory=list[Stretch])
+    mark: SessionMark | None = None
 
     @property
     def calls(self) -> bool:
@@ -142,14 +144,16 @@ def _paired(
 ) -> PairedTurn:
     left, right = turns
     a, b = one.half(left), other.half(right)
+    mark = next((turn.mark for turn in turns if turn is not None), None)
     if left is None or right is None or a is None or b is None:
-        return PairedTurn(index, [], a, b, False, index == parting)
+        return PairedTurn(index, [], a, b, False, index == parting, mark=mark)
     user_parts: list[Part] = []
     if _user_texts(left) == _user_texts(right):
         user_parts = [part for part in a.parts if _is_user_message(part)]
         a, b = (replace(half, parts=[part for part in half.parts if not _is_user_message(part)]) for half in (a, b))
     same = _words(left) == _words(right) and not other.register.of_turn(right.index)
-    return PairedTurn(index, user_parts, a, b, same, index == parting, [] if same else _difference(left, right))
+    differing = [] if same else _difference(left, right)
+    return PairedTurn(index, user_parts, a, b, same, index == parting, differing, mark)
 
 
 def _difference(one: Turn, other: Turn) -> list[Stretch]:
