@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from vivavoce.metrics.exact.counts import MessageCountMetric as MessageCountMetric
     from vivavoce.metrics.exact.counts import ToolCallCountMetric as ToolCallCountMetric
     from vivavoce.metrics.exact.counts import TurnCountMetric as TurnCountMetric
+    from vivavoce.metrics.exact.forgetting import ForgettingMetric as ForgettingMetric
     from vivavoce.metrics.exact.language import LanguageMetric as LanguageMetric
+    from vivavoce.metrics.exact.leaked_to_another_user import LeakedToAnotherUserMetric as LeakedToAnotherUserMetric
     from vivavoce.metrics.exact.personal_data import PersonalDataMetric as PersonalDataMetric
     from vivavoce.metrics.exact.profanity_terms import ProfanityTermsMetric as ProfanityTermsMetric
     from vivavoce.metrics.exact.refusal import RefusalMetric as RefusalMetric
@@ -135,6 +137,8 @@ _EXPORTS = {
     "PromptMetric": "custom",
     "RefusalMetric": "exact.refusal",
     "RepetitionMetric": "exact.repetition",
+    "ForgettingMetric": "exact.forgetting",
+    "LeakedToAnotherUserMetric": "exact.leaked_to_another_user",
     "ResponseLengthMetric": "exact.response_length",
     "ResponseQualityMetric": "judged.response_quality",
     "ResponseTimeMetric": "exact.response_time",

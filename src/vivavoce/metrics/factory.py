@@ -62,6 +62,8 @@ _EXACT = {
     "language": "language:LanguageMetric",
     "topic_drift": "topic_drift:TopicDriftMetric",
     "semantic_retention": "semantic_retention:SemanticRetentionMetric",
+    "forgetting": "forgetting:ForgettingMetric",
+    "leaked_to_another_user": "leaked_to_another_user:LeakedToAnotherUserMetric",
 }
 
 _FUNCTIONS = (

@@ -2,7 +2,8 @@
 
 Whatever somebody said stands in quotation marks as a JSON string, on one line. A judge is told that such text is
 material: an instruction in it is something that was said. Turns count from 1, as for people. What comes later never
-changes the lines before it, so a growing conversation, and all metrics over one, share their beginning.
+changes the lines before it, so a growing conversation, and all metrics over one, share their beginning. Where users
+come back in several sessions, each turn says its session and its user, and a line says where a session begins.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import dataclass, field
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from vivavoce.conversation import split_turns
+from vivavoce.conversation import mark_of, split_turns
 from vivavoce.messages import AnyMessage, RefusalPart, ToolMessage
 from vivavoce.records.agents import key_of
 from vivavoce.records.counting import turn_label
+from vivavoce.session_mark import SessionMark
 
 CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English, good enough to split a conversation that is far too long."""
@@ -74,6 +76,7 @@ class Transcript:
     agents: list[str] = field(default_factory=lambda: [])
     _acting: str = ""
     _references: dict[str, str] = field(default_factory=lambda: {})
+    _marks: list[SessionMark] = field(default_factory=lambda: [])
 
     def text(self, first: int = 0, last: int | None = None) -> str:
         """Return the lines of what precedes the turns, and of those from `first` up to and not including `last`."""
@@ -89,7 +92,20 @@ class Transcript:
     def add_turn(self, messages: Sequence[AnyMessage]) -> None:
         """Add a turn to the end."""
         number = len(self.turns)
-        self.turns.append([f"{turn_label(number)}\n", *self._lines(messages, number)])
+        self.turns.append([*self._heading(number, mark_of(messages)), *self._lines(messages, number)])
+
+    def _heading(self, number: int, mark: SessionMark | None) -> Iterator[str]:
+        if mark is None:
+            yield f"{turn_label(number)}\n"
+            return
+        of_user = "" if mark.user is None else f", user {named(mark.user)}"
+        if mark not in self._marks:
+            was_here = any(mark.user == earlier.user for earlier in self._marks)
+            who = "with the same user as before, who comes back" if was_here else "with another user"
+            if self._marks:
+                yield f"(session {mark.number} begins, a new conversation {who})\n"
+            self._marks.append(mark)
+        yield f"{turn_label(number)}, session {mark.number}{of_user}\n"
 
     def extend_turn(self, messages: Sequence[AnyMessage]) -> None:
         """Add what still belongs to the last turn."""

@@ -19,13 +19,24 @@ ITEMS: Mapping[str, str] = {
     "continuity": Wording("Where there are earlier turns, does it build on them?"),
 }
 
+OF_SESSIONS: Mapping[str, str] = {
+    "sessions": Wording(
+        "Where a user comes back in a later session, does it still know what that same user told it in an earlier one, "
+        "as it was last changed, without asking again?"
+    ),
+    "earlier_sessions": Wording("Where it comes back to what it said in an earlier session, does it keep to that?"),
+    "users": Wording("Where several users speak, does it keep what one of them told it from the others?"),
+}
+"""What is asked besides where users come back."""
+
 
 class ContextRetentionMetric(ChecklistMetric):
     """Judges whether the assistant keeps the context of a conversation; passes from `threshold`, 0.8, on.
 
     The items are `memory`, `consistency`, `references` and `continuity`, each where there is an occasion for it. One or
     two small lapses count half; more, or one that misleads the user or makes them repeat something, count nothing. A
-    lapse counts under one item. One item that counts nothing is enough not to pass.
+    lapse counts under one item. One item that counts nothing is enough not to pass. Where users come back in several
+    sessions, the items are also `sessions`, `earlier_sessions` and `users`.
 
     Known failure: a fact that never comes up again is not put to the test.
     """
@@ -42,6 +53,6 @@ class ContextRetentionMetric(ChecklistMetric):
         super().__init__(config, model, **options)
 
     def items(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, str]:
-        """Return the four questions."""
-        del metric_input
-        return ITEMS
+        """Return the four questions, and where users come back three more."""
+        marks = {mark.number for one in metric_input.messages if (mark := one.mark) is not None}
+        return {**ITEMS, **OF_SESSIONS} if len(marks) > 1 else ITEMS
