@@ -3,12 +3,13 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.errors import UsageError
+from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.grading.gates import Gate, SimpleGate, Threshold
 from vivavoce.records.reason import Verdict
 from vivavoce.records.run import AttemptKey, ScoreRow
 from vivavoce.records.score import State
 from vivavoce.report.reasons import explained
-from vivavoce.run.summary import ErrorLimit, Summary, summarise, tally
+from vivavoce.run.summary import Summary, summarise, tally
 
 EASY = SimpleGate("exact", Threshold("avg_score", "gte", 0.5))
 

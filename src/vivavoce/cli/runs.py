@@ -13,6 +13,7 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.report.finding import listed_finding
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.tables import Column, FittingTable
+from vivavoce.report.tester_errors import net_text
 from vivavoce.report.text import count
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.listing import RunEntry
@@ -62,7 +63,9 @@ def _cells(entry: RunEntry) -> list[str]:
     status = entry.status if entry.partial_of is None else f"{entry.status}, partial"
     started = datetime.fromtimestamp(entry.started_at).strftime("%Y-%m-%d %H:%M")
     known = [safe(one) for one in (entry.title, ", ".join(entry.tags)) if one]
-    known += [one for one in (listed_finding(entry), entry.comments and count(entry.comments, "comment")) if one]
+    head = entry.headline
+    net = f"{safe(head.name)}: {net_text(head)}" if head is not None and head.tester_errors else ""
+    known += [one for one in (listed_finding(entry), net, entry.comments and count(entry.comments, "comment")) if one]
     said = "\n".join(known)
     if entry.summary is None:
         return [entry.id, started, status, "–", "", said]

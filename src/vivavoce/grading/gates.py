@@ -7,10 +7,12 @@ not count.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
+from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.plugins import lazy
 from vivavoce.records.calibration import CalibrationNeed, CorrectedRate
 from vivavoce.records.reason import Aggregation, Code, Condition, Operator, RateBound, Reason, SampleTrials, Verdict
@@ -49,7 +51,8 @@ class Scores:
     """The scores of a grader or of the reward: values, whether each passes, and its sample.
 
     `missing` has the sample of each trial without a score because of an error; those in `allowed` a limit on errors
-    allows, so that no aggregate waits for them. `trials` has the trial of each score, and `correction` the calibration
+    allows, so that no aggregate waits for them. `spoiled` has, of both, the samples of those trials that the tester
+    spoiled that led the conversation. `trials` has the trial of each score, and `correction` the calibration
     of the judge, where there is one.
     """
 
@@ -61,6 +64,11 @@ class Scores:
     allowed: Sequence[str] = ()
     trials: Sequence[int] = ()
     correction: Corrects | None = None
+    spoiled: Sequence[str] = ()
+
+    def net_of_tester(self) -> Scores:
+        """Return the scores as if the trials that the tester spoiled had not been made."""
+        return replace(self, missing=[*(Counter(self.missing) - Counter(self.spoiled)).elements()], spoiled=())
 
     @property
     def errors(self) -> int:
@@ -209,6 +217,7 @@ class SimpleGate:
 
     `needs` is the calibration without which its judge decides nothing. With a `level` it decides while trials are still
     made: once an interval of that level that holds at any time is on one side of the value; it is inconclusive before.
+    Of the trials the tester may have spoiled as many as `spoilable` says, which then do not count.
     """
 
     metric_key: str
@@ -216,10 +225,16 @@ class SimpleGate:
     min_scored: float = 0.0
     needs: CalibrationNeed | None = None
     level: float | None = None
+    spoilable: ErrorLimit | None = None
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
-        found = scores[self.metric_key]
+        if unmet := _too_spoiled(self.metric_key, scores[self.metric_key], self.spoilable):
+            return unmet
+        found = _counted(scores[self.metric_key], self.spoilable)
+        return _telling(self._decide(found), found)
+
+    def _decide(self, found: Scores) -> GateResult:
         unmet = _too_few(self.metric_key, found, self.min_scored)
         unmet = unmet or _too_short(self.metric_key, found, self.threshold.k or 1) or self._uncalibrated(found)
         if unmet:
@@ -291,7 +306,9 @@ class SamplesGate:
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict, and in its reason the samples that missed it, else those that could not be decided."""
-        found = scores[self.metric_key]
+        return _telling(self._decide(scores[self.metric_key]), scores[self.metric_key])
+
+    def _decide(self, found: Scores) -> GateResult:
         if unmet := _too_few(self.metric_key, found, self.min_scored):
             return unmet
         found = replace(found, missing=(*found.missing, *found.allowed), allowed=())
@@ -341,9 +358,17 @@ class WeightedGate:
     weights: Mapping[str, float]
     threshold: Threshold
     min_scored: float = 0.0
+    spoilable: ErrorLimit | None = None
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
+        for key in self.weights:
+            if unmet := _too_spoiled(key, scores[key], self.spoilable):
+                return unmet
+        counted = {key: _counted(scores[key], self.spoilable) for key in self.weights}
+        return _telling(self._decide(counted), *counted.values())
+
+    def _decide(self, scores: Mapping[str, Scores]) -> GateResult:
         for key in self.weights:
             if unmet := _too_few(key, scores[key], self.min_scored):
                 return unmet
@@ -437,3 +462,33 @@ def _too_few(key: str, scores: Scores, min_scored: float) -> GateResult | None:
         min_scored=min_scored,
     )
     return GateResult("inconclusive", (reason,))
+
+
+def _counted(scores: Scores, spoilable: ErrorLimit | None) -> Scores:
+    """Return the scores that a gate decides by: net of the tester where it says how much that may spoil."""
+    return scores if spoilable is None else scores.net_of_tester()
+
+
+def _too_spoiled(key: str, scores: Scores, spoilable: ErrorLimit | None) -> GateResult | None:
+    """Return that the tester spoiled more trials than a gate allows, None where it did not."""
+    trials = len(scores.values) + len(scores.missing) + len(scores.allowed)
+    if spoilable is None or not spoilable.exceeded(len(scores.spoiled), trials):
+        return None
+    reason = Reason(
+        verdict="inconclusive",
+        code="spoiled",
+        graders={key: 1.0},
+        errors=len(scores.spoiled),
+        scored=trials,
+        limit=spoilable.text,
+    )
+    return GateResult("inconclusive", (reason,))
+
+
+def _telling(result: GateResult, *scores: Scores) -> GateResult:
+    """Return a result whose reasons say how many of their errors the tester made."""
+    spoiled = sum(len(one.spoiled) for one in scores)
+    if not spoiled:
+        return result
+    told = (one.model_copy(update={"tester_errors": min(spoiled, one.errors)}) for one in result.reasons)
+    return GateResult(result.verdict, tuple(told))

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.grading.gates import Gate
 from vivavoce.production import handing
 from vivavoce.production.spool import Spool
 from vivavoce.production.tally import HOUR, KEPT, hour_of, tallies
 from vivavoce.report.watch_state import STATES, Alert, GraderCount, HourFigures, Spending, WatchState
 from vivavoce.run.corrected import correcting
-from vivavoce.run.summary import ErrorLimit, summarise, tally
+from vivavoce.run.summary import summarise, tally
 from vivavoce.store.browse.watches import ScoreCount, WatchRow
 from vivavoce.store.store import Store
 

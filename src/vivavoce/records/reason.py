@@ -26,6 +26,7 @@ Code = Literal[
     "min_scored",
     "nothing_scored",
     "errors",
+    "spoiled",
     "sentence",
 ]
 """What a reason is about.
@@ -35,7 +36,8 @@ a lower bound of a single sample. `undecided`: the trials did not decide a condi
 `high` holds its value. `calibration`: what the judge lacks before it may decide, or why its rate cannot be
 corrected, is its text. `samples`: how often each sample must pass. `few_trials`: samples with fewer trials
 than the gate needs. `min_scored`: too few scores. `nothing_scored`: no score at all. `errors`: more
-conversations with errors than the run may have. `sentence`: one of an older store, of which only the words are known.
+conversations with errors than the run may have. `spoiled`: the tester spoiled more conversations than the gate allows
+to leave out. `sentence`: one of an older store, of which only the words are known.
 """
 
 
@@ -71,7 +73,9 @@ class Reason(BaseModel):
 
     `graders` has the weight of each grader that it is about; empty for the whole run. `target` is named where a run
     has several. `found` is the aggregate. `errors` and `scored` count what has no score because of an error and
-    what has one; for `errors`, of the code, they count conversations, and `limit` is how many may have an error.
+    what has one; for `errors`, of the code, they count conversations, and `limit` is how many may have an error. Of the
+    `errors`, `tester_errors` were made by the tester that led the conversations. For `spoiled`, `errors` of `scored`
+    conversations were spoiled, and `limit` is how many may be.
     `text` is a `sentence`, or of `calibration`. For `samples` and `few_trials`, `trials` is how many of them must
     pass or are needed, `scored` counts samples, `samples` are the first of those that missed it, and
     `samples_in_all` is how many did.
@@ -88,6 +92,7 @@ class Reason(BaseModel):
     low: float | None = None
     high: float | None = None
     errors: int = 0
+    tester_errors: int = 0
     scored: int = 0
     min_scored: float = 0.0
     limit: str | None = None

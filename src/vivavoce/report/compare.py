@@ -16,8 +16,9 @@ from vivavoce.records.run import Grading
 from vivavoce.report.changes import Change, changes_between, metric_change
 from vivavoce.report.comparison import Comparison, Flip, GraderComparison, MeanDifference, Side, TargetComparison
 from vivavoce.report.pairing import Pairing, Scenarios, pair
-from vivavoce.report.sides import GradedSide, GradedTarget, Origin, SampleScores, side_of
+from vivavoce.report.sides import GradedSide, Origin, SampleScores, side_of
 from vivavoce.report.worst import why
+from vivavoce.run.summary import Summary
 from vivavoce.stats.paired import difference_of
 from vivavoce.store.browse.scenarios import ScoreText
 from vivavoce.store.browse.series import Graded
@@ -189,8 +190,8 @@ class _Both:
         note = self._note(name)
         found = GraderComparison(
             name=name,
-            a=_counts(target_a, name),
-            b=_counts(target_b, name),
+            a=_counts(self.a, self.target_a, name),
+            b=_counts(self.b, self.target_b, name),
             n=int(np.count_nonzero(shared)),
             passed=int(np.count_nonzero(shared & a.passes & b.passes)),
             breaks=pairs.named(fell & b.never),
@@ -261,10 +262,17 @@ class _Both:
         return f"changed between the two gradings{what}; part of the difference may come from the grader"
 
 
-def _counts(target: GradedTarget, grader: str) -> Side:
-    """Return how many attempts of a target have a score, and how many have none."""
-    states = target.states(grader)
-    return Side(scored=states["scored"], errors=states["error"], skipped=states["skipped"])
+_SPOILED = {"tester_errors", "pass_rate", "raw_pass_rate", "highest_pass_rate"}
+
+
+def _counts(side: GradedSide, target: str, grader: str) -> Side:
+    """Return how many attempts of a target have a score, how many have none, and what the tester spoiled."""
+    states = side.targets[target].states(grader)
+    stored = side.grading and side.grading.summary
+    graders = Summary.model_validate(stored).graders if stored else []
+    own = next((one for one in graders if (one.name, one.target) == (grader, target)), None)
+    rates = {} if own is None or not own.tester_errors else own.model_dump(include=_SPOILED)
+    return Side(scored=states["scored"], errors=states["error"], skipped=states["skipped"], **rates)
 
 
 def _difference(before: NDArray[np.float64], after: NDArray[np.float64], level: float) -> dict[str, float | int | None]:

@@ -40,11 +40,19 @@ class Flip(Compared):
 
 
 class Side(Compared):
-    """How many attempts one side scored, could not score, and skipped; only scores are compared."""
+    """How many attempts one side scored, could not score, and skipped; only scores are compared.
+
+    Of the errors, `tester_errors` were made by the tester that led the conversations; the rates are those of the
+    summary, which says what they are. A baseline does not know them.
+    """
 
     scored: int
     errors: int
     skipped: int
+    tester_errors: int = 0
+    pass_rate: float | None = None
+    raw_pass_rate: float | None = None
+    highest_pass_rate: float | None = None
 
 
 class MeanDifference(Compared):

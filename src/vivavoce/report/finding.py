@@ -161,7 +161,9 @@ def _grader(reason: Reason, summary: Summary) -> GraderSummary | None:
 def _errors(summary: Summary, said: Reason | None) -> Iterator[str]:
     """Yield how many conversations lack a score because of an error, unless the sentence says so already."""
     if summary.error_attempts and (said is None or not said.errors):
-        yield f"{count(summary.error_attempts, 'conversation')} with an error"
+        these = f"{count(summary.error_attempts, 'conversation')} with an error"
+        spoiled = summary.tester_error_attempts
+        yield f"{these}, {spoiled:,} of them because of the tester" if spoiled else these
 
 
 def _lost(grader: GraderSummary) -> int:

@@ -28,6 +28,7 @@ from vivavoce.report.exchange import exchange_of
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
 from vivavoce.report.rows import truth_text
+from vivavoce.report.tester_errors import net_text
 from vivavoce.report.text import one_line
 from vivavoce.run.summary import Summary
 
@@ -111,7 +112,10 @@ class _Suite:
 
 
 def _properties(run: Run, summary: Summary, target: str) -> dict[str, str]:
-    """Return what is said of a test suite: what it repeats in part, rates, and how far it went as recorded."""
+    """Return what is said of a test suite: what it repeats in part, how far it went as recorded, and its rates.
+
+    Those are without the errors of the judge, and net of the conversations that the tester spoiled.
+    """
     known = {} if run.partial_of is None else {"partial_of": run.partial_of}
     lines = [line for one in summary.recording if one.target == target for line in lines_of(one)]
     known |= {f"{AS_RECORDED}.{number}": line for number, line in enumerate(lines, 1)}
@@ -120,7 +124,8 @@ def _properties(run: Run, summary: Summary, target: str) -> dict[str, str]:
         for one in summary.graders
         if one.target == target and one.corrected is not None
     }
-    return {**known, **rates}
+    net = {f"net.{one.name}": text for one in summary.graders if one.target == target and (text := net_text(one))}
+    return {**known, **rates, **net}
 
 
 def _graded(case: Element, attempt: Attempt, score: Score) -> Element:

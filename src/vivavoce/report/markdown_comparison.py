@@ -11,6 +11,7 @@ from vivavoce.report.comparison import Comparison, Flip, GraderComparison, Targe
 from vivavoce.report.markdown import code, folded, interval, number, table
 from vivavoce.report.reading import detectable, in_markdown
 from vivavoce.report.said import lines_of
+from vivavoce.report.tester_errors import spoiled_sides
 from vivavoce.report.text import count
 from vivavoce.report.worse import reason_lines, sentence
 
@@ -61,6 +62,7 @@ def _target(found: TargetComparison) -> Iterator[str]:
     seen = detectable(found.graders)
     yield from (["", code(seen, WIDEST)] if seen else [])
     notes = [f"- {code(one.name)}: {one.note}" for one in found.graders if one.note]
+    notes += [f"- {code(line, WIDEST)}" for line in spoiled_sides(found, ("before", "after"))]
     yield from (["", *notes] if notes else [])
     worse = [(one.name, flip) for one in found.graders for flip in one.worsened]
     better = [(one.name, flip) for one in found.graders for flip in one.improved]

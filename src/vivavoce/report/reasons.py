@@ -40,7 +40,7 @@ def reason_text(reason: Reason) -> str:
 
 
 def _what(reason: Reason) -> str:
-    errors = count(reason.errors, "error")
+    errors = errors_text(reason.errors, reason.tester_errors)
     match reason.code:
         case "sentence" | "calibration":
             return reason.text or ""
@@ -56,9 +56,26 @@ def _what(reason: Reason) -> str:
             return f"{reason.scored:,} of {expected:,} scored; min_scored is {reason.min_scored:g}"
         case "errors":
             limit = "none may" if reason.limit in (None, "0") else f"at most {reason.limit} may"
-            return f"{count(reason.errors, 'conversation')} ended with an error or a missing score; {limit}"
+            these = count(reason.errors, "conversation")
+            return f"{these} ended with an error or a missing score{_of_tester(reason)}; {limit}"
+        case "spoiled":
+            limit = "none may be" if reason.limit == "0" else f"at most {reason.limit} may be left out"
+            return f"the tester spoiled {reason.errors:,} of {count(reason.scored, 'conversation')}; {limit}"
         case _:
             return _condition(reason, errors)
+
+
+def errors_text(errors: int, of_tester: int) -> str:
+    """Return how many errors there are, and how many of them the tester made that led the conversations."""
+    if not of_tester:
+        return count(errors, "error")
+    if of_tester == errors:
+        return count(errors, "tester error")
+    return f"{count(errors, 'error')} ({of_tester:,} of the tester)"
+
+
+def _of_tester(reason: Reason) -> str:
+    return f", {reason.tester_errors:,} of them because of the tester" if reason.tester_errors else ""
 
 
 def _samples(reason: Reason) -> str:

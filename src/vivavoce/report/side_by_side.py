@@ -12,6 +12,7 @@ from vivavoce.report.comparison import Comparison, Flip, GraderComparison, Rulin
 from vivavoce.report.said import lines_of
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.terminal import STYLES, interval, number
+from vivavoce.report.tester_errors import spoiled_sides
 from vivavoce.report.text import count, one_line
 from vivavoce.report.worse import reason_lines, sentence
 from vivavoce.safe_text import safe
@@ -80,6 +81,8 @@ def _target(found: TargetComparison, named: bool) -> Iterator[RenderableType]:
     for grader in found.graders:
         if grader.note:
             yield Text(f"{safe(grader.name)}: {grader.note}", style="yellow")
+    for line in spoiled_sides(found, ("a", "b")):
+        yield Text(line, style="yellow")
     for grader in found.graders:
         yield from _flips(grader)
     yield Text()

@@ -32,7 +32,7 @@ class Point(BaseModel):
     `low` and `high` are the 95% interval of the mean, `gate` the mean from which on the gate lets it pass, where the
     suite says so, and `failed` that the gate did not. `breaks` marks a run whose scores are not comparable with earlier
     ones: the grader changed, or that is unknown. `step` is that from the last run with a score. `changes` are those
-    since the run before.
+    since the run before. `tester_errors` and the rates of passing are those of the summary.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -49,6 +49,10 @@ class Point(BaseModel):
     scored: int = 0
     errors: int = 0
     skipped: int = 0
+    tester_errors: int = 0
+    pass_rate: float | None = None
+    raw_pass_rate: float | None = None
+    highest_pass_rate: float | None = None
     stopped: str | None = None
     gate: float | None = None
     failed: bool = False

@@ -205,10 +205,16 @@ def _summary(graded: Graded) -> Summary | None:
     return Summary.model_validate(found) if found else None
 
 
+_OF_SUMMARY = {
+    *("target", "mean", "low", "high", "scored", "errors", "skipped"),
+    *("tester_errors", "pass_rate", "raw_pass_rate", "highest_pass_rate"),
+}
+
+
 def _point(entry: _Entry, grader: str) -> Point:
     run, grading = entry.graded
     summary, own = entry.summary, entry.own
-    known = own.model_dump(include={"target", "mean", "low", "high", "scored", "errors", "skipped"}) if own else {}
+    known = own.model_dump(include=_OF_SUMMARY) if own else {}
     stopped = summary.stopped if summary else None
     if run.status == "interrupted" and stopped is None:
         stopped = "interrupted"

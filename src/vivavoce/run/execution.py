@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.events import Event, Listener
 from vivavoce.records.run import Grading
@@ -20,7 +21,7 @@ from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.scoring import Scoring
 from vivavoce.run.stopping import Stopping, intervals_by
-from vivavoce.run.summary import ErrorLimit, Summary, Tallies, summarise, tally
+from vivavoce.run.summary import Summary, Tallies, summarise, tally
 from vivavoce.run.workers import WorkerPool
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from vivavoce.run.summary import ErrorLimit
+from vivavoce.grading.error_limit import ErrorLimit
 
 
 class RunOptions(BaseModel):

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.errors import UsageError
+from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.grading.gates import Corrects, EveryPass, Gate, Scores, at_any_time
 from vivavoce.records.as_recorded import RecordingSummary
 from vivavoce.records.calibration import CorrectedRate
 from vivavoce.records.details import AgentSummary, Latency, VarianceSummary
 from vivavoce.records.reason import Reason, Verdict
-from vivavoce.records.run import ScoreRow
+from vivavoce.records.run import AttemptKey, ScoreRow
 from vivavoce.records.score import reaches
 from vivavoce.records.trials import TrialsSpent
 from vivavoce.records.usage import Usage
@@ -36,27 +36,6 @@ LEVEL = 0.95
 """The level of the intervals of a summary."""
 
 _RANK: dict[Verdict, int] = {"pass": 0, "inconclusive": 1, "fail": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorLimit:
-    """The limit on attempts with an error: a number, or a share such as `5%`.
-
-    Raises:
-        UsageError: it is neither.
-    """
-
-    text: str
-
-    def __post_init__(self) -> None:
-        number = self.text.removesuffix("%")
-        if not number.isdecimal() or (self.text.endswith("%") and int(number) > 100):
-            raise UsageError(f"--max-errors is a number or a percentage, such as 3 or 5%; got '{self.text}'")
-
-    def exceeded(self, errors: int, attempts: int) -> bool:
-        """Return whether there are more errors than allowed."""
-        number = int(self.text.removesuffix("%"))
-        return errors * 100 > number * attempts if self.text.endswith("%") else errors > number
 
 
 class GraderSummary(BaseModel):
@@ -137,7 +116,8 @@ class Summary(BaseModel):
     `verdict` is None if there is neither a gate nor an assertion, and so nothing can fail. It is `inconclusive` if a
     grader has no score because of errors, if nothing at all was scored, if more conversations had an error than the run
     allows (without a gate: any), or if the run was stopped early, as `stopped` says. `failed_attempts` counts
-    conversations that ended with an error; `error_attempts` also counts those with a missing score because of an error.
+    conversations that ended with an error; `error_attempts` also counts those with a missing score because of an error;
+    of these, the tester spoiled `tester_error_attempts`.
     `usage` is by role; `tags` are the tags of samples, of many those with the most samples, and `more_tags` is how
     many others there are; `variance` is of the graders for which trials or judgements
     repeat. `agents` are those of targets that are made of several, of many those that fail most, and `more_agents` is
@@ -152,6 +132,7 @@ class Summary(BaseModel):
     attempts: int
     failed_attempts: int
     error_attempts: int = 0
+    tester_error_attempts: int = 0
     graders: list[GraderSummary]
     agreement: list[AgreementSummary] = Field(default_factory=lambda: list[AgreementSummary]())
     verdict: Verdict | None = None
@@ -192,7 +173,7 @@ class Tally:
     keys: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     passed: list[bool] = field(default_factory=list[bool])
     missing: list[str] = field(default_factory=list[str])
-    tester_errors: int = 0
+    spoiled: list[AttemptKey] = field(default_factory=list[AttemptKey])
     skipped: int = 0
     intervals: Intervals = "fixed"
 
@@ -205,7 +186,7 @@ class Tally:
             self.passed.append(row.passed is True)
         elif row.state == "error":
             self.missing.append(row.key.sample_id)
-            self.tester_errors += row.tester_error
+            self.spoiled += [row.key] * row.tester_error
         else:
             self.skipped += 1
 
@@ -218,7 +199,10 @@ class Tally:
     def scores(self) -> Scores:
         """The scores as a gate reads them."""
         trials = [trial for _, trial in self.keys]
-        return Scores(self.values, self.passed, self.samples, self.missing, self.skipped, trials=trials)
+        spoiled = [key.sample_id for key in self.spoiled]
+        return Scores(
+            self.values, self.passed, self.samples, self.missing, self.skipped, trials=trials, spoiled=spoiled
+        )
 
 
 Tallies = dict[tuple[str, str], Tally]
@@ -256,11 +240,17 @@ def summarise(
         attempts=attempts,
         failed_attempts=failed,
         error_attempts=errors,
+        tester_error_attempts=spoiled_attempts(tallies),
         graders=[grader_summary(target, name, found, known.get(name)) for (target, name), found in tallies.items()],
         agreement=[_agreement(tallies, pair) for pair in pairs],
         verdict=verdict,
         reasons=reasons,
     )
+
+
+def spoiled_attempts(tallies: Tallies) -> int:
+    """Return how many conversations lack a score because of the tester that led them."""
+    return len({key for found in tallies.values() for key in found.spoiled})
 
 
 def grader_summary(target: str, name: str, found: Tally, grader: Grader | None) -> GraderSummary:
@@ -285,8 +275,8 @@ def grader_summary(target: str, name: str, found: Tally, grader: Grader | None) 
         pass_rate=rate and rate.mean,
         pass_low=rate and rate.low,
         pass_high=rate and rate.high,
-        tester_errors=found.tester_errors,
-        **_bounds(sum(passed), len(passed), found.tester_errors),
+        tester_errors=len(found.spoiled),
+        **_bounds(sum(passed), len(passed), len(found.spoiled)),
         **_passes([(sum(trial), len(trial)) for trial in trials.values()]),
     )
 
@@ -371,7 +361,9 @@ def _decide(
     written = gate is not None and not isinstance(gate, EveryPass)
     most = limit if limit is not None or written else ErrorLimit("0")
     if most is not None and most.exceeded(errors, attempts):
-        reasons.append(Reason(verdict="inconclusive", code="errors", errors=errors, limit=most.text))
+        spoiled = spoiled_attempts(tallies)
+        about = {"errors": errors, "tester_errors": spoiled, "limit": most.text}
+        reasons.append(Reason.model_validate({"verdict": "inconclusive", "code": "errors", **about}))
         verdict = verdict if verdict == "fail" else "inconclusive"
     return verdict, reasons
 
@@ -386,6 +378,7 @@ def _silent(tallies: Tallies) -> list[Reason]:
             graders={name: 1.0},
             target=target if several else None,
             errors=counted.errors,
+            tester_errors=len(counted.spoiled),
         )
         for (target, name), counted in tallies.items()
         if counted.errors and not counted.values

@@ -11,6 +11,7 @@ from typing import Any
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.grading.asked import Asked, Judge
+from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.grading.expect import judged_by
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant, quoted_transcript
 from vivavoce.grading.fingerprint import fingerprint
@@ -385,13 +386,19 @@ class Builder:
             for key in spec.weights:
                 self._known_key(key, (*at, "weights", key))
             threshold = Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, "gte", spec.on)
-            return WeightedGate(spec.weights, threshold, spec.min_scored)
+            return WeightedGate(spec.weights, threshold, spec.min_scored, _spoilable(spec))
         self._known_key(spec.metric_key, (*at, "metric_key"))
         if isinstance(spec, SamplesGateSpec):
             self._enough_trials(spec.min_pass, (*at, "min_pass"))
             return SamplesGate(spec.metric_key, spec.min_pass, spec.min_scored)
         self._enough_trials(spec.k or 1, (*at, "k"))
-        return SimpleGate(spec.metric_key, _threshold(spec), spec.min_scored, spec.needs_calibration)
+        return SimpleGate(
+            spec.metric_key,
+            _threshold(spec),
+            spec.min_scored,
+            spec.needs_calibration,
+            spoilable=_spoilable(spec),
+        )
 
     def _enough_trials(self, needed: int, at: KeyPath) -> None:
         if self.trials is not None and self.trials < needed:
@@ -408,6 +415,11 @@ class Builder:
         known = [*self.suite.spec.graders, *(["reward"] if self.suite.spec.reward else [])]
         if key not in known:
             self.problems.append(self.suite.document.problem(at, f"no grader '{key}'{did_you_mean(key, known)}"))
+
+
+def _spoilable(spec: ConditionSpec | WeightedGateSpec) -> ErrorLimit | None:
+    limit = spec.max_tester_errors
+    return None if limit is None else ErrorLimit(str(limit), "max_tester_errors")
 
 
 def _reward_print(spec: AnyRewardSpec | None, composer: Composer | None) -> str | None:

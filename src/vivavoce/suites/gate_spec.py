@@ -6,6 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
+from vivavoce.errors import UsageError
+from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.records.calibration import CalibrationNeed
 from vivavoce.records.reason import Aggregation, Bound, OfScores, Operator, RateBound
 from vivavoce.suites.part import Spec, check_weights
@@ -70,11 +72,25 @@ GateValue = Annotated[float, AfterValidator(_reachable)]
 """The value an aggregate is compared with: a run passes on one side of it and fails on the other."""
 
 
+def _limit(value: int | str | None) -> str | None:
+    if value is None:
+        return None
+    try:
+        return ErrorLimit(str(value), "it").text
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+
+
+SpoiledLimit = Annotated[int | str | None, AfterValidator(_limit)]
+"""How many conversations the tester may spoil, as a number or a share, so that the others decide."""
+
+
 class ConditionSpec(Spec):
     """An aggregate of one grader's scores compared with a value; `k` is for pass^k and pass@k.
 
     `needs_calibration` says on how many labels the judge must be calibrated, and how far it must agree with them,
-    before it decides: without that the run is inconclusive.
+    before it decides: without that the run is inconclusive. With `max_tester_errors` the gate decides net of the
+    conversations that the tester spoiled, while these are no more than that.
     """
 
     metric_key: str
@@ -87,6 +103,7 @@ class ConditionSpec(Spec):
     k: int | None = Field(default=None, ge=1)
     min_scored: float = Field(default=0.0, ge=0, le=1)
     needs_calibration: CalibrationNeed | None = None
+    max_tester_errors: SpoiledLimit = None
 
     @model_validator(mode="after")
     def _corrected(self) -> Self:
@@ -134,6 +151,7 @@ class WeightedGateSpec(Spec):
     pass_threshold: float | None = Field(default=None, ge=0, le=1)
     on: Bound = "mean"
     min_scored: float = Field(default=0.0, ge=0, le=1)
+    max_tester_errors: SpoiledLimit = None
 
     @field_validator("weights")
     @classmethod

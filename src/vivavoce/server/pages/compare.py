@@ -17,6 +17,7 @@ from vivavoce.report.comparison import Comparison, Flip, GraderComparison, Targe
 from vivavoce.report.headline import gate_of
 from vivavoce.report.html.comparing import difference, finding, lead, scale_of, signed, uneven
 from vivavoce.report.suite_difference import suite_difference
+from vivavoce.report.tester_errors import spoiled_sides
 from vivavoce.safe_text import safe
 from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.grader_names import check_grader
@@ -204,6 +205,7 @@ def _values(view: _View) -> dict[str, object]:
         "whole": view.link(),
         "targets": _targets(view),
         "changed": [one for one in target.graders if one.note],
+        "spoiled": list(spoiled_sides(target, ("A", "B"))),
         "regrade": [
             (side, new_job_page(grade=run.id), _command(run)) for side, run in (("A", sides.a), ("B", sides.b))
         ],

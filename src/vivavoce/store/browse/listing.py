@@ -25,8 +25,9 @@ class Listed(BaseModel):
 class Headline(Listed):
     """The headline of a run: the grader of its gate, else the reward, else the first grader, for the first target.
 
-    `low` and `high` are the 95% interval of the mean over `n` scores, `pass_rate` is the share that passes, all of them
-    as the summary has them.
+    `low` and `high` are the 95% interval of the mean over `n` scores, `pass_rate` is the share that passes, and
+    `tester_errors`, `raw_pass_rate` and `highest_pass_rate` say what the tester spoiled, all of them as the summary has
+    them.
     """
 
     name: str
@@ -36,6 +37,9 @@ class Headline(Listed):
     low: float | None = None
     high: float | None = None
     pass_rate: float | None = None
+    tester_errors: int = 0
+    raw_pass_rate: float | None = None
+    highest_pass_rate: float | None = None
     n: int
     errors: int
     skipped: int
