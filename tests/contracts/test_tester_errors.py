@@ -40,10 +40,11 @@ from vivavoce.run.summary import GraderSummary, Summary, summarise, tally
 from vivavoce.store.store import Store
 
 SPOILED = Failure(blame="tester", kind=TESTER_ERROR, message="it gave its facts away")
+BROKE = Failure(blame="tester", kind="format", message="its model answered no JSON")
 NET = "66.7% pass net of 2 tester errors; 40.0% if all had failed (raw), 80.0% if all had passed"
 OUTCOMES = [
     *(outcome(name, {"exact": value}) for name, value in (("a", 1.0), ("b", 1.0), ("c", 0.0))),
-    *(outcome(name, {"exact": failed(SPOILED, name="exact")}) for name in ("d", "e")),
+    *(outcome(name, {"exact": failed(why, name="exact")}) for name, why in (("d", SPOILED), ("e", BROKE))),
     outcome("f", {"exact": failed(BROKEN_JUDGE, name="exact")}),
 ]
 

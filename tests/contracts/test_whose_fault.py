@@ -84,7 +84,7 @@ def outcomes(run: RunResult) -> dict[str, Outcome]:
     return {one.attempt.key.sample_id: one for one in run.outcomes()}
 
 
-def test_the_test_itself_says_it(outcomes: dict[str, Outcome]) -> None:
+def test_the_test_itself_says_it(outcomes: dict[str, Outcome], run: RunResult) -> None:
     tests = {name: _test(outcome) for name, outcome in outcomes.items()}
     assert {name: test.blame for name, test in tests.items()} == BLAMED
     assert {name: test.target_passed for name, test in tests.items()} == {
@@ -93,6 +93,7 @@ def test_the_test_itself_says_it(outcomes: dict[str, Outcome]) -> None:
         "failed": False,
     }
     rates = success_rates(tests.values())
+    assert run.summary.grader("passed").tester_errors == run.summary.tester_error_attempts == rates.tester_errors
     assert (rates.failed, rates.inconclusive, rates.tester_errors, rates.raw) == (1, 2, 1, 0.0)
 
 

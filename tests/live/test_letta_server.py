@@ -165,3 +165,23 @@ async def test_a_suite_of_letta_evals_runs_on_the_server(server: str, tmp_path: 
     assert two.attempt.trajectory.usage.input_tokens > 0
     async with httpx.AsyncClient() as client:
         assert (await client.get(f"{server}/v1/agents/")).json() == []
+
+
+async def test_a_user_who_comes_back_has_the_same_agent_and_none_is_left(server: str, tmp_path: Path) -> None:
+    sessions = [
+        {"user": "ana", "input": "What is the capital of France?", "ground_truth": "Paris"},
+        {"user": "bo", "input": "And of Germany?", "ground_truth": "Berlin"},
+        {"user": "ana", "input": ["What is the capital of France?", "And of Germany?"], "ground_truth": "Berlin"},
+    ]
+    row = {"id": "back", "sessions": sessions, "agent_args": {"facts": "Paris Berlin"}}
+    suite = SUITE.format(url=server).replace("value: 0.6", "value: 0.0")
+    files = {"dataset.jsonl": json.dumps(row) + "\n", "agents.py": AGENTS, "suite.yaml": suite}
+    for name, text in files.items():
+        await asyncio.to_thread((tmp_path / name).write_text, text)
+    result = await arun_suite(tmp_path / "suite.yaml")
+    with Store.open(settings().store) as store:
+        [held] = list(store.outcomes(result.grading.id))
+    assert held.attempt.failure is None
+    assert [turn.mark and turn.mark.user for turn in held.attempt.trajectory.turns] == ["ana", "bo", "ana", "ana"]
+    async with httpx.AsyncClient() as client:
+        assert (await client.get(f"{server}/v1/agents/")).json() == []

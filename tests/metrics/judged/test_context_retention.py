@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.metrics.judged.context_retention import ITEMS, ContextRetentionMetric
+from vivavoce.metrics.judged.context_retention import ITEMS, OF_SESSIONS, ContextRetentionMetric
 from vivavoce.testing import ScriptedModel
 
 CONVERSATION = [
@@ -69,3 +69,22 @@ def test_the_goal_is_shown_where_one_is_given() -> None:
     model = ScriptedModel([verdict(dict.fromkeys(ITEMS, "yes"))])
     ContextRetentionMetric(model=model).evaluate(CONVERSATION, goal="Learn the price")
     assert 'What the user wanted: "Learn the price"\n' in model.requests[0].messages[-1].text
+
+
+def of_sessions(*numbers: int) -> list[dict[str, Any]]:
+    asked = [{"role": "user", "content": "Hi", "session": {"number": number, "user": "ana"}} for number in numbers]
+    return [message for one in asked for message in (one, {"role": "assistant", "content": "Hello"})]
+
+
+def test_where_users_come_back_it_also_asks_about_earlier_sessions() -> None:
+    model = ScriptedModel([verdict(dict.fromkeys({**ITEMS, **OF_SESSIONS}, "yes"))])
+    result = ContextRetentionMetric(model=model).evaluate(of_sessions(1, 2))
+    assert result.score == 1.0
+    asked = "".join(message.text for message in model.requests[0].messages)
+    assert all(question in asked for question in OF_SESSIONS.values())
+    assert "(session 2 begins, a new conversation with the same user as before, who comes back)" in asked
+
+
+def test_one_session_is_asked_about_as_any_conversation_is() -> None:
+    model = ScriptedModel([verdict(dict.fromkeys(ITEMS, "yes"))])
+    assert ContextRetentionMetric(model=model).evaluate(of_sessions(1, 1)).score == 1.0

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Table, case, exists, func, or_
 
 from vivavoce.records.failure import CANCELLED
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow
-from vivavoce.records.score import TESTER_ERROR, State
+from vivavoce.records.score import State
 from vivavoce.records.usage import Usage
 from vivavoce.store.database.any_of import any_of
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, tuples_of
@@ -231,4 +231,4 @@ def _error(attempt: AnyRow, rows: Sequence[AnyRow]) -> ErrorRow:
 def by_tester(failure: str | None) -> bool:
     """Return whether the failure of a score, as JSON text, is an error of the tester that led the conversation."""
     found = None if failure is None else failure_of_text(failure)
-    return found is not None and found.kind == TESTER_ERROR
+    return found is not None and found.blame == "tester"
