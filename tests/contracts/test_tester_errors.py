@@ -26,6 +26,7 @@ from vivavoce.records.score import TESTER_ERROR, failed
 from vivavoce.report.compare import compare
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.groups import cells, grouped
 from vivavoce.report.html.one_file import write_html
 from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
@@ -125,6 +126,13 @@ def test_the_data_of_every_way_has_the_same_figures(kept: GradedRun, server: str
         [one] = client.compare("run-1", "run-2").targets[0].graders
         assert (rates(one.a), rates(one.b)) == (RATES, RATES)
         assert [rates(point) for point in client.trends("support").points] == [RATES, RATES]
+
+
+@pytest.mark.parametrize("grader", [None, "exact"])
+def test_a_group_has_the_same_figures(kept: GradedRun, grader: str | None) -> None:
+    [group] = grouped(kept.store, kept.grading, "target", grader=grader).groups
+    assert rates(group) == RATES
+    assert "3, 2 of the tester" in cells(group)
 
 
 @pytest.mark.parametrize(

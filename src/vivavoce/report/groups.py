@@ -101,7 +101,7 @@ def cells(group: Group) -> list[str]:
         "–" if group.pass_rate is None else _percent(group.pass_rate),
         interval,
         against(group),
-        f"{group.errors:,}",
+        f"{group.errors:,}" + (f", {group.tester_errors:,} of the tester" if group.tester_errors else ""),
         "–" if group.cost is None else dollars(group.cost),
     ]
 

@@ -20,7 +20,7 @@ from vivavoce.records.score import reaches
 from vivavoce.records.trials import TrialsSpent
 from vivavoce.records.usage import Usage
 from vivavoce.stats.agreement import agreement
-from vivavoce.stats.intervals import Estimate, mean_interval
+from vivavoce.stats.intervals import Estimate, mean_interval, spoiled_bounds
 from vivavoce.stats.passes import passes
 
 if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
@@ -276,17 +276,9 @@ def grader_summary(target: str, name: str, found: Tally, grader: Grader | None) 
         pass_low=rate and rate.low,
         pass_high=rate and rate.high,
         tester_errors=len(found.spoiled),
-        **_bounds(sum(passed), len(passed), len(found.spoiled)),
+        **spoiled_bounds(sum(passed), len(passed), len(found.spoiled)),
         **_passes([(sum(trial), len(trial)) for trial in trials.values()]),
     )
-
-
-def _bounds(passed: int, scored: int, spoiled: int) -> dict[str, float]:
-    """Return the rates of passing if all that the tester spoiled had failed, and if all had passed."""
-    if not spoiled:
-        return {}
-    whole = scored + spoiled
-    return {"raw_pass_rate": passed / whole, "highest_pass_rate": (passed + spoiled) / whole}
 
 
 def _estimate(found: Tally, values: Sequence[float]) -> Estimate | None:

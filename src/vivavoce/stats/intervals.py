@@ -203,3 +203,14 @@ def _unanimous(
         return None, None
     _, rare = wilson(0, groups, level)
     return mean - rare * (mean - low), mean + rare * (high - mean)
+
+
+def spoiled_bounds(passed: int, scored: int, spoiled: int) -> dict[str, float]:
+    """Return the rates of passing if all trials that the tester spoiled had failed, and if all had passed.
+
+    They are empty where it spoiled none.
+    """
+    if not spoiled:
+        return {}
+    whole = scored + spoiled
+    return {"raw_pass_rate": passed / whole, "highest_pass_rate": (passed + spoiled) / whole}

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, exists, func, select
 
 from vivavoce.errors import UsageError
 from vivavoce.records.counting import to_number
 from vivavoce.stats.groups import Crossed, GroupSums, group_differences
-from vivavoce.stats.intervals import ShareSums, share_interval
+from vivavoce.stats.intervals import ShareSums, share_interval, spoiled_bounds
 from vivavoce.store.browse.conditions import Condition, Within
 from vivavoce.store.browse.fields import cases_of, field_path, fields_of
 from vivavoce.store.browse.listing import Group
@@ -26,6 +26,9 @@ LARGEST = 100_000
 """Conversations up to which those of one sample, and fields of samples, are told apart."""
 MOST = 100
 """Groups at most, those with the most conversations."""
+
+_OF_TESTER = '{"blame":%"tester",%"kind":%'
+"""How a failure begins, as it is stored, that the tester is blamed for; quotes within its texts are escaped."""
 
 _NONE = ShareSums(0, 0, 0, 0, 0, 0)
 
@@ -67,6 +70,7 @@ class _Row(NamedTuple):
     passed: int
     tries: int
     errors: int
+    spoiled: int
     cost: float | None
 
 
@@ -74,6 +78,7 @@ class _Row(NamedTuple):
 class _Counted:
     number: int = 0
     errors: int = 0
+    spoiled: int = 0
     cost: float | None = None
     sums: ShareSums = _NONE
     tries: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
@@ -81,6 +86,7 @@ class _Counted:
     def add(self, row: _Row) -> None:
         self.number += row.number
         self.errors += row.errors
+        self.spoiled += row.spoiled
         if row.cost is not None:
             self.cost = (self.cost or 0.0) + row.cost
 
@@ -152,7 +158,8 @@ class _Counting:
         sample = attempts.c.sample_id if told_apart else None
         keys = [one for one in (name, sample) if one is not None]
         passed, failed, broken = self._outcomes()
-        counts = (func.count(), _sum(passed), _sum(passed) + _sum(failed), _sum(broken), func.sum(d.cost))
+        counts = (func.count(), _sum(passed), _sum(passed) + _sum(failed), _sum(broken))
+        counts = (*counts, _sum(and_(broken, self._spoiled())), func.sum(d.cost))
         query: Select[Any] = select(*keys, *counts).where(*self.which).select_from(sample_index)
         if told_apart:
             query = query.join(attempts, attempts.c.id == d.attempt_id)
@@ -162,8 +169,8 @@ class _Counting:
             found = iter(row)
             first = next(found) if name is not None else None
             which = next(found) if told_apart else None
-            number, p, n, errors, cost = found
-            yield _Row(first, which, number, int(p), int(n), int(errors), cost)
+            number, p, n, errors, spoiled, cost = found
+            yield _Row(first, which, number, int(p), int(n), int(errors), int(spoiled), cost)
 
     def _outcomes(self) -> tuple[Condition, Condition, Condition]:
         """Return when a conversation passed, failed and broke."""
@@ -171,6 +178,14 @@ class _Counting:
             state = sample_index.c.state
             return state == "pass", state == "fail", state == "error"
         return scores.c.passed == 1, scores.c.passed == 0, scores.c.state == "error"
+
+    def _spoiled(self) -> Condition:
+        """Return when a score is missing because of the tester that led the conversation."""
+        if self.grouping.grader is not None:
+            return scores.c.failure.like(_OF_TESTER)
+        s = scores.alias()
+        mine = and_(s.c.attempt_id == sample_index.c.attempt_id, s.c.grading_id == self.within.grading_id)
+        return exists(select(s.c.attempt_id).where(mine, s.c.failure.like(_OF_TESTER)))
 
     def _named(self) -> Condition:
         s = scores.c
@@ -249,6 +264,8 @@ def _listed(found: Mapping[str, _Counted], whole: _Counted, by: str, *, known: b
                 name=name,
                 number=one.number,
                 errors=one.errors,
+                tester_errors=one.spoiled,
+                **spoiled_bounds(one.sums.passed, one.sums.tries, one.spoiled),
                 decided=one.sums.tries,
                 pass_rate=None if estimate is None else estimate.mean,
                 low=None if estimate is None or not known else estimate.low,

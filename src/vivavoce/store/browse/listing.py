@@ -172,6 +172,9 @@ class Histogram(Listed):
 class Group(Listed):
     """Some attempts of a graded run: of the `decided` ones the share that passed, its 95% interval, errors, and cost.
 
+    Of the errors, `tester_errors` were made by the tester that led the conversations; the share is net of them, and
+    `raw_pass_rate` and `highest_pass_rate` are its bounds, as in a summary.
+
     An attempt counts by the worst of its scores, unless a grader was asked for. `rest` is how the group differs from
     all others together, None where that cannot be told. `cost` is the sum of what is known, None where nothing is.
     """
@@ -180,7 +183,10 @@ class Group(Listed):
     number: int
     decided: int
     errors: int
+    tester_errors: int = 0
     pass_rate: float | None = None
+    raw_pass_rate: float | None = None
+    highest_pass_rate: float | None = None
     low: float | None = None
     high: float | None = None
     rest: GroupDifference | None = None
