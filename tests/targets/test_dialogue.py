@@ -17,6 +17,7 @@ from vivavoce.targets.channel import open_channel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.function import FunctionTarget
 from vivavoce.targets.target import Opening, Target
+from vivavoce.targets.user import new_user
 
 
 def dialogue(target: Target, budget: Budget | None = None) -> Dialogue:
@@ -264,3 +265,8 @@ async def test_what_is_kept_of_a_user_is_released_at_the_end_even_where_that_fai
     await held.close()
     assert sorted(released) == ["ana", "bo"]
     assert caplog.text.count("is still there: RuntimeError: gone") == 2
+
+
+def test_the_id_of_a_user_is_plain_text_and_no_two_users_share_one() -> None:
+    ids = [new_user(name, "f00", number).id for number, name in enumerate(("ana", "Zoë B", "Zo B", "李", None), 1)]
+    assert ids == ["ana-f00-1", "Zo-B-f00-2", "Zo-B-f00-3", "user-f00-4", "user-f00-5"]

@@ -468,7 +468,7 @@ async def test_a_user_who_comes_back_has_the_same_agent_until_the_attempt_ends(s
         return await create(client, sample)
 
     target = make(AgentSource(factory=factory), model="openai/gpt", cleanup=True)
-    ana, bo = new_user("ana", "1"), new_user("bo", "1")
+    ana, bo = new_user("ana", "a", 1), new_user("bo", "a", 2)
     sessions = [await target.open(replace(opening("s1"), user=user)) for user in (ana, bo, ana)]
     for session in sessions:
         await session.close()

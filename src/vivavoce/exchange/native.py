@@ -10,7 +10,9 @@ from vivavoce.errors import Problem, UsageError
 from vivavoce.exchange.format import ROW_FIELDS, Format, Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record, scan_records
+from vivavoce.exchange.sessions import with_sessions_joined
 from vivavoce.files.rows import format_of
+from vivavoce.messages import Message
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _ASKED = frozenset(("input", "prompt", "user_input", "goal"))
@@ -108,7 +110,18 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
         if record.fields is None:
             loss.broken("a row must be an object {…}")
         else:
-            yield record.place, record.fields
+            try:
+                yield record.place, _with_recorded_sessions(record.fields)
+            except ValueError as error:
+                loss.broken(str(error))
+
+
+def _with_recorded_sessions(row: Row) -> Row:
+    """Return a row whose recorded sessions are one list of messages; one that is still to be asked as it is."""
+    joined = with_sessions_joined(row)
+    if joined is row or "messages" not in joined:
+        return row
+    return {**joined, "messages": [message.to_dict() for message in cast("list[Message]", joined["messages"])]}
 
 
 def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Row]:

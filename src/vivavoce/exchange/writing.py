@@ -43,7 +43,8 @@ def _conversations(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator
             loss.broken(str(error))
         else:
             for index, message in enumerate(read if not format_.keeps_keys else ()):
-                loss.left_out(message.model_extra or {}, message.model_extra or (), index)
+                beside = {**(message.model_extra or {}), **({"session": message.session} if message.session else {})}
+                loss.left_out(beside, beside, index)
             written = [message.to_dict() for message in read]
             yield {**row, "messages": written if format_.keeps_agents else _without_agents(written, loss)}
 

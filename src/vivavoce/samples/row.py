@@ -8,7 +8,7 @@ Our own fields are read as they are. Beside them:
 | Ragas | `user_input` → `input`, or `messages` when it is a list; `reference` → `ground_truth` |
 | Rhesis | a test of a test set: see `samples.rhesis_row` |
 | recorded conversations | `messages`, in the OpenAI shape or with flat tool calls; `goal`, `labels` |
-| several sessions | `sessions` → `input` or `messages` with marks: see `samples.sessions` |
+| several sessions | `sessions` → `input` or `messages` with marks: see `exchange.sessions` |
 
 Where a row holds two of the names for one field, the one that wins is first in `_NAMES`, and the other value is kept in
 the metadata, as is every key that we do not know; `row.x` there is a key `x` of the row that the metadata has too.
@@ -26,13 +26,13 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.exchange.sessions import SESSIONS, with_sessions_joined
 from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.messages import describe
 from vivavoce.samples.cells import read_text
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.rhesis_row import as_row, is_test
 from vivavoce.samples.sample import Sample
-from vivavoce.samples.sessions import SESSIONS, with_sessions_joined
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "id": ("sample_id", "id"),

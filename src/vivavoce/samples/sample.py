@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticSerializationError
 
 from vivavoce.conversation import split_turns
+from vivavoce.exchange.sessions import check_marks
 from vivavoce.messages import AnyMessage, HumanMessage, Messages, ToolCall, said_by_user, unread_text
 from vivavoce.plugins import lazy
-from vivavoce.samples.sessions import check_marks
 from vivavoce.session_mark import SessionMark
 
 JsonScalar = str | int | float | bool | None
@@ -94,7 +94,7 @@ class Sample(BaseModel):
             self._check_said()
         self._check_lengths()
         check_marks(self.messages or self.said)
-        if unknown := self.secrets.keys() - self.users:
+        if self.secrets and (unknown := self.secrets.keys() - self.users):
             raise ValueError(f"secrets are of '{min(unknown)}', and no session is of a user of that name")
         return self
 

@@ -110,7 +110,9 @@ class Dialogue:
         return again
 
     def _user(self, name: str | None) -> User:
-        return self._users.setdefault(name, new_user(name, self._attempt))
+        if name not in self._users:
+            self._users[name] = new_user(name, self._attempt, len(self._users) + 1)
+        return self._users[name]
 
     async def enter(self, mark: SessionMark | None) -> Session:
         """Begin the session of a mark, after the end of another; its user is known again if they were here before.

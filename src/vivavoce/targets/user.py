@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import re
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 log = logging.getLogger("vivavoce")
+
+_OTHER = re.compile(r"[^A-Za-z0-9]+")
 
 HOW_TO_KNOW = (
     "a function that takes 'user', an HTTP body, WebSocket message or MCP arguments with {{ user }}, or a Letta agent "
@@ -42,10 +45,10 @@ class User:
                 log.warning("what was kept of user %s is still there: %s: %s", self.id, type(error).__name__, error)
 
 
-def new_user(name: str | None, attempt: str) -> User:
-    """Return a user of an attempt; somebody without a name is the only one there."""
+def new_user(name: str | None, attempt: str, number: int) -> User:
+    """Return a user of an attempt, the one with this number there; the id has plain letters, digits and dashes only."""
     known = name or "user"
-    return User(known, f"{known}-{attempt}")
+    return User(known, f"{_OTHER.sub('-', known).strip('-') or 'user'}-{attempt}-{number}")
 
 
 def new_attempt() -> str:

@@ -36,8 +36,10 @@ def with_sessions_joined(row: dict[str, Any]) -> dict[str, Any]:
         ValueError: a session is not one, or the row says itself what each session says.
     """
     given = row.get(SESSIONS)
+    if given is None and SESSIONS in row:
+        return {name: value for name, value in row.items() if name != SESSIONS}
     if given is None or not (isinstance(given, list) or row.keys().isdisjoint(_ASKED)):
-        return {name: value for name, value in row.items() if name != SESSIONS or given is not None}
+        return row
     sessions = _listed(cast("object", given))
     _check_alone(row, sessions)
     said = _said_in(sessions)

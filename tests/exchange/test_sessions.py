@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
+from vivavoce.exchange.conversion import Conversion, convert
+from vivavoce.exchange.formats import format_named
+from vivavoce.exchange.loss import Loss
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.rows import check_samples
 from vivavoce.samples.sample import Sample
@@ -117,3 +120,26 @@ def test_a_row_whose_sessions_do_not_fit_says_why_in_one_line(row: dict[str, Any
         read(row)
     assert rule in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def written(row: dict[str, Any], name: str, folder: Path) -> tuple[Conversion, str, list[str]]:
+    source, out, loss = folder / "rows.jsonl", folder / "out.jsonl", Loss()
+    source.write_text(json.dumps(row) + "\n")
+    out.unlink(missing_ok=True)
+    done = convert(source, out, format_named(name), loss)
+    return done, out.read_text(), list(loss.lines())
+
+
+RECORDED = {"sessions": [{"user": user, "messages": [said("hi", None)]} for user in ("ana", "bo")]}
+
+
+def test_recorded_sessions_are_written_in_formats_that_keep_keys_and_told_where_one_does_not(tmp_path: Path) -> None:
+    done, text, lost = written(RECORDED, "openai", tmp_path)
+    assert (done.messages, '"session":{"number":2,"user":"bo"}' in text, lost) == (2, True, [])
+    _, text, lost = written(RECORDED, "sharegpt", tmp_path)
+    assert "session" not in text
+    assert any("2 × 'session' of a message" in line for line in lost)
+
+
+def test_sessions_that_were_never_held_are_told_as_left_out(tmp_path: Path) -> None:
+    assert any("row without a recorded conversation" in line for line in written(ROW, "openai", tmp_path)[2])
