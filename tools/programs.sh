@@ -4,27 +4,24 @@
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin # where Debian keeps ldconfig
 
-missing=() quicker=()
-if ! command -v chromium-headless-shell >/dev/null; then
-  if command -v chromium >/dev/null; then
-    quicker+=(chromium-headless-shell) # without windows it takes a third of the time
-  else
-    missing+=(chromium-headless-shell fonts-sil-charis fonts-inter fonts-dejavu-core)
-  fi
+wanted=() enough=yes
+if ! command -v chromium-headless-shell >/dev/null; then # without windows it takes a third of the time
+  wanted+=(chromium-headless-shell)
+  command -v chromium >/dev/null || { wanted+=(fonts-sil-charis fonts-inter fonts-dejavu-core) && enough=no; }
 fi
-command -v curl >/dev/null || missing+=(curl)
+command -v curl >/dev/null || { wanted+=(curl) && enough=no; }
 if command -v ldconfig >/dev/null; then
-  ldconfig -p | grep 'libatomic\.so\.1' >/dev/null || missing+=(libatomic1)
+  ldconfig -p | grep 'libatomic\.so\.1' >/dev/null || { wanted+=(libatomic1) && enough=no; }
 fi
-wanted=("${missing[@]}" "${quicker[@]}")
 [ ${#wanted[@]} -gt 0 ] || exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   echo "installing what the tests run with apt-get: ${wanted[*]} …"
-  apt-get update -qq && apt-get install -y -qq --no-install-recommends "${wanted[@]}" >/dev/null && exit 0
-  [ ${#missing[@]} -eq 0 ] || exit 1
-  echo "going on with the whole Chromium, which takes longer" >&2
-elif [ ${#missing[@]} -gt 0 ]; then
-  echo "the tests need more programs; on Debian: sudo apt-get install ${missing[*]}" >&2
+  soon=(-qq -o Acquire::Retries=0 -o Acquire::http::Timeout=20)
+  apt-get update "${soon[@]}" && apt-get install -y "${soon[@]}" --no-install-recommends "${wanted[@]}" >/dev/null && exit 0
+  [ $enough = yes ] || exit 1
+  echo "it cannot be installed; the whole Chromium does as well, and takes longer" >&2
+elif [ $enough = no ]; then
+  echo "the tests need more programs; on Debian: sudo apt-get install ${wanted[*]}" >&2
   exit 2
 fi
