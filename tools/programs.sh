@@ -18,7 +18,9 @@ fi
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   echo "installing what the tests run with apt-get: ${wanted[*]} …"
   soon=(-qq -o Acquire::Retries=0 -o Acquire::http::Timeout=20)
-  apt-get update "${soon[@]}" && apt-get install -y "${soon[@]}" --no-install-recommends "${wanted[@]}" >/dev/null && exit 0
+  apt-get update "${soon[@]}" &&
+    apt-get install -y "${soon[@]}" --no-install-recommends "${wanted[@]}" >/dev/null &&
+    exit 0
   [ $enough = yes ] || exit 1
   echo "it cannot be installed; the whole Chromium does as well, and takes longer" >&2
 elif [ $enough = no ]; then

@@ -23,7 +23,7 @@ ALONE = (
 """A browser that talks to nobody of its own accord."""
 
 
-expect.set_options(timeout=60_000)  # on a machine with other work: what comes at once is not waited for
+expect.set_options(timeout=60_000)  # a busy machine may need long for what another one does at once
 
 
 @pytest.fixture(scope="package")

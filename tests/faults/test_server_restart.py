@@ -80,8 +80,9 @@ def test_every_accepted_job_is_done_in_the_end_and_no_conversation_twice(
             wait_for(tmp_path, 2)
             if ending == signal.SIGKILL:
                 kill(process)
-            process.send_signal(ending)
-            process.wait()
+            else:
+                process.send_signal(ending)
+                process.wait()
         with serve(tmp_path) as (process, client):
             again = client.submit("suite", key="k5", suite="slow.yaml")
             assert (again.id, again.record.over) == (begun[5].id, False)
