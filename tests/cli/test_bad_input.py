@@ -183,7 +183,7 @@ def test_a_folder_in_place_of_a_file(viva: Viva, tmp_path: Path) -> None:
         (["run", "suite.yaml", "--resume", "x"], "name a suite to run"),
         (["run", "--resume", "x", "--trials", "2"], "--resume uses the options the run was started with"),
         (["run", "--resume", "x", "--model-handle", "m"], "--resume uses the options the run was started with"),
-        (["run", "--failed", "x", "--base-url", "http://h"], "--model-handle, --base-url and --api-key change a suite"),
+        (["run", "--failed", "x", "--base-url", "http://h"], "--api-key, --recording and --live change a suite"),
         (["run", "suite.yaml", "--api-key", "k"], "--api-key: a target of kind 'function' has no api_key"),
         (["run", "suite.yaml", "--target", "nonsense"], "--target: 'nonsense' must be file.py:function or"),
         (["run", "suite.yaml", "--target", "nofile.py:f"], "--target: no file 'nofile.py'"),

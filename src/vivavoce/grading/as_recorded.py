@@ -15,7 +15,7 @@ from vivavoce.grading.graders import Case
 from vivavoce.messages import AnyMessage, HumanMessage
 from vivavoce.records.as_recorded import AS_RECORDED, AsRecorded, RecordedGrade
 from vivavoce.records.counting import turn_label
-from vivavoce.records.recording import RecordedConversation, Recording
+from vivavoce.records.recording import Recording
 from vivavoce.records.score import Finding, Score, failed, skipped
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.records.usage import total
@@ -168,8 +168,7 @@ def _is_whole(compared: Compared, trajectory: Trajectory) -> bool:
         return False
     if compared.difference is None:
         return True
-    ends: Sequence[RecordedConversation | Trajectory] = (compared.recorded, trajectory)
-    return all(compared.difference.turn == len(one.turns) - 1 for one in ends)
+    return compared.difference.turn + 1 == compared.recorded.answered == len(trajectory.turns)
 
 
 def _grade(score: Score) -> RecordedGrade:

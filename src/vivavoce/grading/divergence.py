@@ -44,8 +44,7 @@ def _compared(recorded: RecordedConversation, held: Trajectory) -> Compared:
         if turn.failure is not None:
             return Compared(recorded, same, None)
         same += 1
-    answered = [one for one in recorded.turns if one.error is None]
-    if held.failure is None and len(held.turns) != len(answered):
+    if held.failure is None and len(held.turns) != recorded.answered:
         longer, shorter = ("new", "recorded") if len(held.turns) > same else ("recorded", "new")
         what = f"the {shorter} conversation has no {turn_label(same)}, and the {longer} one goes on"
         return Compared(recorded, same, Difference(kind="length", turn=same, what=what))

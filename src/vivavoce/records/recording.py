@@ -129,6 +129,11 @@ class RecordedConversation:
     turns: Sequence[RecordedReply]
 
     @property
+    def answered(self) -> int:
+        """How many turns the target answered; a log may end with words of the user, and a turn with an error."""
+        return sum(one.error is None for one in self.turns)
+
+    @property
     def messages(self) -> list[AnyMessage]:
         """What the target did in all turns, without the words of the user."""
         return [message for turn in self.turns for message in turn.messages]
