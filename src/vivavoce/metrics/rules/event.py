@@ -179,8 +179,10 @@ class Event(Written):
     @property
     def speaker(self) -> Speaker:
         """Who says the words, or hands over."""
-        said = [speaker for name, speaker in _WORDS.items() if getattr(self, name) is not None]
-        return said[0] if said else "assistant"
+        for name, speaker in _WORDS.items():
+            if getattr(self, name) is not None:
+                return speaker
+        return "assistant"
 
     @property
     def words(self) -> str:
