@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +97,7 @@ def find_kinds(rows: Floats) -> Centres | None:
         return None
     from scipy.cluster import vq
 
+    clustering: Any = vq
     raw = _raw(rows)
     known = [_known(column) for column in raw.T]
     mean = np.array([float(one.mean()) if len(one) else 0.0 for one in known])
@@ -105,7 +107,7 @@ def find_kinds(rows: Floats) -> Centres | None:
     distinct = len(np.unique(scaled.round(6), axis=0))
     for number in range(min(MOST, distinct), 1, -1):
         try:
-            centres, of = vq.kmeans2(scaled, _seeds(scaled, number), minit="matrix", missing="raise")
+            centres, of = clustering.kmeans2(scaled, _seeds(scaled, number), minit="matrix", missing="raise")
         except vq.ClusterError:  # a kind lost all of its rows
             continue
         sizes = np.bincount(of, minlength=number)
