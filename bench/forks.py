@@ -99,7 +99,7 @@ def fixed_design(case: Case, right: float, random: np.random.Generator) -> int |
         turns = falls.argmax(axis=1) + 1
         before = drawn[np.arange(RUNS), turns - 1]
         after = np.where(turns < case.turns, drawn[np.arange(RUNS), np.minimum(turns, case.turns - 1)], 0)
-        chances = hypergeom.sf(before - 1, 2 * some, before + after, some)
+        chances = hypergeom.sf(before - 1, 2 * some, before + after, some)  # pyright: ignore
         shown = np.where(turns == case.turns, before > 0, chances < (1 - LEVEL) / case.turns)
         if np.mean(shown & (turns == case.turn)) >= right:
             return some * case.turns

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -157,8 +158,8 @@ def test_the_id_of_a_start_says_its_turn() -> None:
 
 def test_turns_are_the_same_by_words_and_calls() -> None:
     def turns(reply: str, *calls: str) -> list[Turn]:
-        made = [{"id": one, "name": one, "arguments": {}} for one in calls]
-        spoken = {"role": "assistant", "content": reply, **({"tool_calls": made} if made else {})}
+        made: list[dict[str, Any]] = [{"id": one, "name": one, "arguments": {}} for one in calls]
+        spoken: dict[str, Any] = {"role": "assistant", "content": reply, **({"tool_calls": made} if made else {})}
         return list(
             replay(Sample.model_validate({"id": "s", "messages": [{"role": "user", "content": "x"}, spoken]})).turns
         )

@@ -11,6 +11,7 @@ import typer
 from vivavoce.cli.options import CostOption, NoCacheOption, ReplayOption
 from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, print_lines, store_of
 from vivavoce.cli.progress import RunProgress, execute
+from vivavoce.cli.run_options import CallsOption
 from vivavoce.errors import UsageError
 from vivavoce.records.counting import to_index
 from vivavoce.records.run import Outcome, Run
@@ -64,9 +65,7 @@ def command(
         Path | None, typer.Option(help="Another suite, whose target and graders are used; default: that of the run.")
     ] = None,
     max_concurrent: Annotated[int | None, typer.Option(min=1, help="How many conversations at a time.")] = None,
-    max_calls: Annotated[
-        int | None, typer.Option(min=0, help="Maximum number of messages to the target and calls of judges together.")
-    ] = None,
+    max_calls: CallsOption = None,
     max_cost: CostOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
@@ -96,12 +95,7 @@ def command(
         work = fork_run(run, outcome, wanted, options, store=opened, listeners=[progress])
         result = execute(work, progress)
         found = forked(opened, opened.run(result.run.id))
-    for note in result.notes:
-        notes().print(note, style="dim")
-    if as_json:
-        print_json(found.model_dump_json(indent=2))
-    else:
-        _show(result, found, ["--store", store] if store else [])
+    _show(result, found, ["--store", store] if store else [], as_json=as_json)
     raise typer.Exit(_exit_code(result, found))
 
 
@@ -122,7 +116,12 @@ def _conversation(store: Store, name: str, target: str | None) -> tuple[Run, Out
     return find_conversation(store, name, target) if target in run_targets(run, outcome) else (run, outcome)
 
 
-def _show(result: RunResult, found: Forked, options: list[str]) -> None:
+def _show(result: RunResult, found: Forked, options: list[str], *, as_json: bool) -> None:
+    for note in result.notes:
+        notes().print(note, style="dim")
+    if as_json:
+        print_json(found.model_dump_json(indent=2))
+        return
     console = out()
     print_lines(fork_report(found))
     if result.stopped_by is not None:
