@@ -268,6 +268,36 @@ async def test_a_recorded_log_needs_somebody_who_goes_on(store: Store, tmp_path:
         assert found.places[0].passed == 2
 
 
+async def test_tools_that_nobody_answers_give_what_was_recorded_until_that_differs(
+    store: Store, tmp_path: Path
+) -> None:
+    call = {"id": "c1", "name": "take", "arguments": {"thing": "lamp"}}
+    messages = [
+        {"role": "user", "content": "lamp"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": '{"left": 8}'},
+        {"role": "assistant", "content": "none is left"},
+        {"role": "user", "content": "mug"},
+        {"role": "assistant", "content": "no"},
+    ]
+    graders = {"right": {"kind": "function", "function": "contains", "extractor": "last_assistant"}}
+    rows = [{"id": "a", "messages": messages, "ground_truth": ["left: 8", None]}]
+    described = {"name": "log", "driver": "replay", "graders": graders, "dataset": {"rows": rows}}
+    (tmp_path / "log.yaml").write_text(json.dumps(described))
+    run = run_suite(tmp_path / "log.yaml", store=store.place).run
+    properties = {"thing": {"type": "string"}}
+    tool = {"name": "take", "parameters": {"type": "object", "properties": properties}}
+    with LoopbackServer(buyer) as server:
+        target = {**chat(server), "tools": [{"type": "function", "function": tool}]}
+        path = suite(tmp_path / "s.yaml", [{"id": "other", "input": "x"}], target)
+        found = await forked_from(store, f"{run.id}/a", suite=path, turn=0, user="lamp", trials=1)
+    (outcome,) = held(store, store.run(found.run))
+    first, second = outcome.attempt.trajectory.turns
+    assert [one.text for one in first.messages[1:]] == ["", '{"left": 8}', "left: 8"]
+    assert second.failure is not None
+    assert second.failure.message.startswith("the conversation that this goes on from has no result of take(")
+
+
 @pytest.mark.parametrize(
     ("wanted", "complaint"),
     [

@@ -31,6 +31,7 @@ from vivavoce.suites.document import Described
 from vivavoce.suites.expecting import Assertions, grades_assertions
 from vivavoce.suites.experiment import code_of, scripted, set_up_of
 from vivavoce.suites.fork_starts import continuations
+from vivavoce.suites.fork_tools import answer_as_recorded
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.mistakes import mistakes_in
@@ -255,6 +256,7 @@ def _build(
     if tester is not None:
         check_tests(suite, tester)
     target, limits = _target(suite, fork, concurrency)
+    answer_as_recorded(target, outcome.attempt)
     if fork.assistant is not None and not gets_conversation(target):
         raise UsageError(
             f"--assistant: {target.name} keeps the conversation itself, and what it remembers of its own reply cannot "
