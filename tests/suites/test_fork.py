@@ -396,6 +396,9 @@ async def test_a_tester_leads_on_and_knows_what_was_said(store: Store, tmp_path:
     assert test is not None
     assert [one.turn_number for one in test.history] == [1, 2, 3, 4]
     assert found.places[0].failed == 1
+    found = await forked_from(store, f"{run.id}/a", turn=3, assistant="heard all", trials=1)
+    (outcome,) = held(store, store.run(found.run))
+    assert [one.text for one in outcome.attempt.trajectory.messages][-2:] == ["ask 4", "heard all"]
 
 
 def test_a_fork_says_in_words_what_it_is() -> None:

@@ -17,7 +17,7 @@ from vivavoce.penelope.context import TestContext, TestState
 from vivavoce.penelope.judging import Judges, Panel
 from vivavoce.penelope.result import TestResult
 from vivavoce.penelope.reviewing import after_attack, after_failure, brief_of, due
-from vivavoce.penelope.stopping import Limits, Stop, StoppingCondition, TimeoutCondition, conditions
+from vivavoce.penelope.stopping import Limits, Stop, StoppingCondition, TimeoutCondition, conditions, first_stop
 from vivavoce.penelope.strategies.openings import Openings
 from vivavoce.penelope.strategies.strategy import Strategy, phases_of
 from vivavoce.penelope.tester import Tester
@@ -171,7 +171,8 @@ class TestSession:
             async with scope:
                 if failure := await loop.take_up(self.earlier):
                     return _broken(failure)
-                return await loop.run(), None
+                stop = first_stop(loop.conditions, loop.state) if self.earlier else None
+                return stop or await loop.run(), None
         except TimeoutError:
             if not scope.expired():
                 raise

@@ -85,7 +85,8 @@ def _suites(a: Origin, b: Origin) -> Iterator[str]:
 def _partial(store: Store, *sides: Grading | GradedSide) -> Iterator[str]:
     for run in (store.run(side.run_id) for side in sides if isinstance(side, Grading)):
         if run.partial_of is not None:
-            yield f"{run.id} is partial: it repeats a part of {run.partial_of}"
+            part = f"is partial: it repeats a part of {run.partial_of}"
+            yield f"{run.id} {part if run.fork is None else f'is a {run.fork.words}'}"
 
 
 def reasons_of(store: Store, grading: Grading, name: str, attempts: Sequence[tuple[int, str]]) -> dict[str, str]:
