@@ -14,6 +14,8 @@ VivavoceError
     ├── TestingFault      what leads a test failed: a strategy, a check or a user-defined condition
     ├── GraderFault       an extractor, a grader or a reward function failed
     └── SuiteFault        what the suite asks cannot be done with this sample
+
+Outside of it, `Deferred` is no failure: an answer will come later.
 """
 
 from __future__ import annotations
@@ -98,6 +100,13 @@ class StoreError(VivavoceError):
 
 class BudgetExhausted(VivavoceError):
     """A limit on calls or cost is reached; what is done is kept."""
+
+
+class Deferred(BaseException):
+    """The answer to a question will come later; what needs it has to be done again then.
+
+    It is no `Exception`, because it is no failure: nothing that goes on without an answer may take it for one.
+    """
 
 
 class ToolError(VivavoceError):

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from vivavoce.errors import BudgetExhausted, GraderFault
+from vivavoce.errors import BudgetExhausted, Deferred, GraderFault
 from vivavoce.grading.calling import call_user
 from vivavoce.grading.extractors import Extract, View
 from vivavoce.grading.fingerprint import fingerprint
@@ -78,7 +78,12 @@ class Grader:
         return self.once + (self.each_turn and self.each_turn * sample.turn_count)
 
     async def grade(self, sample: Sample, trajectory: Trajectory) -> Score:
-        """Grade one conversation; any failure is returned as a score in state `error`."""
+        """Grade one conversation; any failure is returned as a score in state `error`.
+
+        Raises:
+            BudgetExhausted: a limit on calls or cost is reached.
+            Deferred: the answer to a question will come later; all the others have been asked.
+        """
         if self.per_turn(sample):
             return await self._turn_by_turn(sample, trajectory)
         common: dict[str, Any] = {"name": self.name, "fingerprint": self.fingerprint}
@@ -129,7 +134,15 @@ class Grader:
         return changed(score, {"passed": reaches(score.value, self.threshold)})
 
     async def _turn_by_turn(self, sample: Sample, trajectory: Trajectory) -> Score:
-        turns = [await self.grade_turn(sample, index, trajectory) for index in range(len(sample.turns))]
+        turns: list[Score] = []
+        deferred: Deferred | None = None
+        for index in range(len(sample.turns)):
+            try:
+                turns.append(await self.grade_turn(sample, index, trajectory))
+            except Deferred as later:  # the other turns are asked about all the same
+                deferred = later
+        if deferred is not None:
+            raise deferred
         usage = sum((turn.usage for turn in turns if turn.usage is not None), Usage())
         whole = mean_of_turns(
             tuple(turns),

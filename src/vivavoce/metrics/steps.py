@@ -7,14 +7,13 @@ conversation that grows, from earlier answers.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from vivavoce.errors import ModelFault
 from vivavoce.metrics.question import Answer, Question
-from vivavoce.models.asking import ask_all
+from vivavoce.models.asking import all_of, ask_all
 from vivavoce.models.model import Model
 from vivavoce.records.usage import total
 
@@ -82,7 +81,7 @@ class Together:
 
     async def done(self) -> list[Any]:
         """Return the results, in the order of the plans."""
-        return await asyncio.gather(*map(carry_out, self.plans))
+        return await all_of(map(carry_out, self.plans))
 
 
 Step = Ask | Call | Together

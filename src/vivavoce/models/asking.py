@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable
 from typing import Protocol, TypeVar
 
-from vivavoce.errors import BudgetExhausted
+from vivavoce.errors import BudgetExhausted, Deferred
 from vivavoce.records.usage import Usage, charge, usage_of
 
 
@@ -20,6 +20,21 @@ class Paid(Protocol):
 
 
 P = TypeVar("P", bound=Paid)
+T = TypeVar("T")
+
+
+async def all_of(waited_for: Iterable[Awaitable[T]]) -> list[T]:
+    """Return what several things come to that are waited for at once, in their order, also where one of them fails.
+
+    Raises:
+        BudgetExhausted: a limit on calls or cost is reached.
+        Deferred: an answer will come later.
+        Exception: the first failure, in their order.
+    """
+    outcomes = await asyncio.gather(*waited_for, return_exceptions=True)
+    if (error := _first(outcome for outcome in outcomes if isinstance(outcome, BaseException))) is not None:
+        raise error
+    return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
 
 
 async def ask_all(questions: Iterable[Awaitable[P]]) -> list[P]:
@@ -29,13 +44,21 @@ async def ask_all(questions: Iterable[Awaitable[P]]) -> list[P]:
 
     Raises:
         BudgetExhausted: a limit on calls or cost is reached.
+        Deferred: an answer will come later.
         Exception: the first failure, in the order of the questions.
     """
     outcomes = await asyncio.gather(*questions, return_exceptions=True)
     answers = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
     failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-    if not failures:
+    error = _first(failures)
+    if error is None:
         return answers
-    error = next((outcome for outcome in failures if isinstance(outcome, BudgetExhausted)), failures[0])
     charge(error, *(answer.usage for answer in answers), *(usage_of(other) for other in failures if other is not error))
     raise error
+
+
+def _first(failures: Iterable[BaseException]) -> BaseException | None:
+    """Return the failure that counts: a limit that is reached, then an answer that is still to come, then the first."""
+    found = list(failures)
+    graver = [one for kind in (BudgetExhausted, Deferred) for one in found if isinstance(one, kind)]
+    return next(iter([*graver, *found]), None)

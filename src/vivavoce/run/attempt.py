@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from vivavoce.errors import Deferred
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.rewards import Composer, CustomReward
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
@@ -74,9 +75,20 @@ class Grades:
         return unchecked(Outcome, {"attempt": attempt, "scores": scores, "reward": None})
 
     async def grade(self, attempt: Attempt, sample: Sample) -> Outcome:
-        """Return an attempt with the score of every grader; a grader that fails does not affect the others."""
+        """Return an attempt with the score of every grader; a grader that fails does not affect the others.
+
+        Raises:
+            BudgetExhausted: a limit on calls or cost is reached.
+            Deferred: the answer to a question will come later; every grader has asked what it could.
+        """
         scores: dict[str, Score] = {}
+        deferred: Deferred | None = None
         for grader in self.graders:
-            scores[grader.name] = await grader.grade(sample, attempt.trajectory)
+            try:
+                scores[grader.name] = await grader.grade(sample, attempt.trajectory)
+            except Deferred as later:
+                deferred = later
+        if deferred is not None:
+            raise deferred
         reward = None if self.composer is None else await self.composer.compose(scores, attempt, sample)
         return unchecked(Outcome, {"attempt": attempt, "scores": scores, "reward": reward})
