@@ -88,7 +88,7 @@ class CachedModel:
         kept = self._replies.get(key)
         if kept is not None:
             try:
-                return self._again(kept, request.schema)
+                return kept_reply(self.name, kept, request.schema)
             except ModelFault:
                 self._replies.reject(key)
                 if self._offline:
@@ -101,7 +101,7 @@ class CachedModel:
             if isinstance(outcome, Exception):
                 raise _unpaid(outcome)
             if outcome is not None:
-                return self._again(outcome, request.schema)
+                return kept_reply(self.name, outcome, request.schema)
         return await self._ask(place, request)
 
     async def close(self) -> None:
@@ -124,23 +124,31 @@ class CachedModel:
             del self._asking[place]
             asked.set_result(outcome)  # None where this task was cancelled: another one goes on
 
-    def _again(self, kept: str, schema: Schema | None) -> ModelReply:
-        """Return a cached reply; it may be of a file, so whether it matches the schema is not known before."""
+
+def kept_reply(name: str, kept: str, schema: Schema | None) -> ModelReply:
+    """Return a reply of a model that was kept, as one that costs nothing.
+
+    It may be of a file, so whether it matches the schema is not known before.
+
+    Raises:
+        ModelFault: it does not (kind `format`); its cause says why.
+        StoreError: it is damaged.
+    """
+    try:
+        reply = decode_reply(kept)
+    except ValueError as error:
+        raise StoreError(f"a cached reply of {name} is damaged: {error}") from error
+    parsed, applied = reply.parsed, reply.applied
+    if schema is not None and parsed is not None:
         try:
-            reply = decode_reply(kept)
+            answer = check_answer(parsed, schema)
+            parsed, applied = answer.parsed, answer.noted(applied)
         except ValueError as error:
-            raise StoreError(f"a cached reply of {self.name} is damaged: {error}") from error
-        parsed, applied = reply.parsed, reply.applied
-        if schema is not None and parsed is not None:
-            try:
-                answer = check_answer(parsed, schema)
-                parsed, applied = answer.parsed, answer.noted(applied)
-            except ValueError as error:
-                said = f"a cached reply of {self.name} is outside the JSON schema: {error}; ask or export it again"
-                raise ModelFault(said, kind="format", evidence=reply.text) from error
-        return ModelReply(
-            reply.text, parsed, reply.tool_calls, Usage(cached_calls=1, cost=0.0), {**applied, "cached": True}
-        )
+            said = f"a cached reply of {name} is outside the JSON schema: {error}; ask or export it again"
+            raise ModelFault(said, kind="format", evidence=reply.text) from error
+    return ModelReply(
+        reply.text, parsed, reply.tool_calls, Usage(cached_calls=1, cost=0.0), {**applied, "cached": True}
+    )
 
 
 def _unpaid(error: Exception) -> Exception:

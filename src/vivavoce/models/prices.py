@@ -17,6 +17,8 @@ from vivavoce.records.usage import Usage
 VARIABLE = "VIVAVOCE_PRICES"
 """The environment variable that names the user's own table, a JSON file of the shape of `prices.json`."""
 _OURS = Path(__file__).parent / "prices.json"
+DISCOUNTED = ("openai:", "azure:", "anthropic:")
+"""Providers whose batches cost half of the usual price; what they cost elsewhere the user's own table may say."""
 _VERSION = re.compile(r"[-@](?:\d{4}-\d\d-\d\d|\d{8}|0\d\d|latest)$")
 """The suffix of a name that states a version of the model."""
 
@@ -25,7 +27,7 @@ class Price(BaseModel):
     """What a model costs, in US dollars per million tokens.
 
     Where a provider states no price for cached input it costs as much as other input. Writing to a cache is not
-    counted.
+    counted. `batch` is the part of these prices that a batch costs, None where that is not stated.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -33,6 +35,7 @@ class Price(BaseModel):
     input: float = Field(ge=0)
     output: float = Field(ge=0)
     cached_input: float | None = Field(default=None, ge=0)
+    batch: float | None = Field(default=None, ge=0)
 
     def cost(self, usage: Usage) -> float:
         """Return what tokens cost, in US dollars; cached input is a part of the input, reasoning one of the output."""
@@ -62,6 +65,22 @@ def price_of(name: str) -> Price | None:
     path = os.environ.get(VARIABLE)
     prices = _prices(Path(path).absolute() if path else None)
     return prices.get(name) or prices.get(_VERSION.sub("", name))
+
+
+def batch_price(name: str) -> Price | None:
+    """Return the price of a model in a batch, None where it is not known.
+
+    Raises:
+        UsageError: the user's table cannot be read.
+    """
+    price = price_of(name)
+    if price is None:
+        return None
+    part = price.batch if price.batch is not None else 0.5 if name.startswith(DISCOUNTED) else None
+    if part is None:
+        return None
+    cached = None if price.cached_input is None else price.cached_input * part
+    return Price(input=price.input * part, output=price.output * part, cached_input=cached, batch=part)
 
 
 @cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vivavoce.grading.grader import Grader
-from vivavoce.models.batch import RequestFile
+from vivavoce.models.batches.files import RequestFile
 from vivavoce.models.cache import CachedModel
 from vivavoce.models.model import Model
 from vivavoce.models.names import open_model

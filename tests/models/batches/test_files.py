@@ -17,7 +17,7 @@ from vivavoce.messages import HumanMessage
 from vivavoce.metrics.judged.aspect_critic import AspectCritic
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.result import MetricResult
-from vivavoce.models.batch import RequestFile, import_responses
+from vivavoce.models.batches.files import RequestFile, import_responses
 from vivavoce.models.cache import CachedModel, OfflineModel
 from vivavoce.models.model import Model, Request, Subject
 from vivavoce.models.names import open_model

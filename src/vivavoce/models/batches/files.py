@@ -1,47 +1,37 @@
 """Questions as files for a batch service, which answers within a day and at half the price, and its answers as replies.
 
-Source of both formats and of the limits: OpenAI's reference of `POST /batches`, as Azure, vLLM and others speak it. A
-line that asks is `{"custom_id", "method", "url", "body"}`, one that answers `{"custom_id", "response": {"status_code",
-"body"}, "error"}`. `custom_id` is the key that the reply will be kept under, and a hash of the model that is asked.
-For readers of the file, a line that asks also says what about: `"sample"`, `"metric"` and `"piece"`, the turns judged.
+Source of the format and of the limits: OpenAI's reference of `POST /batches`, as Azure, vLLM and others speak it. A
+line that asks is `{"custom_id", "method", "url", "body"}`; `lines` reads the ones that answer. For readers of the file,
+a line that asks also says what about: `"sample"`, `"metric"` and `"piece"`, the turns judged.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from vivavoce.errors import ModelFault, Problem, UsageError
 from vivavoce.files.rows import Row, read_rows
-from vivavoce.models.answers import read_answer
+from vivavoce.models.batches.lines import MODE, custom_id, is_answer_of, model_hash, read_line, reply_in
 from vivavoce.models.cassette import KeptReplies
 from vivavoce.models.model import Model, ModelReply, Request, Subject
-from vivavoce.models.names import is_version_of, model_identity, model_name
-from vivavoce.models.openai import OpenAIModel, json_answer
-from vivavoce.models.prices import Price, price_of
+from vivavoce.models.names import model_identity, model_name
+from vivavoce.models.openai import OpenAIModel
+from vivavoce.models.prices import Price, batch_price
 from vivavoce.models.recording import decode_reply, encode_reply, reply_key
 from vivavoce.records.failure import shorten
 from vivavoce.records.reply import StoredReply
 from vivavoce.records.usage import Usage, usage_of
-from vivavoce.wire.chat import read_completion
-from vivavoce.wire.http import Answer
 
 MOST_REQUESTS = 50_000
 MOST_BYTES = 200_000_000
 URL = "/v1/chat/completions"
-DISCOUNT = 0.5
-"""The part of the usual price that a batch costs at OpenAI and Azure; what it costs elsewhere is not known."""
-_DISCOUNTED = ("openai:", "azure:")
-_MODE = "batch"
-"""The mode of an imported answer, which sets it apart from an answer that a model gave directly."""
 _CAUSE = 300
 """Characters of a cause that are kept."""
 
@@ -109,12 +99,10 @@ class RequestFile:
         key = reply_key(self.identity, self.settings, request)
         if key not in self._keys:
             body = self._model.body(request)
-            if "response_format" not in body or "tools" in body:
-                message = "only questions that ask for JSON natively, and offer no tools, can be asked in a batch"
-                raise ModelFault(message, kind="unsupported")
-            custom_id = f"{key}-{_model_hash(self.identity)}"
+            check_body(body)
             about = {**self._verdict, **_judged(request.subject)}
-            self._write({"custom_id": custom_id, **about, "method": "POST", "url": URL, "body": body})
+            named = {"custom_id": custom_id(key, self.identity), **about}
+            self._write({**named, "method": "POST", "url": URL, "body": body})
             self._keys.add(key)
         raise ModelFault(f"asked in {self._path}; import the responses", kind="exported")
 
@@ -202,11 +190,11 @@ def import_responses(path: str | os.PathLike[str], replies: KeptReplies, model: 
         StoreError: the store cannot be written.
     """
     name = model_name(model)
-    reading = _Responses(Path(path), name, _model_hash(model_identity(model)), _price(name))
+    reading = _Responses(Path(path), name, model_hash(model_identity(model)), batch_price(name))
     reading.read()
     now = time.time()
     rows = [StoredReply(key, name, encode_reply(answer.reply), now) for key, answer in reading.answers.items()]
-    corrected = [key for key, answer in reading.answers.items() if _differs(replies.get(key), answer.reply)]
+    corrected = [key for key, answer in reading.answers.items() if differs(replies.get(key), answer.reply)]
     added = replies.add(rows, replacing=corrected)
     failed = tuple(question for key, question in reading.failed.items() if key not in reading.answers)
     return ImportReport(len(rows), added, failed, reading.usage, len(corrected))
@@ -241,97 +229,36 @@ class _Responses:
                 raise UsageError(Problem(str(error), self.path, line)) from error
 
     def _take(self, line: int, row: Row) -> None:
-        key, model_hash, outcome = _outcome(row)
-        if model_hash not in ("", self.model_hash):
+        told = read_line(row)
+        if told.model_hash not in ("", self.model_hash):
             raise ValueError(f"answers a question to another model than {self.model}; name the judge of the export")
-        usage_before = self.usage
         try:
-            if isinstance(outcome, str):
-                raise ModelFault(outcome, kind="http")
-            self._check_model(outcome.get("model"))
-            reply = self._reply(outcome)
+            if told.body is None:
+                raise ModelFault(told.complaint, kind="http")
+            answered = told.body.get("model")
+            if not is_answer_of(answered, self.model):
+                raise ValueError(f"is an answer of the model '{answered}', and {self.model} was asked; ask that again")
+            reply = reply_in(told.body, self.price)
         except ModelFault as fault:
-            self.failed.setdefault(key, Unanswered(row["custom_id"], _cause(fault)))
+            self.usage += usage_of(fault) or Usage()
+            self.failed.setdefault(told.key, Unanswered(row["custom_id"], _cause(fault)))
             return
-        first = self.answers.setdefault(key, _Answer(line, reply))
-        if first.line != line:  # the same answer written twice is charged once
-            self.usage = usage_before
+        first = self.answers.setdefault(told.key, _Answer(line, reply))
+        if first.line == line:  # the same answer written twice is charged once
+            self.usage += reply.usage or Usage()
         if _content(first.reply) != _content(reply):
             raise ValueError(f"contradicts line {first.line}, which answers the same question; remove one of the two")
 
-    def _check_model(self, answered: object) -> None:
-        """Refuse the answer of another model; a deployment of Azure has another name than its model."""
-        if not isinstance(answered, str) or self.model.startswith("azure:"):
-            return
-        requested = self.model.partition("#" if "#" in self.model else ":")[2]
-        if not is_version_of(answered, requested):
-            raise ValueError(f"is an answer of the model '{answered}', and {self.model} was asked; ask that again")
 
-    def _reply(self, body: Mapping[str, Any]) -> ModelReply:
-        try:
-            completion = read_completion(Answer("the batch", json.dumps(body).encode(), fault=ModelFault))
-        except ModelFault as fault:
-            self.usage += self._priced(usage_of(fault))
-            raise
-        usage = self._priced(completion.usage)
-        self.usage += usage
-        text = json_answer(completion, "json_schema", {})
-        if text is None:
-            raise ModelFault("it calls a tool that was not offered", kind="format")
-        try:
-            answer = read_answer(text, {})
-        except ValueError as error:
-            raise ModelFault(str(error), kind="format", evidence=text) from error
-        return ModelReply(text, answer.parsed, usage=usage, applied=answer.noted({"mode": _MODE}))
-
-    def _priced(self, usage: Usage | None) -> Usage:
-        if usage is None:
-            return Usage(calls=1)
-        return usage if self.price is None else usage.model_copy(update={"cost": self.price.cost(usage) * DISCOUNT})
-
-
-def _outcome(row: Row) -> tuple[str, str, dict[str, Any] | str]:
-    """Return the key of a line and the hash of its model, with its chat completion, or with the reason there is none.
+def check_body(body: Mapping[str, Any]) -> None:
+    """Check that a question can be asked in a batch.
 
     Raises:
-        ValueError: it is not a line of a response.
+        ModelFault: JSON is not asked for natively, or tools are offered (kind `unsupported`).
     """
-    custom_id = row.get("custom_id")
-    match = re.fullmatch("([0-9a-f]{32})(?:-([0-9a-f]{8}))?", custom_id) if isinstance(custom_id, str) else None
-    if match is None:
-        raise ValueError(
-            f"custom_id: 32 hexadecimal digits are needed, as vivavoce exports them, got {custom_id!r:.60}"
-        )
-    key, model_hash = match[1], match[2] or ""
-    match row:
-        case {"method": _}:
-            raise ValueError("is a request; the file that the service returned is needed")
-        case {"error": error} if error:
-            return key, model_hash, _complaint(error)
-        case {"response": {"status_code": 200, "body": {**body}}}:
-            return key, model_hash, cast("dict[str, Any]", body)
-        case {"response": {"status_code": int(status), **rest}}:
-            return key, model_hash, f"status {status}: {_complaint(rest.get('body'))}"
-        case _:
-            raise ValueError("has neither a response with its status_code nor an error")
-
-
-def _complaint(body: Any) -> str:
-    """Return the message of a service, which may be inside an `error` with a code."""
-    match body:
-        case {"error": error} if error:
-            return _complaint(error)
-        case {"message": str(message), **rest}:
-            return f"{rest['code']}: {message}" if isinstance(rest.get("code"), str) else message
-        case str():
-            return body
-        case _:
-            return json.dumps(body)
-
-
-def _model_hash(identity: str) -> str:
-    """Return a short hash of a model, which sets its questions apart from those to other models."""
-    return blake2b(identity.encode(), digest_size=4).hexdigest()
+    if "response_format" not in body or "tools" in body:
+        message = "only questions that ask for JSON natively, and offer no tools, can be asked in a batch"
+        raise ModelFault(message, kind="unsupported")
 
 
 def _judged(subject: Subject | None) -> dict[str, Any]:
@@ -346,7 +273,7 @@ def _content(reply: ModelReply) -> tuple[str, Any]:
     return reply.text, reply.parsed
 
 
-def _differs(kept: str | None, reply: ModelReply) -> bool:
+def differs(kept: str | None, reply: ModelReply) -> bool:
     """Say whether a cached reply was imported and has other content."""
     if kept is None:
         return False
@@ -354,16 +281,12 @@ def _differs(kept: str | None, reply: ModelReply) -> bool:
         before = decode_reply(kept)
     except ValueError:
         return True
-    return before.applied.get("mode") == _MODE and _content(before) != _content(reply)
+    return before.applied.get("mode") == MODE and _content(before) != _content(reply)
 
 
 def _cause(fault: ModelFault) -> str:
     words = f"{fault}: {fault.evidence}" if fault.evidence else str(fault)
     return shorten(" ".join(words.split()), _CAUSE) or ""
-
-
-def _price(model: str) -> Price | None:
-    return price_of(model) if model.startswith(_DISCOUNTED) else None
 
 
 def _check_free(path: Path) -> None:
