@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +25,7 @@ from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.cli.runner import report_run
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Scope
-from vivavoce.models.batch import import_responses as read_responses
+from vivavoce.models.batches.files import import_responses as read_responses
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.report.text import count, one_line
 from vivavoce.run.options import RunOptions
@@ -64,6 +64,10 @@ ExportOption = Annotated[
         "--export-requests", help="Do not call the judge; write its requests to this file, for OpenAI's Batch API."
     ),
 ]
+BatchOption = Annotated[
+    bool,
+    typer.Option("--batch", help="Ask the judge in batches, for half the price and within a day; never directly."),
+]
 ImportOption = Annotated[
     Path | None,
     typer.Option("--import-responses", help="Import judge answers from this file, and use only cached answers."),
@@ -97,6 +101,7 @@ def command(
     max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
+    batch: BatchOption = False,
     export_requests: ExportOption = None,
     import_responses: ImportOption = None,
     dry_run: DryRunOption = False,
@@ -111,21 +116,17 @@ def command(
     """Measure recorded conversations with metrics. Each row has `messages` and what the metrics need, such as `goal`.
 
     The results are stored in .vivavoce/vivavoce.db, as for every run: `viva show` shows them, and `viva run --resume`
-    continues an interrupted run. Exit codes: 0 done, 2 wrong usage, 3 inconclusive (any error, unless --max-errors
-    allows it), 130 interrupted.
+    continues an interrupted run. With --batch, Ctrl-C leaves the batches with their service; their answers are taken
+    when the run is continued, or when the same command is given again. Exit codes: 0 done, 2 wrong usage, 3
+    inconclusive (any error, unless --max-errors allows it), 130 interrupted.
     """
-    options = RunOptions(
-        max_samples=max_samples,
-        max_calls=max_calls,
-        max_cost=max_cost,
-        max_errors=max_errors,
-        cache=not no_cache,
-        replay=replay or import_responses is not None,
-    )
+    replay = replay or import_responses is not None
+    _check_batch(batch, {"--no-cache": no_cache, "--replay": replay, "--export-requests": export_requests})
     how = InParts.read(parts, shard, engine, workers, ray_address)
-    check_alone(
-        how, {"--dry-run": dry_run}, {"--export-requests": export_requests, "--import-responses": import_responses}
-    )
+    by_hand = {"--export-requests": export_requests, "--import-responses": import_responses}
+    check_alone(how, by_hand, {"--batch": batch, "--dry-run": dry_run})
+    limits = {"max_samples": max_samples, "max_calls": max_calls, "max_cost": max_cost, "max_errors": max_errors}
+    options = RunOptions.model_validate({**limits, "cache": not no_cache, "replay": replay, "batch": batch})
     suite = judging_suite(
         _file(conversations) if how is None else Path(conversations[0]),
         read_metrics(metrics),
@@ -169,6 +170,12 @@ def _file(names: Sequence[str]) -> Path:
     if len(names) > 1:
         raise UsageError(f"{names[1]}: several files are judged in parts; name a folder for the results with --parts")
     return existing(Path(names[0]))
+
+
+def _check_batch(batch: bool, others: Mapping[str, object]) -> None:
+    """Refuse what does not go with batches."""
+    if batch and (name := next((name for name, given in others.items() if given), None)):
+        raise UsageError(f"--batch and {name} do not go together: a batch asks for what is missing, and keeps it")
 
 
 def named_judge(judge: str | None) -> str:

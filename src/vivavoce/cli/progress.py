@@ -13,11 +13,12 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from vivavoce.records.events import AttemptEnded, Event, RunStarted, TurnEnded
-from vivavoce.report.text import count
+from vivavoce.records.events import AttemptEnded, BatchesAsked, Event, RunStarted, TurnEnded
+from vivavoce.report.text import count, one_line
 from vivavoce.run import interruption
 from vivavoce.run.execution import Execution
 from vivavoce.run.result import RunResult
+from vivavoce.safe_text import safe
 
 EVERY = 5.0
 """Seconds between two lines if there is no terminal."""
@@ -46,6 +47,7 @@ class RunProgress:
         self._task = self._bar.add_task("starting", total=None)
         self.ended = self.turns = self.failed = 0
         self.planned: int | None = 0
+        self._round = 0
         self._sum = 0.0
         self._scored = 0
         self._spoke_at = time.monotonic()
@@ -73,6 +75,8 @@ class RunProgress:
             self.turns += 1
         elif isinstance(event, AttemptEnded):
             self._count(event)
+        elif isinstance(event, BatchesAsked):
+            self._wait(event)
 
     def _count(self, event: AttemptEnded) -> None:
         self.ended += 1
@@ -89,6 +93,18 @@ class RunProgress:
             self._spoke_at = now
             self._console.print(f"{self.ended}{'' if self.planned is None else f'/{self.planned}'}  {self.line()}")
 
+    def _wait(self, event: BatchesAsked) -> None:
+        """Show how far batches are: in a terminal in place of the last line, else in a line for each look."""
+        if event.round != self._round:
+            self._round = event.round
+            asked, number = f"{count(event.requests, 'request')} to {', '.join(event.models)}", len(event.batches)
+            batches = "1 batch" if number == 1 else f"{number:,} batches"
+            self._console.print(safe(f"round {event.round}: {asked} in {batches}"), soft_wrap=True)
+        if self._live:
+            self._bar.update(self._task, total=event.requests, completed=event.settled, description=batch_line(event))
+        else:
+            self._console.print(safe(f"{event.settled:,}/{event.requests:,}  {batch_line(event)}"), soft_wrap=True)
+
     def line(self) -> str:
         """Return the figures so far."""
         mean = f"mean {self._sum / self._scored:.3f}" if self._scored else "nothing scored"
@@ -100,6 +116,14 @@ class RunProgress:
         """Print what an interruption does."""
         what = f"finishing {count(at_work, 'conversation')}; press again to stop them now" if at_work else "stopping"
         self._console.print(what)
+
+
+def batch_line(event: BatchesAsked) -> str:
+    """Return since when batches are with their services, and when they are looked at again."""
+    broken = f"{event.broken:,} without an answer · " if event.broken else ""
+    trouble = f" · {one_line(event.trouble, 120)}" if event.trouble else ""
+    since = time.strftime("%H:%M", time.localtime(event.since))
+    return f"answered · {broken}sent at {since}, next look in {event.wait:.0f} s{trouble}"
 
 
 def execute(work: Execution, progress: RunProgress) -> RunResult:

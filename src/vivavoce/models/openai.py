@@ -98,7 +98,8 @@ class OpenAIModel:
                 f"the price of {self.name} is unknown, so its cost cannot be limited; state it in a JSON file that "
                 f"{VARIABLE} names, or limit the calls instead"
             )
-        self._endpoint = ChatEndpoint(base_url, api_key, limits, ModelFault)
+        self._connect = partial(ChatEndpoint, base_url, api_key, fault=ModelFault)
+        self._endpoint = self._connect(limits)
         self.identity = identity_at(base_url, model)
 
     async def complete(self, request: Request) -> ModelReply:
@@ -131,6 +132,10 @@ class OpenAIModel:
         """Return what is sent to ask a request, as long as the endpoint knows the way that JSON is asked for."""
         plain, _ = self._body(request)
         return plain if request.schema is None else ask_for(request.schema, self._mode, plain)
+
+    def endpoint(self, limits: Limits) -> ChatEndpoint:
+        """Return its address with the key to it and with other limits, for what is asked there besides."""
+        return self._connect(limits)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -218,7 +223,7 @@ class OpenAIModel:
         return completion
 
     async def _rated(self, body: Mapping[str, Any], rate: RateLimit) -> Completion:
-        estimate = _size(body) / 4 + (_most_output(body) or 0)
+        estimate = _size(body) / 4 + (most_output(body) or 0)
         await rate.acquire(estimate)
         try:
             completion = await self._paid(body)
@@ -251,7 +256,7 @@ class OpenAIModel:
         """Return what a request may cost at most, in US dollars: no token is shorter than three bytes on average."""
         if self._price is None or not self._budget.limits_cost:
             return 0.0
-        output = _most_output(body) or EXPECTED_OUTPUT
+        output = most_output(body) or EXPECTED_OUTPUT
         return self._price.cost(Usage(input_tokens=-(-_size(body) // 3), output_tokens=output))
 
     def _priced(self, usage: Usage | None) -> Usage:
@@ -311,5 +316,6 @@ def _size(body: Mapping[str, Any]) -> int:
     return len(json.dumps(body))
 
 
-def _most_output(body: Mapping[str, Any]) -> int | None:
+def most_output(body: Mapping[str, Any]) -> int | None:
+    """Return the tokens that the answer to a request may have, None where it does not say."""
     return body.get("max_completion_tokens") or body.get("max_tokens")

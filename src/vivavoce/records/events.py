@@ -42,6 +42,25 @@ class AttemptEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchesAsked:
+    """Questions to judges are with batch services, and the run waits; it looks again after `wait` seconds.
+
+    `batches` are what the services call them, `settled` of the `requests` in them have ended, `broken` of these without
+    an answer. `since` is when the first was made, in seconds since the epoch; `trouble` is what went wrong last.
+    """
+
+    round: int
+    batches: tuple[str, ...]
+    models: tuple[str, ...]
+    requests: int
+    settled: int
+    broken: int
+    since: float
+    wait: float
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded:
     """Nothing is left to do, or the run was interrupted."""
 
@@ -49,7 +68,7 @@ class RunEnded:
     grading: Grading
 
 
-Event = RunStarted | AttemptStarted | TurnEnded | AttemptEnded | RunEnded
+Event = RunStarted | AttemptStarted | TurnEnded | AttemptEnded | BatchesAsked | RunEnded
 
 
 class Listener(Protocol):

@@ -71,7 +71,8 @@ class Execution(ABC):
                     result = await self.work(experiment)
                 finally:
                     await experiment.close()
-                return replace(result, notes=(*experiment.notes, *_notes(answers)))
+                unusable = () if self.options.batch else _notes(answers)
+                return replace(result, notes=(*experiment.notes, *result.notes, *unusable))
 
     async def check(self) -> None:
         """Make the experiment and close it again: what is wrong with it is found, and nothing is run.

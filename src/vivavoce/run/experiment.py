@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.records.trajectory import Trajectory
+from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.run.scoring import Scoring
 from vivavoce.run.tester import Tester
 from vivavoce.samples.sample import Sample
@@ -76,8 +77,8 @@ class Experiment:
     recorded of a sample are its messages, unless `recorded` says what it was.
     `held` is what was held before of conversations that are gone on from.
     `limits` are those of every target but the ones that have limits of their own, by name, in `own_limits`.
-    `set_up` is called once before the first conversation. How far a run of it may go (calls, cost, errors) is said by
-    its `RunOptions`.
+    `set_up` is called once before the first conversation. With `batches` its judges are asked in batches. How far a run
+    of it may go (calls, cost, errors) is said by its `RunOptions`.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Experiment:
     recorded: Callable[[Sample], Trajectory] | None = None
     set_up: Callable[[], Awaitable[None]] | None = None
     held: Held = field(default_factory=dict[str, Trajectory])
+    batches: BatchQuestions | None = None
     notes: tuple[str, ...] = ()
 
     def limits_of(self, target: Target) -> Limits:

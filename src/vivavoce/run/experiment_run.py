@@ -6,12 +6,13 @@ import asyncio
 import re
 import secrets
 import time
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import Deferred, UsageError
 from vivavoce.exchange.own_traffic import of_run
 from vivavoce.records.events import AttemptEnded, AttemptStarted, RunEnded, RunStarted, TurnEnded
 from vivavoce.records.failure import CANCELLED
@@ -19,6 +20,7 @@ from vivavoce.records.fork import FORK, Fork
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Run, Status
 from vivavoce.records.trajectory import Turn
 from vivavoce.run.attempt import Grades, Task, hold
+from vivavoce.run.batch_rounds import BatchesStopped, BatchRounds
 from vivavoce.run.corrected import corrected
 from vivavoce.run.drivers import driver_on
 from vivavoce.run.execution import Execution, ended
@@ -58,6 +60,9 @@ class ExperimentRun(Execution):
     begun: Run | None = field(default=None, init=False)
     _reuse: Reuse | None = field(default=None, init=False)
     _schedule: Schedule | None = field(default=None, init=False)
+    _batches: BatchRounds | None = field(default=None, init=False)
+    _graded: set[AttemptKey] = field(default_factory=set[AttemptKey], init=False)
+    _deferred: int = field(default=0, init=False)
 
     async def work(self, experiment: Experiment) -> RunResult:
         """Execute an experiment, which the caller closes.
@@ -86,11 +91,17 @@ class ExperimentRun(Execution):
         self.workers = workers = WorkerPool(_workers(experiment, grades))
         await self.tell(RunStarted(run, grading, experiment.planned, len(done)))
         drivers = self._drivers(experiment)
-        self._schedule = self.schedule(experiment, drivers, done, grading)
-        tasks = tasks_of(experiment, drivers, done) if self._schedule is None else self._schedule.tasks()
+        self._schedule = schedule = self.schedule(experiment, drivers, done, grading)
+        if experiment.batches is not None:
+            self._batches = BatchRounds(experiment.batches, self.store, run.id, self.tell)
         try:
             async with self.store.writer(run.id, grading.id, scoring.fingerprints, replaces=replaces) as writer:
-                await workers.run(tasks, partial(self._attempt, workers, grades, writer))
+                attempt = partial(self._attempt, workers, grades, writer)
+                if self._batches is not None:
+                    await self._in_rounds(self._batches, partial(tasks_of, experiment, drivers), done, attempt)
+                else:
+                    tasks = tasks_of(experiment, drivers, done) if schedule is None else schedule.tasks()
+                    await workers.run(tasks, attempt)
         except asyncio.CancelledError:
             await self._finish(experiment, run, grading, workers.stopped_by or INTERRUPTED)
             raise
@@ -104,6 +115,40 @@ class ExperimentRun(Execution):
         if stopping is None:
             return None
         return Rounds(experiment, stopping, drivers, done, self.store.scores(grading.id))
+
+    def stop(self) -> int:
+        """Begin nothing more, wait for no batch, and finish what is in flight; a second time, drop that too."""
+        if self._batches is not None:
+            self._batches.stop()
+        return super().stop()
+
+    async def _in_rounds(
+        self,
+        batches: BatchRounds,
+        tasks: Callable[[set[AttemptKey]], Iterator[Task] | AsyncIterator[Task]],
+        done: set[AttemptKey],
+        attempt: Callable[[Task], Awaitable[None]],
+    ) -> None:
+        """Grade what can be, and ask in batches for what is missing, until nothing is."""
+        assert self.workers is not None
+        self._graded = done
+        try:
+            await batches.begin(fresh=self.retries_errors)
+            while self.workers.stopped_by is None:
+                batches.questions.begin_pass()
+                self._deferred = 0
+                await self.workers.run(tasks(done), attempt)
+                batches.questions.keep_paid()
+                if self.workers.stopped_by is not None:
+                    return
+                if not self._deferred:
+                    batches.finish()
+                    return
+                await batches.next()
+        except BatchesStopped as why:
+            self.workers.stopped_by = self.workers.stopped_by or str(why)
+        finally:
+            await batches.close()
 
     async def _attempt(self, workers: WorkerPool, grades: Grades, writer: OutcomeWriter, task: Task) -> None:
         try:
@@ -120,8 +165,14 @@ class ExperimentRun(Execution):
             cancelled = attempt.failure is not None and attempt.failure.kind == CANCELLED
             led = attempt.trajectory.test is not None
             sample = task.sample.held(attempt.trajectory.messages) if led else task.sample
-            outcome = grades.ungraded(attempt) if cancelled else await grades.grade(attempt, sample)
+            try:
+                with nullcontext() if self._batches is None else self._batches.questions.conversation():
+                    outcome = grades.ungraded(attempt) if cancelled else await grades.grade(attempt, sample)
+            except Deferred:
+                self._deferred += 1
+                return
         await writer.put(outcome)
+        self._graded.add(task.key)
         if self._schedule is not None:
             self._schedule.put(outcome)
         await self.tell(AttemptEnded(outcome))
@@ -134,7 +185,7 @@ class ExperimentRun(Execution):
         async def on_turn(turn: Turn) -> None:
             await self.tell(TurnEnded(task.key, turn))
 
-        verdicts = 0 if self.options.replay else grades.verdicts(task.sample)
+        verdicts = 0 if self.options.replay or self.options.batch else grades.verdicts(task.sample)
         if (kept := self._kept(task)) is not None:
             kept_calls.enter_context(self.budget.set_aside(verdicts))
             return kept
@@ -253,7 +304,8 @@ class ExperimentRun(Execution):
         self.store.update_run(run)
         await self.tell(RunEnded(run, grading))
         shown = corrected(summary, self.store, run, grading)
-        return RunResult(run, grading, shown, self.store.place, stopped_by)
+        notes = () if self._batches is None else self._batches.notes
+        return RunResult(run, grading, shown, self.store.place, stopped_by, notes)
 
 
 def new_id(name: str, end: str | None = None) -> str:

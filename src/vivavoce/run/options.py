@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from vivavoce.grading.error_limit import ErrorLimit
 
@@ -26,10 +28,18 @@ class RunOptions(BaseModel):
     """Whether answers of judges are cached."""
     replay: bool = False
     """Whether only cached answers of judges are used, and no judge is called."""
+    batch: bool = False
+    """Whether judges are asked in batches, whose answers come within a day, and never directly."""
     max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Maximum cost of model calls in US dollars; the cost of the target itself is not known."""
     max_errors: str | None = None
     """Maximum number of conversations with an error, as `3` or `5%`; the gate then uses the scores that exist."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.batch and (self.replay or not self.cache):
+            raise ValueError("a batch asks for what is missing and keeps it: leave out replay, and cache=False")
+        return self
 
     @field_validator("max_errors")
     @classmethod

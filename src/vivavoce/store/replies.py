@@ -116,6 +116,7 @@ class ReplyStore:
         with self._database.writing() as connection:
             before = _count(connection)
             _drop(connection, replacing)
+            self._pending.rejected.difference_update(replacing)
             while batch := list(islice(rows, LARGEST)):
                 _insert(connection, batch)
             return _count(connection) - before

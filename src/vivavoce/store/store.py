@@ -22,6 +22,7 @@ from vivavoce.store.access.audit import Audit
 from vivavoce.store.access.rates import Rates
 from vivavoce.store.access.secret import Secrets
 from vivavoce.store.access.tokens import Tokens
+from vivavoce.store.batches.batches import Batches
 from vivavoce.store.browse.browse import Browse
 from vivavoce.store.browse.details import Details
 from vivavoce.store.browse.kept import Kept
@@ -64,8 +65,7 @@ class Store:
     """One store; any thread may read from it while a writer writes.
 
     `run` finds a run, and `outcomes`, `attempts`, `scores` and `errors` stream its records. Everything else is in its
-    parts: `browse`, `series`, `scenarios`, `labels`, `decisions`, `calibrations`, `queues`, `views`, `webhooks`,
-    `comments`, `tokens`, `audit` and `maintenance`.
+    parts, such as `browse`, `labels`, `batches` and `maintenance`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -135,6 +135,11 @@ class Store:
     def calibrations(self) -> Calibrations:
         """Calibrations of judges by labels of people."""
         return Calibrations(self.database)
+
+    @property
+    def batches(self) -> Batches:
+        """What was given to batch services."""
+        return Batches(self.database)
 
     @property
     def queues(self) -> Queues:

@@ -12,6 +12,7 @@ from vivavoce.grading.asked import Asked
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import load_object
 from vivavoce.run.attempt import Grades
+from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.run.heap import tuned_gc
 from vivavoce.run.options import RunOptions
 from vivavoce.run.scoring import Scoring
@@ -102,7 +103,8 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
     replays = options is not None and options.replay
     _collect(problems, lambda: check_output(suite))
     budget = Budget(max_cost=options.max_cost if options and not replays else None)
-    judges = JudgeOpener(budget, keys_needed=keys_needed and not replays, base=suite.base)
+    batches = BatchQuestions(budget, None) if options and options.batch else None
+    judges = JudgeOpener(budget, keys_needed=keys_needed and not replays, base=suite.base, batches=batches)
     tester = _collect(problems, lambda: build_tester(suite, judges))
     prepared = _collect(problems, lambda: prepare(suite, plan, judges))
     if tester is not None and prepared is not None:

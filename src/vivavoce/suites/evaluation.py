@@ -42,6 +42,7 @@ from vivavoce.suites.expecting import Assertions, asks_judge
 from vivavoce.suites.expecting_rows import expectations_of, with_assertions, without_expect
 from vivavoce.suites.grader_spec import JudgeSpec, MetricGraderSpec
 from vivavoce.suites.judges import JudgeOpener
+from vivavoce.suites.plan import IN_ONE_RUN
 
 Conversations = str | Path | GivenRow | Iterable[Message] | GivenRows
 """A file of conversations, an iterable of conversations, or one: a row, a history, or the list of its messages."""
@@ -234,6 +235,8 @@ def _checked(options: RunOptions) -> RunOptions:
     Raises:
         UsageError: they filter conversations, which is for the caller to do.
     """
+    if options.batch:
+        raise UsageError(IN_ONE_RUN)
     for name in ("trials", "max_samples", "tags", "samples", "max_concurrent"):
         if getattr(options, name) is not None:
             where = (

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
+from vivavoce.errors import UsageError
 from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.models.cache import Replies
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import load_object
 from vivavoce.records.events import Listener
 from vivavoce.records.run import Run
+from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scripted
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.plan import RECORDED
+from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.suites.build import needs_state
 from vivavoce.suites.check import prepare
 from vivavoce.suites.hooks import check_setup, run_setup, takes_model
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
-from vivavoce.suites.plan import plan_of
+from vivavoce.suites.plan import IN_ONE_RUN, plan_of
 from vivavoce.suites.stored import dump_spec
 from vivavoce.suites.targets import build_targets, check_returning, has_client, target_limits
 from vivavoce.suites.testers import build_tester, check_tests
@@ -65,7 +68,8 @@ def build_experiment(
         UsageError: the suite, its files or its dataset are wrong.
     """
     plan, spec = plan_of(suite, options), suite.spec
-    judges = JudgeOpener(budget, answers, options.replay, plan.concurrency, base=suite.base)
+    batches = _batches(options, budget, answers)
+    judges = JudgeOpener(budget, answers, options.replay, plan.concurrency, base=suite.base, batches=batches)
     tester = build_tester(suite, judges)
     prepared = prepare(suite, plan, judges, tester.agent.fingerprint if tester else "")
     if tester is not None:
@@ -89,7 +93,21 @@ def build_experiment(
         trials=plan.trials,
         set_up=set_up_of(suite, systems),
         notes=prepared.suite.notes,
+        batches=batches,
     )
+
+
+def _batches(options: RunOptions, budget: Budget, answers: Replies | None) -> BatchQuestions | None:
+    """Return the questions of judges that are asked in batches, None where they are asked directly.
+
+    Raises:
+        UsageError: the answers are kept where those of batches cannot be.
+    """
+    if not options.batch:
+        return None
+    if not isinstance(answers, ReplyStore):
+        raise UsageError(IN_ONE_RUN)
+    return BatchQuestions(budget, answers)
 
 
 def scripted(suite: Suite) -> Scripted | None:

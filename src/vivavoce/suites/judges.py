@@ -14,6 +14,7 @@ from vivavoce.models.names import model_identity, model_name, open_model
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.rate import RateLimit
 from vivavoce.plugins import is_file_reference, load_object
+from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.wire.http import Limits
 
@@ -23,7 +24,7 @@ class JudgeOpener:
     """Opens judges by name; a check opens them without API keys, because it calls nothing.
 
     `replies` is the cache of answers, None for no cache. Offline, only cached answers are used. `base` is where the
-    paths of `file.py:name` start.
+    paths of `file.py:name` start. With `batches` judges are asked in batches, and never directly.
     """
 
     budget: Budget
@@ -32,6 +33,7 @@ class JudgeOpener:
     concurrency: int = 64
     keys_needed: bool = True
     base: Path = Path()
+    batches: BatchQuestions | None = None
     rates: dict[tuple[str, float | None, float | None], RateLimit] = field(
         default_factory=dict[tuple[str, float | None, float | None], RateLimit]
     )
@@ -43,11 +45,21 @@ class JudgeOpener:
             UsageError: the name has no known form, an API key is missing, or a limit is set on calls that cannot be
             counted.
         """
+        if self.batches is not None:
+            return self._batched(judge, spec, self.batches)
         if not isinstance(judge, str):
             return self._prebuilt(judge)
         if is_file_reference(judge):
             return self._from_file(as_model(load_object(judge, self.base)))
         return self._named(judge, spec)
+
+    def _batched(self, judge: str | Model, spec: JudgeSpec, batches: BatchQuestions) -> Model:
+        """Return a judge that is asked in batches."""
+        if not isinstance(judge, str) or is_file_reference(judge):
+            name = judge if isinstance(judge, str) else judge.name
+            raise UsageError(f"{name} cannot be asked in batches: they need a judge given by name, such as openai:NAME")
+        model = open_model(judge, api_key=self._key(spec), structured=spec.structured)
+        return batches.open(model)
 
     def _from_file(self, model: Model) -> Model:
         """Return a model from a user's file, as it is where its answers are not kept, because the file may change."""

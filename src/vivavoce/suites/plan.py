@@ -18,6 +18,9 @@ from vivavoce.suites.dataset import dataset_source, policy_of, with_policy
 from vivavoce.suites.load import Suite
 from vivavoce.suites.trials_spec import TrialsUntil
 
+IN_ONE_RUN = "only a run of a suite, or viva judge, asks its judges in batches"
+"""What is wrong with batches for anything else."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -96,6 +99,8 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
     replays = spec.driver == "replay"
     until = spec.trials if isinstance(spec.trials, TrialsUntil) and options.trials is None else None
     trials = options.trials or (spec.trials.max if isinstance(spec.trials, TrialsUntil) else spec.trials)
+    if options.batch and not replays:
+        raise UsageError("batches are for recorded conversations: judges of a run with a target answer at once")
     if replays and trials > 1:
         raise UsageError("a replay has only the recorded trials; map them with dataset.fields.trial instead")
     return Plan(

@@ -22,7 +22,7 @@ from vivavoce.suites.check import prepare
 from vivavoce.suites.expecting import Assertions, grades_assertions
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
-from vivavoce.suites.plan import plan_of
+from vivavoce.suites.plan import IN_ONE_RUN, plan_of
 from vivavoce.suites.stored import dump_spec, stored_suite
 
 
@@ -45,6 +45,8 @@ def open_regrading(
         UsageError: there is no such run, or it is not finished.
     """
     run, options = store.run(name), options or RunOptions()
+    if options.batch:
+        raise UsageError(IN_ONE_RUN)
     if run.status != "finished":
         raise UsageError(f"run {run.id} is not finished; {_how_to_finish(run)}")
     build = partial(_build, run, suite, options, store)

@@ -44,7 +44,8 @@ class ChatEndpoint:
     ) -> None:
         if urlsplit(checked_url(base_url, "base_url")).query:
             raise UsageError("base_url: the address of an endpoint has no query; leave out the '?' and what follows it")
-        self.url = base_url.rstrip("/") + "/chat/completions"
+        self._base_url = base_url.rstrip("/")
+        self.url = f"{self._base_url}/chat/completions"
         key = (api_key or "").strip()
         self._client = Client(limits, [key], fault)
         self._headers = {"Content-Type": "application/json"}
@@ -62,6 +63,23 @@ class ChatEndpoint:
                 "POST", self.url, body_bytes(body), {**headers, **self._headers}, repeatable=True
             )
         )
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        data: bytes | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
+        *,
+        repeatable: bool = False,
+    ) -> Answer:
+        """Send a request to another path below the same address, with the same key.
+
+        Raises:
+            Fault: there is no answer, or its status is no success.
+        """
+        url = f"{self._base_url}{path}"
+        return await self._client.request(method, url, data, {**self._headers, **headers}, repeatable=repeatable)
 
     async def close(self) -> None:
         """Close the connections."""

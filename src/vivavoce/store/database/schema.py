@@ -22,15 +22,17 @@ from sqlalchemy import (
     text,
 )
 
-from vivavoce.store.database import server_tables
+from vivavoce.store.database import batch_tables, server_tables
 from vivavoce.store.database.server_tables import BigId
 from vivavoce.store.database.text import Name, Text
 
-HEAD = "0013"
+HEAD = "0015"
 """The newest migration; versions are ordered as text."""
 
 metadata = server_tables.metadata
-"""All tables, also those of servers."""
+"""All tables, also those of servers and of batch services."""
+
+batches, batch_questions = batch_tables.batches, batch_tables.batch_questions
 
 runs = Table(
     "runs",

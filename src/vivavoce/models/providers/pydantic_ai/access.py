@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from httpx2 import AsyncBaseTransport, AsyncClient
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
@@ -32,15 +33,16 @@ class Access:
         """
         self._provider_class()
 
-    def connect(self) -> Model:
-        """Return the library's model with connections of its own, for one event loop.
+    def connect(self, transport: AsyncBaseTransport | None = None) -> Model:
+        """Return the library's model with connections of its own, for one event loop, or with those of a transport.
 
         Raises:
             UsageError: its package or something in its configuration is missing.
         """
         provider = self._provider_class()
         try:
-            opened = provider(api_key=self.api_key) if self.api_key else provider()
+            over = {} if transport is None else {"http_client": AsyncClient(transport=transport)}
+            opened = provider(api_key=self.api_key, **over) if self.api_key else provider(**over)
             return infer_model(f"{self.provider}:{self.model}", lambda _: opened)
         except (UserError, ValueError) as error:
             raise UsageError(f"a model of {self.provider} cannot be asked: {error}") from error

@@ -31,6 +31,7 @@ from vivavoce.models.providers.pydantic_ai.translation import (
     to_library,
     usage_of_response,
 )
+from vivavoce.models.providers.pydantic_ai.unsent import KEPT, Keeping, Unsent
 from vivavoce.models.repair import asked_again
 from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
@@ -94,7 +95,7 @@ class PydanticAIModel:
         access.check()
         limits = limits or Limits()
         self.name = self.identity = name
-        self._access = access
+        self.access = access
         self.settings = self._checked(settings or {})
         self.limiter = pacing.get("limiter") or Limiter(limits.concurrency)
         self._timeout = limits.timeout
@@ -109,6 +110,7 @@ class PydanticAIModel:
                 f"{VARIABLE} names, or limit the calls instead"
             )
         self._models = PerLoop(access.connect)
+        self._keeping = PerLoop(lambda: access.connect(Keeping()))
 
     async def complete(self, request: Request) -> ModelReply:
         """Answer a request; the first answer counts unless a schema is asked for and missed.
@@ -146,12 +148,31 @@ class PydanticAIModel:
             raise ModelFault(message, kind="format", evidence=_json(answer)) from error
         return _reply(question, response, answer, total(usages), read, repaired=True)
 
+    async def unsent(self, request: Request) -> Unsent:
+        """Return what would be sent to ask a request; nothing is.
+
+        Raises:
+            ModelFault: the request cannot be put to this model (kind `unsupported`).
+        """
+        question, kept = self._question(request), list[Unsent]()
+        before = KEPT.set(kept)
+        try:
+            await self._put(self._keeping.get(), question)
+        except UsageError:
+            raise
+        except Exception as error:
+            if not kept:  # once it is kept, nothing that becomes of the empty answer counts
+                raise fault_of(error, self.name) from error
+        finally:
+            KEPT.reset(before)
+        return kept[0]
+
     async def close(self) -> None:
         """Close the connections of this event loop; a later request opens new ones."""
-        opened = self._models.take()
-        if opened is not None:
-            async with opened:  # leaving the context closes it
-                pass
+        for opened in (self._models.take(), self._keeping.take()):
+            if opened is not None:
+                async with opened:  # leaving the context closes it
+                    pass
 
     async def _ask(self, question: _Question, usages: list[Usage]) -> ModelResponse:
         """Ask, and add the usage of the answer."""
@@ -168,13 +189,7 @@ class PydanticAIModel:
         reservation = await self._budget.admit(self._bound(question))
         cost, tokens = None, estimate
         try:
-            response = await model_request(
-                self._models.get(),
-                question.messages,
-                model_settings=question.settings,
-                model_request_parameters=question.parameters,
-                instrument=False,
-            )
+            response = await self._put(self._models.get(), question)
             if usage_of_response(response):
                 usage = self._priced(response)
                 cost, tokens = usage.cost, usage.input_tokens + usage.output_tokens
@@ -187,12 +202,21 @@ class PydanticAIModel:
                 cost, tokens = 0.0, 0
             elif fault.kind in ANSWERED:
                 charge(fault, Usage(calls=1))
-            evidence = fault.evidence and self._access.hide_key(fault.evidence)
-            raise fault.restated(self._access.hide_key(str(fault)), evidence=evidence) from error
+            evidence = fault.evidence and self.access.hide_key(fault.evidence)
+            raise fault.restated(self.access.hide_key(str(fault)), evidence=evidence) from error
         finally:
             self._budget.settle(reservation, cost)
             if self._rate is not None:
                 self._rate.settle(estimate, tokens)
+
+    async def _put(self, model: LibraryModel, question: _Question) -> ModelResponse:
+        return await model_request(
+            model,
+            question.messages,
+            model_settings=question.settings,
+            model_request_parameters=question.parameters,
+            instrument=False,
+        )
 
     def _bound(self, question: _Question) -> float:
         """Return what a request may cost at most, in US dollars: no token is shorter than three bytes on average."""
@@ -213,7 +237,7 @@ class PydanticAIModel:
         native = model.profile.get("supports_json_schema_output", False) and not request.tools
         request_parameters = parameters(request, native)
         settings_given = {
-            **_DEFAULTS.get(self._access.provider, {}),
+            **_DEFAULTS.get(self.access.provider, {}),
             **self.settings,
             **self._checked(request.settings),
         }
@@ -232,7 +256,7 @@ class PydanticAIModel:
 
     def _checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         known = {*ModelSettings.__annotations__, *_SPELLINGS} - _OURS
-        prefix = self._access.provider.partition("-")[0] + "_"
+        prefix = self.access.provider.partition("-")[0] + "_"
         for key in settings:
             if key not in known and not key.startswith(prefix):
                 raise UsageError(f"{self.name}: '{key}' is not a setting of a request{did_you_mean(key, known)}")

@@ -1,0 +1,1 @@
+"""What was given to batch services."""
