@@ -64,8 +64,7 @@ KEYS_AT_ONCE = 500
 class Store:
     """One store; any thread may read from it while a writer writes.
 
-    `run` finds a run, and `outcomes`, `attempts`, `scores` and `errors` stream its records. Everything else is in its
-    parts, such as `browse`, `labels`, `batches` and `maintenance`.
+    `run` finds a run; `outcomes`, `attempts`, `scores` and `errors` stream its records. All else is in its parts.
     """
 
     def __init__(self, database: Database) -> None:
