@@ -258,6 +258,16 @@ def test_a_service_that_refuses_ends_the_run_in_one_line_and_it_can_be_gone_on_w
     assert_all_judged(service)
 
 
+def test_a_service_without_batches_is_told_as_such(viva: Viva, openai: Service) -> None:
+    openai.server.plan.before["upload"] = [misbehaviour.status(404, "no such path")]
+    done = viva(*command(openai))
+    assert done.returncode == 3
+    said = " ".join(done.stdout.split())
+    assert (
+        "answered 404 Not Found: no such path; has this service batches? Without --batch it is asked directly" in said
+    )
+
+
 def test_a_batch_that_is_refused_ends_the_run_and_its_questions_can_be_asked_again(viva: Viva, openai: Service) -> None:
     openai.server.plan.refusals = [{"code": "invalid_model", "message": "There is no model m."}]
     done = viva(*command(openai))

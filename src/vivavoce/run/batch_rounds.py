@@ -167,12 +167,12 @@ class BatchRounds:
             except Fault as fault:
                 if _is_refused(fault):
                     self._release(batch)
-                    raise BatchesStopped(f"{model.name}: {fault}{_evidence(fault)}") from fault
+                    raise BatchesStopped(_refusal(model, fault)) from fault
                 self._trouble = str(fault)
                 if not _never_arrived(fault) and (found := await self._found(model, batch)) is not None:
                     state = State(found, "going")
                 elif number + 1 == PATIENCE.tries:
-                    raise BatchesStopped(f"{model.name}: {fault}") from fault
+                    raise BatchesStopped(_refusal(model, fault)) from fault
                 else:
                     await self._pause(_wait(fault, number))
                     continue
@@ -223,7 +223,7 @@ class BatchRounds:
             state = self._states[batch.id] = await model.service.look(batch.service_id)
         except Fault as fault:
             if _is_refused(fault):
-                raise BatchesStopped(f"{model.name}: batch {batch.service_id}: {fault}{_evidence(fault)}") from fault
+                raise BatchesStopped(_refusal(model, fault)) from fault
             self._trouble = str(fault)
             return
         self._trouble = ""
@@ -319,7 +319,7 @@ class BatchRounds:
                 if released is not None and (last or _is_refused(fault)):
                     self._release(released)
                 if last or _is_refused(fault):
-                    raise BatchesStopped(f"{model.name}: {fault}{_evidence(fault)}") from fault
+                    raise BatchesStopped(_refusal(model, fault)) from fault
                 self._trouble = str(fault)
                 await self._pause(_wait(fault, number))
         raise AssertionError("the last try returns or raises")
@@ -398,7 +398,8 @@ def _wait(fault: Fault, number: int) -> float:
     return min(PATIENCE.first * 2**number if asked is None else asked, PATIENCE.most)
 
 
-def _evidence(fault: Fault) -> str:
-    """Return the first words of what a service says, which tell what is to be done."""
-    words = " ".join((fault.evidence or "").split())
-    return f": {words[:300]}" if words else ""
+def _refusal(model: BatchedModel, fault: Fault) -> str:
+    """Return a failure that ends a run, with the first words of the service, and what it may mean."""
+    words = " ".join((fault.evidence or "").split())[:300]
+    said = f"{model.name}: {fault}{': ' * bool(words)}{words}"
+    return f"{said}; has this service batches? Without --batch it is asked directly" if fault.status == 404 else said
