@@ -349,6 +349,36 @@ def test_the_same_command_waits_for_what_another_run_has_submitted(viva: Viva, s
     assert {one.usage and one.usage.calls for one in scores().values()} == {1}
 
 
+def test_batches_are_listed_and_cancelled_and_a_run_goes_on_with_what_was_answered(
+    viva: Viva, service: Service
+) -> None:
+    assert viva("batches").returncode == 2, "there is no store yet"
+    interrupted(viva, service)
+    (batch,) = batches()
+    listed = viva("batches")
+    assert f"batch_1 {batch.run_id} {service.judge} 8 requests since 20" in " ".join(listed.stdout.split())
+    assert json.loads(viva("batches", "latest", "--json").stdout)["service_id"] == "batch_1"
+    refused = viva("batches", "--cancel")
+    assert (refused.returncode, "--cancel needs a run" in refused.stderr) == (2, True)
+    done = viva("batches", "latest", "--cancel")
+    assert done.returncode == 0, done.stderr
+    assert "cancelled: batch_1" in done.stdout
+    assert f"continue with: viva run --resume {batch.run_id}" in " ".join(done.stdout.split())
+    assert service.calls("cancel") == 1
+    assert viva("run", "--resume", "latest").returncode == 0
+    assert [len(one.requests) for one in service.server.made] == [8, 8]
+    assert {one.state for one in scores().values()} == {"scored"}
+    assert "nothing is with a batch service" in viva("batches").stdout
+    assert "has nothing with a batch service" in viva("batches", "latest", "--cancel").stdout
+
+
+def test_a_service_that_does_not_cancel_is_told_in_one_line(viva: Viva, service: Service) -> None:
+    interrupted(viva, service)
+    service.server.plan.before["cancel"] = [misbehaviour.status(403)]
+    done = viva("batches", "latest", "--cancel")
+    assert (done.returncode, "is not cancelled: POST" in " ".join(done.stderr.split())) == (2, True)
+
+
 def test_a_batch_of_somebody_else_with_as_many_requests_is_not_taken_for_ours(viva: Viva, service: Service) -> None:
     if service.uploads:
         pytest.skip("this service says which file a batch was made of")

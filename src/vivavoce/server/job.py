@@ -10,7 +10,7 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, RunEnded, RunStarted, TurnEnded
+from vivavoce.records.events import AttemptEnded, AttemptStarted, BatchesAsked, Event, RunEnded, RunStarted, TurnEnded
 from vivavoce.records.failure import shorten
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.trajectory import Turn, tool_calls
@@ -80,6 +80,8 @@ class Job:
                 self.starts = 0
                 self._set(done=self.record.done + 1, errors=self.record.errors + broken)
                 self._emit("graded", **_of(event.outcome.attempt.key), scores=scores)
+            case BatchesAsked():
+                pass  # a job counts conversations, of which none is ended by waiting
             case RunEnded():
                 self._set(verdict=event.grading.verdict)
 

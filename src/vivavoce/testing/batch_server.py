@@ -17,7 +17,7 @@ from vivavoce.testing.misbehaviour import Misbehaviour
 
 Fate = Literal["answered", "expired", "refused"]
 """What becomes of a request in a batch: an answer; none, as the day is over; an error, as it is wrong."""
-Call = Literal["upload", "create", "list", "look", "results"]
+Call = Literal["upload", "create", "list", "look", "results", "cancel"]
 
 
 @dataclass
@@ -29,6 +29,7 @@ class MadeBatch:
     requests: dict[str, dict[str, Any]]
     created_at: float
     looks: int = 0
+    cancelled: bool = False
 
 
 @dataclass
@@ -88,7 +89,9 @@ class BatchServer(LoopbackServer):
             case "GET", ["batches"]:
                 return await self._done("list", request, self._listed)
             case "GET", ["batches", name]:
-                return await self._done("look", request, lambda _: _json(self._openai_state(self._looked_at(name))))
+                return await self._done("look", request, lambda _: self._looked_at(name))
+            case "POST", ["batches", name, "cancel"]:
+                return await self._done("cancel", request, lambda _: self._cancelled(name))
             case "GET", ["files", name, "content"]:
                 return await self._done("results", request, lambda _: self._lines(name))
             case _:
@@ -101,7 +104,9 @@ class BatchServer(LoopbackServer):
             case "GET", [""]:
                 return await self._done("list", request, self._listed)
             case "GET", [name]:
-                return await self._done("look", request, lambda _: _json(self._anthropic_state(self._looked_at(name))))
+                return await self._done("look", request, lambda _: self._looked_at(name))
+            case "POST", [name, "cancel"]:
+                return await self._done("cancel", request, lambda _: self._cancelled(name))
             case "GET", [name, "results"]:
                 return await self._done("results", request, lambda _: self._messages(name))
             case _:
@@ -134,26 +139,39 @@ class BatchServer(LoopbackServer):
         self.made.append(made)
         if self.plan.refusals:
             self._refused[made.id] = self.plan.refusals.pop(0)
-        return _json(self._openai_state(made) if file else self._anthropic_state(made))
+        return _json(self._state(made))
 
     def _listed(self, sent: bytes) -> web.StreamResponse:
         del sent
         newest = self.made[::-1]
-        return _json({"data": [self._openai_state(one) if one.file else self._anthropic_state(one) for one in newest]})
+        return _json({"data": [self._state(one) for one in newest]})
 
-    def _looked_at(self, name: str) -> MadeBatch:
+    def _looked_at(self, name: str) -> web.StreamResponse:
         made = self._batch(name)
         made.looks += 1
-        return made
+        return _json(self._state(made))
+
+    def _cancelled(self, name: str) -> web.StreamResponse:
+        made = self._batch(name)
+        made.cancelled = True
+        return _json(self._state(made))
+
+    def _state(self, made: MadeBatch) -> dict[str, Any]:
+        return self._openai_state(made) if made.file else self._anthropic_state(made)
 
     def _batch(self, name: str) -> MadeBatch:
         return next(one for one in self.made if one.id == name)
 
-    def _fates(self, made: MadeBatch) -> list[Fate]:
-        return [self.plan.fate(name, body) for name, body in made.requests.items()]
+    def _fates(self, made: MadeBatch) -> dict[str, Fate]:
+        if made.cancelled:
+            return dict.fromkeys(made.requests, "expired")
+        return {name: self.plan.fate(name, body) for name, body in made.requests.items()}
 
     def _openai_state(self, made: MadeBatch) -> dict[str, Any]:
-        fates, told = self._fates(made), {"id": made.id, "input_file_id": made.file, "created_at": int(made.created_at)}
+        fates, told = (
+            [*self._fates(made).values()],
+            {"id": made.id, "input_file_id": made.file, "created_at": int(made.created_at)},
+        )
         if made.id in self._refused:
             return {**told, "status": "failed", "errors": {"object": "list", "data": [self._refused[made.id]]}}
         ended = made.looks >= self.plan.looks
@@ -168,10 +186,11 @@ class BatchServer(LoopbackServer):
 
     def _lines(self, file: str) -> web.StreamResponse:
         kind, _, name = file.partition("-")
+        made = self._batch(name)
         lines = [
-            {"id": f"line-{custom_id}", "custom_id": custom_id, **_line(fate, self._completion(body))}
-            for custom_id, body in self._batch(name).requests.items()
-            if ((fate := self.plan.fate(custom_id, body)) == "answered") is (kind == "output")
+            {"id": f"line-{one}", "custom_id": one, **_line(fate, self._completion(made.requests[one]))}
+            for one, fate in self._fates(made).items()
+            if (fate == "answered") is (kind == "output")
         ]
         return _jsonl([*lines[::-1], *(self.plan.strange if kind == "output" else [])])
 
@@ -179,7 +198,7 @@ class BatchServer(LoopbackServer):
         return completion(cast("str", self.answer(body)), body)
 
     def _anthropic_state(self, made: MadeBatch) -> dict[str, Any]:
-        fates, ended = self._fates(made), made.looks >= self.plan.looks
+        fates, ended = [*self._fates(made).values()], made.looks >= self.plan.looks
         counts = {
             "processing": 0 if ended else len(fates),
             "succeeded": fates.count("answered") if ended else 0,
@@ -196,9 +215,10 @@ class BatchServer(LoopbackServer):
         }
 
     def _messages(self, name: str) -> web.StreamResponse:
+        made = self._batch(name)
         lines = [
-            {"custom_id": custom_id, "result": self._result(self.plan.fate(custom_id, body), body)}
-            for custom_id, body in self._batch(name).requests.items()
+            {"custom_id": one, "result": self._result(fate, made.requests[one])}
+            for one, fate in self._fates(made).items()
         ]
         return _jsonl([*lines[::-1], *self.plan.strange])
 

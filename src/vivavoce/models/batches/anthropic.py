@@ -141,6 +141,10 @@ class AnthropicBatches:
         """Return how far a batch is."""
         return _state(read_object((await self._send("GET", f"/{service_id}", repeatable=True)).json()))
 
+    async def cancel(self, service_id: str) -> None:
+        """Ask the service to answer no more of a batch; what it has answered stays, and is charged."""
+        await self._send("POST", f"/{service_id}/cancel", repeatable=True)
+
     async def results(self, state: State) -> AsyncIterator[Settled]:
         """Yield what came of each question of a batch that has ended."""
         answer = await self._send("GET", f"/{state.id}/results", repeatable=True)

@@ -90,6 +90,10 @@ class OpenAIBatches:
         """Return how far a batch is."""
         return _state((await self._endpoint.send("GET", f"/batches/{service_id}", repeatable=True)).json())
 
+    async def cancel(self, service_id: str) -> None:
+        """Ask the service to answer no more of a batch; what it has answered stays, and is charged."""
+        await self._endpoint.send("POST", f"/batches/{service_id}/cancel", repeatable=True)
+
     async def results(self, state: State) -> AsyncIterator[Settled]:
         """Yield what came of each question of a batch that has ended."""
         for file in state.outputs:

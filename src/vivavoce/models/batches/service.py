@@ -99,6 +99,10 @@ class BatchService(Protocol):
         """Return how far a batch is."""
         ...
 
+    async def cancel(self, service_id: str) -> None:
+        """Ask the service to answer no more of a batch; what it has answered stays, and is charged."""
+        ...
+
     def results(self, state: State) -> AsyncIterator[Settled]:
         """Yield what came of each question of a batch that has ended."""
         ...

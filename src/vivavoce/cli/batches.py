@@ -1,0 +1,77 @@
+"""`viva batches`: what is with batch services, and an end to it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.output import StoreOption, out, print_json, store_of
+from vivavoce.errors import ModelFault, UsageError
+from vivavoce.pacing.loops import run as run_loop
+from vivavoce.records.batch import Batch
+from vivavoce.report.again import continuing
+from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import count
+from vivavoce.safe_text import safe
+from vivavoce.store.store import Store
+from vivavoce.suites.batches import cancel_batches
+
+
+def command(
+    run: Annotated[str | None, typer.Argument(help="Only those of this run: its id, or 'latest'.")] = None,
+    *,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="Ask the services to answer no more of what the run has submitted.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line, also of batches that have ended.")
+    ] = False,
+    store: StoreOption = None,
+) -> None:
+    """List the batches that are with their services: `viva judge --batch` submitted them and has no answers yet.
+
+    What a service has answered of a cancelled batch is charged; it is taken when the run goes on, and the rest is asked
+    again then.
+    """
+    if cancel and run is None:
+        raise UsageError("--cancel needs a run: viva batches RUN --cancel")
+    with Store.open(store_of(store), create=False) as opened:
+        runs = opened.runs() if run is None else [opened.run(run)]
+        if cancel:
+            _cancel(opened, runs[0].id, ["--store", store] if store else [])
+            return
+        found = [batch for one in runs for batch in opened.batches.of_run(one.id)]
+    if as_json:
+        for one in found:
+            print_json(strict_json(asdict(one)))
+        return
+    going = [one for one in found if one.ended_at is None]
+    for batch in going:
+        out().print(safe(batch_line(batch)), soft_wrap=True, markup=False, highlight=False)
+    if not going:
+        out().print("nothing is with a batch service")
+
+
+def batch_line(batch: Batch) -> str:
+    """Return what a batch is, in a line."""
+    since = time.strftime("%Y-%m-%d %H:%M", time.localtime(batch.created_at))
+    name = batch.service_id or "not submitted yet"
+    return f"{name}  {batch.run_id}  {batch.model}  {count(batch.requests, 'request')}  since {since}"
+
+
+def _cancel(store: Store, run_id: str, options: list[str]) -> None:
+    run = store.run(run_id)
+    try:
+        cancelled = run_loop(cancel_batches(store, run))
+    except ModelFault as fault:
+        raise UsageError(f"a batch of {run.id} is not cancelled: {fault}") from fault
+    for batch in cancelled:
+        out().print(safe(f"cancelled: {batch_line(batch)}"), soft_wrap=True, markup=False, highlight=False)
+    if not cancelled:
+        out().print(f"run {run.id} has nothing with a batch service")
+        return
+    out().print("what was answered is charged; the run takes it, and asks the rest again, when it goes on")
+    out().print(continuing(run, options), soft_wrap=True)
