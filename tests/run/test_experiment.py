@@ -36,6 +36,7 @@ async def test_what_is_asked_and_what_was_recorded_are_graded_alike(made: Experi
     options: dict[str, object] = {
         "cache": True,
         "replay": False,
+        "batch": False,
         "suite": "a test",
         "dataset": "4 samples",
         "code": None,

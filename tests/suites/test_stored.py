@@ -102,6 +102,7 @@ async def test_the_record_of_a_command_and_of_python_has_the_form_of_a_suite() -
     assert run.options == {
         "cache": True,
         "replay": False,
+        "batch": False,
         "suite": "judge",
         "dataset": plan_of(judged(), RunOptions()).dataset,
         "code": None,
