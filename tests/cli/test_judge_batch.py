@@ -258,6 +258,38 @@ def test_a_service_that_refuses_ends_the_run_in_one_line_and_it_can_be_gone_on_w
     assert_all_judged(service)
 
 
+@pytest.mark.parametrize("call", ["create", "look", "results"])
+def test_an_answer_that_is_no_json_is_looked_into_and_no_request_is_submitted_twice(
+    viva: Viva, service: Service, call: Any
+) -> None:
+    service.server.plan.after[call] = [misbehaviour.html()]
+    done = viva(*command(service))
+    assert done.returncode == 0, done.stdout
+    assert_all_judged(service)
+
+
+def test_what_another_run_left_unsubmitted_is_not_submitted_for_it(viva: Viva, openai: Service) -> None:
+    openai.server.plan.before["create"] = [misbehaviour.server_error()] * HASTE.tries
+    assert viva(*command(openai)).returncode == 3
+    (left,) = batches()
+    assert (left.file is not None, left.service_id) == (True, None)
+    Path("talks.jsonl").write_text(json.dumps(talk(1)) + "\n")
+    assert viva(*command(openai)).returncode == 0
+    assert [len(one.requests) for one in openai.server.made] == [1]
+
+
+def test_an_answer_that_a_model_gave_directly_stays(viva: Viva, openai: Service) -> None:
+    interrupted(viva, openai)
+    openai.server.answer = lambda body: {**FINE, "reasoning": "directly"}
+    direct = [one for one in command(openai) if one != "--batch"]
+    assert viva(*direct).returncode == 0
+    openai.server.answer = judge
+    (batch,) = batches()
+    assert viva("run", "--resume", batch.run_id).returncode == 0
+    assert viva(*direct).returncode == 0
+    assert {one.reason for one in scores().values()} == {"directly"}
+
+
 def test_a_service_without_batches_is_told_as_such(viva: Viva, openai: Service) -> None:
     openai.server.plan.before["upload"] = [misbehaviour.status(404, "no such path")]
     done = viva(*command(openai))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from vivavoce.errors import Fault, ModelFault, RateLimited
+from vivavoce.models.batches.files import differs
 from vivavoce.models.batches.lines import model_hash, named_question
 from vivavoce.models.batches.model import BatchedModel
 from vivavoce.models.batches.service import Settled, State
@@ -65,7 +66,7 @@ class BatchRounds:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._open: dict[str, Batch] = {}
         self._states: dict[str, State] = {}
-        self._too_much = 0
+        self._too_much = self._unreadable = 0
         self._trouble = ""
 
     async def begin(self, *, fresh: bool) -> None:
@@ -77,7 +78,7 @@ class BatchRounds:
         self._loop = asyncio.get_running_loop()
         self.questions.load(self._store.batches, self._run_id, fresh=fresh)
         for batch in self._store.batches.open(self.questions.models):
-            if batch.service_id is None and not self._is_of_another(batch):
+            if batch.service_id is None and batch.run_id == self._run_id:
                 await self._recover(batch)
 
     async def next(self) -> None:
@@ -141,13 +142,13 @@ class BatchRounds:
             self.questions.settle(key, 0.0)
             if (theirs := self._store.batches.question(key)) is not None:
                 self.questions.settled([theirs])
-                await self._follow(theirs.batch_id)
+                self._follow(theirs.batch_id)
         if mine:
             batch = replace(batch, requests=len(mine))
             self.questions.settled(self._store.batches.within(batch))
             await self._send(model, batch, list(part.lines(mine)))
 
-    async def _follow(self, batch_id: str) -> None:
+    def _follow(self, batch_id: str) -> None:
         batch = self._store.batches.batch(batch_id)
         if batch is not None and batch.ended_at is None:
             self._open[batch.id] = batch
@@ -191,14 +192,18 @@ class BatchRounds:
         return None
 
     async def _recover(self, batch: Batch) -> None:
-        """Find out what became of a batch whose making was cut short; make it where the service has its file."""
+        """Find out what became of a batch whose making was cut short.
+
+        Where it was not made, one of this run is made of its file; one of a run that has ended without it is given up,
+        since only a part of it may still be wanted.
+        """
         model = self.questions.models[batch.identity]
         found = None
         if batch.file is not None or not model.service.takes_files:
             found = await self._found(model, batch)
         if found is not None:
             self._kept(replace(batch, service_id=found))
-        elif batch.file is not None:
+        elif batch.file is not None and batch.run_id == self._run_id:
             await self._create(model, batch, ())
         else:
             self._release(batch)
@@ -222,11 +227,12 @@ class BatchRounds:
         try:
             state = self._states[batch.id] = await model.service.look(batch.service_id)
         except Fault as fault:
-            if _is_refused(fault):
+            self._unreadable += fault.kind in ("format", "size")
+            if _is_refused(fault) or self._unreadable == PATIENCE.tries:
                 raise BatchesStopped(_refusal(model, fault)) from fault
             self._trouble = str(fault)
             return
-        self._trouble = ""
+        self._trouble, self._unreadable = "", 0
         if state.stage == "refused":
             await self._refused(batch, state)
         elif state.stage == "ended":
@@ -275,7 +281,8 @@ class BatchRounds:
         self.unknown += unknown
         now = time.time()
         rows = [StoredReply(key, model.name, encode_reply(reply), now) for key, reply in replies.items()]
-        model.replies.add(rows, replacing=list(replies))
+        known = [key for key, reply in replies.items() if differs(model.replies.get(key), reply)]
+        model.replies.add(rows, replacing=known)
         self._store.batches.settle(replace(batch, ended_at=now), settled)
         for key in asked:
             usage = settled[key].usage if key in settled else None
@@ -382,14 +389,13 @@ def _settled(batch: Batch, key: str, found: Settled) -> AskedQuestion:
 
 def _never_arrived(fault: Fault) -> bool:
     """Say whether a call that is made once has surely done nothing."""
-    return isinstance(fault, RateLimited) or (fault.retryable and fault.kind == "connection")
+    return fault.status == 429 or (fault.retryable and fault.kind == "connection")
 
 
 def _is_refused(fault: Fault) -> bool:
-    """Say whether trying again is in vain: the service says so, or what it sends cannot be understood."""
-    if isinstance(fault, RateLimited) or fault.kind in ("timeout", "connection"):
-        return False
-    return fault.status is None or fault.status < 500
+    """Say whether a service has refused what was asked, so that nothing was done, and trying again is in vain."""
+    again = isinstance(fault, RateLimited) or fault.status in (408, 409) or (fault.status or 0) >= 500
+    return fault.kind == "http" and not again
 
 
 def _wait(fault: Fault, number: int) -> float:

@@ -274,7 +274,7 @@ def _content(reply: ModelReply) -> tuple[str, Any]:
 
 
 def differs(kept: str | None, reply: ModelReply) -> bool:
-    """Say whether a cached reply was imported and has other content."""
+    """Say whether a cached reply came from a batch and has other content."""
     if kept is None:
         return False
     try:
