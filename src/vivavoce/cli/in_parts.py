@@ -28,11 +28,11 @@ from vivavoce.distributed.work import done_parts, worked_before
 from vivavoce.distributed.working import OneProcess, Pool, Progress, shard_of, work_through
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder, is_address
+from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.records.spending import dollars
 from vivavoce.report.terminal import summary_table
 from vivavoce.report.text import count, one_line
 from vivavoce.run.options import RunOptions
-from vivavoce.run.summary import ErrorLimit
 from vivavoce.run.workers import INTERRUPTED
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
