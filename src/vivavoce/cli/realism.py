@@ -22,6 +22,13 @@ from vivavoce.report.realism.terminal import blocks
 from vivavoce.report.text import count
 from vivavoce.store.store import Store
 
+FitOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.yaml", help="Write personas and settings for the tester, fitted to the other half of the logs."
+    ),
+]
+
 
 def command(
     run: Annotated[
@@ -42,13 +49,7 @@ def command(
             metavar="RUN", help="An earlier run: say what came closer since, on the half of the logs that is held back."
         ),
     ] = None,
-    fit: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.yaml",
-            help="Write personas and settings for the tester, fitted to the other half of the logs.",
-        ),
-    ] = None,
+    fit: FitOption = None,
     from_: Annotated[
         str | None,
         typer.Option(
