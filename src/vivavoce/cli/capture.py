@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vivavoce.cli.options import ConversationArgument
 from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.report.capture import capture, find_conversation
 from vivavoce.report.strict_json import strict_json
@@ -15,14 +16,7 @@ from vivavoce.store.store import Store
 
 
 def command(
-    conversation: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN/SAMPLE",
-            help="A conversation: a run or 'latest', a slash, and a sample, or SAMPLE#2 for its second trial.",
-            show_default=False,
-        ),
-    ],
+    conversation: ConversationArgument,
     *,
     to: Annotated[
         Path | None, typer.Option("--to", help="A JSONL dataset to add the row to; default: print it.")

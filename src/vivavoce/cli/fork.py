@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from vivavoce.cli.options import CostOption, NoCacheOption, ReplayOption
+from vivavoce.cli.options import ConversationArgument, CostOption, NoCacheOption, ReplayOption
 from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, print_lines, store_of
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.cli.run_options import CallsOption
@@ -31,14 +31,7 @@ TRIALS, IN_ALL = 10, 100
 
 
 def command(
-    conversation: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN/SAMPLE",
-            help="A conversation: a run or 'latest', a slash, and a sample, or SAMPLE#2 for its second trial.",
-            show_default=False,
-        ),
-    ],
+    conversation: ConversationArgument,
     *,
     turn: Annotated[
         int | None, typer.Option(min=1, help="Hold the conversation anew from this turn; default: find the turn.")

@@ -20,6 +20,14 @@ def _amount(usd: float | None) -> float | None:
     return usd
 
 
+ConversationArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN/SAMPLE",
+        help="A conversation: a run or 'latest', a slash, and a sample, or SAMPLE#2 for its second trial.",
+        show_default=False,
+    ),
+]
 TargetOption = Annotated[
     list[str] | None,
     typer.Option(
