@@ -275,7 +275,9 @@ async def test_no_page_looks_at_more_than_its_own_attempts(file_store: Store, tm
         for step in database.execute(f"EXPLAIN QUERY PLAN {statement}", values)
     ]
     database.close()
-    assert not [step for step in plans if "SCAN" in step]
+    assert not [
+        step for step in plans if "SCAN" in step and "VIRTUAL TABLE" not in step
+    ]  # that is the numbers asked for
     assert sum("(attempt_id=? AND grading_id=?" in step for step in plans if step.startswith("SEARCH scores")) == 3
     assert sum("(run_id=? AND position>?" in step for step in plans) == 3
     assert sum("(run_id=? AND sample_id=?" in step for step in plans) == 1

@@ -60,8 +60,8 @@ def test_turns_stand_with_what_was_said_and_what_is_said_of_them(empty: Store, u
     turns = [turn(0, "Hello", "Hi there", seconds=0.25), turn(1, "Bye", "No", usage=Usage(output_tokens=7, calls=1))]
     keep(empty, [outcome("kind", turns, {"tone": per_turn(1.0, 0.0)}, opening=[SystemMessage(content="Be kind.")])])
     page = read(url, "/runs/run-1/samples/kind")
-    assert "1 User Hello Assistant Hi there 250 ms" in page.text
-    assert "2 User Bye Assistant No 7 tokens" in page.text
+    assert "1 User Copy link to turn 1 Hello Assistant Hi there 250 ms" in page.text
+    assert "2 User Copy link to turn 2 Bye Assistant No 7 tokens" in page.text
     assert "tone 0.00 as told 1" in page.text
     assert "Be kind." in page.text
     assert {"t1", "t2", "m0", "m0-t2"} <= set(page.having("id"))
@@ -194,7 +194,7 @@ def test_words_are_found_in_all_parts_of_a_conversation(empty: Store, url: str) 
     page = read(url, "/runs/run-1/samples/a%2Fb?find=%C3%A5lesund&target=bot")
     assert "2 of 160 turns hold these words" in page.text
     assert "Turn 4 Pass look({" in page.text
-    assert "4 User found ask 3" in page.text
+    assert "4 User found Copy link to turn 4 ask 3" in page.text
     assert [one for one in page.having("href") if "from=151" in one and one.endswith("#t151")] != []
     assert "Outline of 160 turns Turn 1 Pass ask 0" in page.text
     assert ("input", {"type": "hidden", "name": "target", "value": "bot"}) in page.tags
@@ -213,7 +213,7 @@ def test_a_short_conversation_has_no_outline(empty: Store, url: str) -> None:
 def test_trials_of_a_sample_lead_to_each_other(empty: Store, url: str) -> None:
     keep(empty, [outcome("s", [turn(0, f"trial {i}")], trial=i, position=i) for i in range(3)])
     page = read(url, "/runs/run-1/samples/s?trial=2")
-    assert "User trial 1" in page.text
+    assert "User Copy link to turn 1 trial 1" in page.text
     assert [href for href in page.having("href") if "trial=3" in href] != []
 
 
@@ -237,7 +237,7 @@ def test_a_long_conversation_comes_in_parts_and_links_find_their_turn(empty: Sto
     page = Elements(first.text)
     assert len([one for one in page.having("id") if one.startswith("t")]) == 100
     assert "question 99 " in page.text
-    assert "User question 100 " not in page.text
+    assert "Copy link to turn 101 question 100 " not in page.text
     assert "the next 100 turns" in page.text
     assert len(gzip.compress(first.body)) < 150_000
     hrefs = page.having("href")
