@@ -33,13 +33,28 @@ gate: {{kind: simple, metric_key: polite, op: gte, value: 0.5}}
 
 
 class Bot:
-    """Answers each time it is let, and says what it was asked besides a hello."""
+    """Answers as often as it is let, and says what it was asked besides a hello.
+
+    Conversations that are held `together` get their first answers before any of them gets its second.
+    """
 
     def __init__(self) -> None:
-        self.let = threading.Semaphore(0)
+        self.together = 1
+        self._left = self._begun = 0
+        self._asked = threading.Condition()
+
+    def let(self, answers: int) -> None:
+        with self._asked:
+            self._left += answers
+            self._asked.notify_all()
 
     def __call__(self, body: dict[str, Any]) -> Any:
-        self.let.acquire(timeout=60)
+        first = body["said"].startswith("a")
+        with self._asked:
+            self._asked.wait_for(lambda: self._left and (first or self._begun >= self.together), timeout=60)
+            self._left -= 1
+            self._begun += first
+            self._asked.notify_all()
         return {"said": f"<b>hello</b> to {body['said']}"}
 
 
@@ -51,6 +66,7 @@ class Stage:
 
     def suite(self, rows: int, at_once: int = 2) -> Path:
         """Write a suite of so many conversations of two turns."""
+        self.bot.together = min(rows, at_once)
         listed = ", ".join(f'{{id: s{i}, input: [a{i}, b{i}], ground_truth: "hello"}}' for i in range(rows))
         path = self.folder / "greetings.yaml"
         path.write_text(SUITE.format(rows=listed, url=self.target.url, at_once=at_once))
@@ -63,7 +79,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     path = str(tmp_path / ".vivavoce" / "vivavoce.db")
     with LoopbackServer(bot) as target, Store.open(path) as store, serving(store, ServerPolicy(tmp_path)) as url:
         yield Stage(tmp_path, bot, target, store, url)
-        bot.let.release(1000)
+        bot.let(1000)
 
 
 def start(page: Page, stage: Stage) -> None:
@@ -84,12 +100,12 @@ def test_a_run_is_started_and_watched_turn_by_turn_to_its_end(stage: Stage, page
     expect(talk).to_have_count(2)
     expect(talk.first).to_contain_text("Running")
     expect(talk.first.locator(".say")).to_have_count(0)
-    stage.bot.let.release(2)
+    stage.bot.let(2)
     expect(talk.first.locator(".say").last).to_have_text("Assistant <b>hello</b> to a0")
     expect(talk.nth(1).locator(".say").last).to_have_text("Assistant <b>hello</b> to a1")
     expect(page.locator("#scores")).to_contain_text("no score yet")
     place = talk.nth(1).bounding_box()
-    stage.bot.let.release(2)
+    stage.bot.let(2)
     expect(talk.first.locator(".now")).to_have_text("Pass")
     expect(talk.first.locator(".scores")).to_contain_text("polite 1.00")
     expect(page.locator("[data-count=done]")).to_have_text("2")
@@ -97,7 +113,7 @@ def test_a_run_is_started_and_watched_turn_by_turn_to_its_end(stage: Stage, page
     assert talk.nth(1).bounding_box() == place
     assert page.locator("#scores .plot.prov").count() == 1
     assert Axe().run(page).violations_count == 0  # pyright: ignore[reportUnknownMemberType]
-    stage.bot.let.release(2)
+    stage.bot.let(2)
     expect(page.get_by_role("status")).to_have_text("This job is over: finished, gate passed.")
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
     talk.first.get_by_role("link").click()
@@ -107,11 +123,11 @@ def test_a_run_is_started_and_watched_turn_by_turn_to_its_end(stage: Stage, page
 def test_what_was_said_before_one_looks_is_there_and_the_rest_follows(stage: Stage, page: Page) -> None:
     stage.suite(rows=2)
     start(page, stage)
-    stage.bot.let.release(2)
+    stage.bot.let(2)
     expect(page.locator(".say")).to_have_count(4)
     page.reload()
     expect(page.locator(".say")).to_have_count(4)
-    stage.bot.let.release(2)
+    stage.bot.let(2)
     expect(page.locator(".say")).to_have_count(8)
     expect(page.locator(".talk")).to_have_count(2)
 
@@ -119,7 +135,7 @@ def test_what_was_said_before_one_looks_is_there_and_the_rest_follows(stage: Sta
 def test_a_long_run_never_fills_the_page(stage: Stage, page: Page) -> None:
     stage.suite(rows=PLACES + 20, at_once=8)
     start(page, stage)
-    stage.bot.let.release(1000)
+    stage.bot.let(1000)
     expect(page.get_by_role("status")).to_contain_text("finished")
     expect(page.locator("[data-count=done]")).to_have_text(str(PLACES + 20))
     assert page.locator(".talk").count() == PLACES
@@ -131,10 +147,10 @@ def test_a_run_is_cancelled_where_it_is_watched_and_goes_on(stage: Stage, page: 
     start(page, stage)
     expect(page.locator(".talk").first).to_be_visible()
     page.get_by_role("button", name="Cancel").click()
-    stage.bot.let.release(2)
+    stage.bot.let(2)
     expect(page.get_by_role("status")).to_have_text("This job is over: interrupted.")
     page.get_by_role("button", name="Go on").click()
-    stage.bot.let.release(100)
+    stage.bot.let(100)
     expect(page.get_by_role("status")).to_contain_text("finished, gate passed")
 
 
@@ -143,7 +159,7 @@ def test_without_a_script_a_job_shows_how_it_stands(browser: Browser, stage: Sta
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     start(page, stage)
-    stage.bot.let.release(4)
+    stage.bot.let(4)
     for _ in range(100):
         page.get_by_role("link", name="reload").click()
         if page.get_by_role("link", name="reload").count() == 0:
@@ -156,18 +172,18 @@ def test_a_run_of_a_shell_is_seen_to_go_on(stage: Stage, page: Page) -> None:
     suite = stage.suite(rows=3, at_once=1)
     with ThreadPoolExecutor(1) as shell:
         running = shell.submit(run_suite, suite, store=stage.store.place)
-        stage.bot.let.release(2)
+        stage.bot.let(2)
         while not stage.store.runs() or not stage.store.counts(stage.store.run("latest").id)[0]:
             assert not running.done()
         page.goto(f"{stage.url}/runs/latest")
         expect(page.get_by_role("heading", name="Running")).to_be_visible()
         expect(page.locator(".samples .row")).to_have_count(1)
-        stage.bot.let.release(2)
+        stage.bot.let(2)
         expect(page.locator(".lede").first).to_contain_text("2 of 3 conversations", timeout=15_000)
         expect(page.locator(".samples .row")).to_have_count(1)
         page.get_by_role("button", name="Show new results").click()
         expect(page.locator(".samples .row")).to_have_count(2)
-        stage.bot.let.release(2)
+        stage.bot.let(2)
         expect(page.locator("[data-ending]")).to_have_text("This run is over: Gate passed.", timeout=15_000)
         running.result()
     expect(page.get_by_role("heading", name="Gate passed")).to_be_visible()
@@ -182,7 +198,7 @@ def test_axe_finds_nothing_on_the_pages_of_jobs(browser: Browser, stage: Stage, 
     page.set_viewport_size({"width": width, "height": 900})
     start(page, stage)
     here = page.url
-    stage.bot.let.release(3)
+    stage.bot.let(3)
     expect(page.locator(".talk.over")).to_have_count(1)
     addresses = ["/jobs", "/jobs/new", "/jobs/new?suite=greetings.yaml", "/jobs/new?what=test&suite=greetings.yaml"]
     for address in [here, *(stage.url + one for one in addresses)]:

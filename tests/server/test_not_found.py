@@ -38,6 +38,7 @@ NEEDED = {"/compare": "ab", "/trends": ("suite",), "/label": ("run",), "/search"
 """What a page is asked for besides, so that it shows something."""
 FREE = {
     ("/runs/{run}/samples/{sample:path}", "from"),  # a number of a turn
+    ("/runs/{run}/fork", "from"),
     ("/compare", "from"),
     ("/compare/samples", "from"),
     ("/label/{queue}/{place}", "from"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from agents import Agent, function_tool, set_tracing_disabled
 from agents.testing import ScriptedModel, assistant_message, function_call
 
@@ -12,7 +14,12 @@ from vivavoce.records.agents import Agents
 from vivavoce.targets import FrameworkTarget
 from vivavoce.targets.target import Opening
 
-set_tracing_disabled(True)
+
+@pytest.fixture(autouse=True)
+def _untraced() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    set_tracing_disabled(True)
+    yield
+    set_tracing_disabled(False)
 
 
 @function_tool

@@ -31,6 +31,7 @@ _EXTRAS = {
     "polars": ("polars",),
     "postgres": ("psycopg",),
     "providers": ("pydantic_ai",),
+    "ray": ("ray", "pyarrow"),
     "sentiment": ("vaderSentiment",),
     "speed": ("uvloop",),
     "wandb": ("wandb",),

@@ -57,14 +57,13 @@ from vivavoce.store.views.views import Views
 from vivavoce.store.webhooks.outbox import tell
 from vivavoce.store.webhooks.webhooks import Webhooks
 
-KEYS_AT_ONCE = 500
-"""Samples that one query asks for."""
-
 
 class Store:
     """One store; any thread may read from it while a writer writes.
 
-    `run` finds a run; `outcomes`, `attempts`, `scores` and `errors` stream its records. All else is in its parts.
+    `run` finds a run, and `outcomes`, `attempts`, `scores` and `errors` stream its records. Everything else is in its
+    parts: `browse`, `series`, `scenarios`, `labels`, `decisions`, `calibrations`, `batches`, `queues`, `views`,
+    `webhooks`, `comments`, `tokens`, `audit` and `maintenance`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -346,13 +345,7 @@ class Store:
 
     def stored(self, run_id: str, samples: Sequence[str]) -> set[str]:
         """Return which of some samples have an attempt in a run."""
-        found: set[str] = set()
-        a = attempts.c
-        for at in range(0, len(samples), KEYS_AT_ONCE):
-            some = list(samples[at : at + KEYS_AT_ONCE])
-            rows = self._rows(select(a.sample_id).where(a.run_id == run_id, a.sample_id.in_(some)))
-            found.update(row.sample_id for row in rows)
-        return found
+        return self._reader(run_id).stored(samples)
 
     def cancelled(self, run_id: str) -> set[AttemptKey]:
         """Return which attempts of a run were cancelled, so that resuming it holds them again."""

@@ -6,6 +6,7 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
 
+from vivavoce.errors import NotFound
 from vivavoce.report.fork_finding import Forked
 from vivavoce.report.fork_list import ListedFork, forks_of
 from vivavoce.report.forked import forked
@@ -32,8 +33,12 @@ def forks(
 ) -> Response:
     """List the forks of the conversations of a run, the oldest first."""
     store = _store(request)
-    found = forks_of(store, store.run(run).id)
-    return answer([one for one in found if sample in (None, one.fork.sample)])
+    found = store.run(run)
+    if sample is not None and not store.stored(found.id, [sample]):
+        raise NotFound(
+            "sample", sample, within=f"run {found.id}", known={key.sample_id for key in store.done(found.id)}
+        )
+    return answer([one for one in forks_of(store, found.id) if sample in (None, one.fork.sample)])
 
 
 def _store(request: Request) -> Store:

@@ -28,6 +28,8 @@ PAGE = 32
 """Whole conversations in memory at a time."""
 KEY_PAGE = 2000
 """Attempts at a time where only keys and scores are read."""
+SAMPLES_AT_ONCE = 500
+"""Samples that one query asks for."""
 
 _ORDER = (attempts.c.position, attempts.c.id)
 _KEY = (*_ORDER, attempts.c.sample_id, attempts.c.target, attempts.c.trial)
@@ -47,6 +49,17 @@ class Reader:
     def keys(self) -> Iterator[AttemptKey]:
         """Yield the key of every attempt."""
         return self._stream(select(*_KEY), KEY_PAGE, lambda _, page: list(map(_key, page)))
+
+    def stored(self, samples: Sequence[str]) -> set[str]:
+        """Return which of some samples have an attempt."""
+        found: set[str] = set()
+        a = attempts.c
+        with self.database.connected() as connection:
+            for at in range(0, len(samples), SAMPLES_AT_ONCE):
+                some = list(samples[at : at + SAMPLES_AT_ONCE])
+                rows = connection.execute(select(a.sample_id).where(a.run_id == self.run_id, a.sample_id.in_(some)))
+                found.update(rows.scalars())
+        return found
 
     def cancelled(self) -> Iterator[AttemptKey]:
         """Yield the key of every attempt whose conversation was cancelled."""
