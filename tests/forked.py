@@ -145,7 +145,11 @@ def _go_on(number: int, _: object) -> None:
 
 
 def _be(name: str, arguments: list[str], folder: str, environment: dict[str, str], streams: list[int]) -> NoReturn:
-    """Be the program that was called, to its end."""
+    """Be the program that was called, to its end.
+
+    Ctrl-C ends it, also where it is ignored, as in what a shell started in the background.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)

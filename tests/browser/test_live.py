@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
@@ -19,6 +21,7 @@ from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 from vivavoce.testing import LoopbackServer
+from vivavoce.testing.misbehaviour import Misbehaviour
 
 SUITE = """\
 name: greetings
@@ -41,21 +44,29 @@ class Bot:
     def __init__(self) -> None:
         self.together = 1
         self._left = self._begun = 0
-        self._asked = threading.Condition()
+        self._counting = threading.Lock()
 
     def let(self, answers: int) -> None:
-        with self._asked:
+        with self._counting:
             self._left += answers
-            self._asked.notify_all()
 
-    def __call__(self, body: dict[str, Any]) -> Any:
-        first = body["said"].startswith("a")
-        with self._asked:
-            self._asked.wait_for(lambda: self._left and (first or self._begun >= self.together), timeout=60)
+    def __call__(self, body: dict[str, Any]) -> Misbehaviour:
+        async def answer(request: web.Request) -> web.StreamResponse:
+            del request
+            while not self._may(first=body["said"].startswith("a")):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)  # the test that lets it is in another thread
+            return web.json_response({"said": f"<b>hello</b> to {body['said']}"})
+
+        return answer
+
+    def _may(self, *, first: bool) -> bool:
+        """Take one of the answers that are left, if it may be this one."""
+        with self._counting:
+            if not self._left or not (first or self._begun >= self.together):
+                return False
             self._left -= 1
             self._begun += first
-            self._asked.notify_all()
-        return {"said": f"<b>hello</b> to {body['said']}"}
+            return True
 
 
 class Stage:

@@ -12,6 +12,7 @@ import pytest
 from server.live import get, serving
 from vivavoce import UsageError, run_suite
 from vivavoce.client import Client
+from vivavoce.errors import NotFound
 from vivavoce.records.fork import Fork, same_turns, start_id, start_of
 from vivavoce.records.run import AttemptKey, Run
 from vivavoce.records.trajectory import Turn
@@ -69,7 +70,10 @@ def test_every_reader_says_the_same(forks: tuple[Path, Run, Run], store: Store) 
     with serving(store) as url, Client(url) as client:
         assert client.fork(fork.id) == found
         (listed,) = client.forks(run.id)
-        assert (listed.run, listed.fork, client.forks(run.id, sample="b")) == (fork.id, found.fork, [])
+        assert (listed.run, listed.fork) == (fork.id, found.fork)
+        assert client.forks(run.id, sample=found.fork.sample) == [listed]
+        with pytest.raises(NotFound, match="no sample 'b'"):
+            client.forks(run.id, sample="b")
         page = get(f"{url}/runs/{fork.id}/fork")
         assert page.status == 200
         for sentence in found.finding:

@@ -1,0 +1,217 @@
+"""Conversations judged in parts, by one process and with Ray, beside one run of one process: CPU and memory.
+
+With Ray it needs `make .venv-ray/ready`, and says so where that is missing. `bench/parts.py million` measures
+1,000,000 short conversations through two exact metrics instead, which takes minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vivavoce.distributed.allowance import Allowance
+from vivavoce.distributed.cluster import RayWorkers
+from vivavoce.distributed.job import Job, job_of, kept_job
+from vivavoce.distributed.working import OneProcess, Pool, Progress, work_through
+from vivavoce.files.places import Folder
+from vivavoce.pacing.loops import run as run_loop
+from vivavoce.run.options import RunOptions
+from vivavoce.store.store import Store
+from vivavoce.suites.experiment import suite_run
+from vivavoce.suites.judging import judging_suite
+from vivavoce.suites.load import Suite
+from vivavoce.suites.named_metrics import read_metrics
+from vivavoce.testing import LoopbackServer
+
+RAY = Path(__file__).parents[1] / ".venv-ray" / "bin" / "python"
+JUDGED, MEASURED, MILLION = 4_000, 40_000, 1_000_000
+WORKERS, LATENCY, AT_A_TIME = 2, 0.05, 64
+EXACT = "refusal,repetition"
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What some conversations took: seconds of all processors and by the clock, and the most memory in MB."""
+
+    cpu: float
+    wall: float
+    memory: float
+
+
+def write(path: Path, count: int) -> None:
+    """Write short conversations, as Parquet where the name says so."""
+    rows = (
+        {
+            "id": f"r{at}",
+            "messages": json.dumps(
+                [
+                    {"role": "user", "content": f"Where is order {at}? I have waited for it since Monday."},
+                    {"role": "assistant", "content": f"Order {at} has left our house and comes tomorrow, I am sorry."},
+                ]
+            ),
+        }
+        for at in range(count)
+    )
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([("id", pa.string()), ("messages", pa.string())])
+    with pq.ParquetWriter(path, schema) as writer:
+        while some := [row for row, _ in zip(rows, range(50_000), strict=False)]:
+            writer.write_table(pa.Table.from_pylist(some, schema=schema))
+
+
+def processes(of_ray: bool) -> Iterator[Path]:
+    """Yield this process and, if asked for, those of Ray."""
+    yield Path("/proc/self")
+    for path in Path("/proc").glob("[0-9]*") if of_ray else ():
+        try:
+            said = (path / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"ray::" in said or b"/ray/" in said:
+            yield path
+
+
+def cpu(of_ray: bool) -> float:
+    """Return the seconds of processors that these processes have used."""
+    used = 0.0
+    for path in processes(of_ray):
+        try:
+            fields = (path / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        used += (int(fields[11]) + int(fields[12])) / TICK
+    return used
+
+
+def memory(of_ray: bool) -> float:
+    """Return the memory of these processes in MB, with their share of what they have in common."""
+    found = 0.0
+    for path in processes(of_ray):
+        try:
+            lines = (path / "smaps_rollup").read_text().splitlines()
+        except OSError:
+            continue
+        found += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+    return found
+
+
+def measured(work: Callable[[Callable[[], None]], None], *, of_ray: bool = False) -> Found:
+    """Return what some work takes, beyond what there was before; it says now and then that memory may be looked at."""
+    idle, most = memory(of_ray), [0.0]
+
+    def look() -> None:
+        most[0] = max(most[0], memory(of_ray) - idle)
+
+    began, clock = cpu(of_ray), time.perf_counter()
+    work(look)
+    look()
+    return Found(cpu(of_ray) - began, time.perf_counter() - clock, most[0])
+
+
+def in_one_piece(suite: Suite, folder: Path) -> Found:
+    def work(look: Callable[[], None]) -> None:
+        del look
+        with Store.open(str(folder / "one.db")) as store:
+            run_loop(suite_run(suite, RunOptions(), store=store).execute())
+
+    return measured(work)
+
+
+def in_parts(job: Job, pool: Pool, *, of_ray: bool) -> Found:
+    def work(look: Callable[[], None]) -> None:
+        progress = Progress(len(job.parts))
+        work_through(job.parts, pool, Allowance(pool.size), progress, lambda _: look())
+        assert len(progress.done) == len(job.parts)
+
+    return measured(work, of_ray=of_ray)
+
+
+def told(name: str, found: Found, count: int, beside: Found | None = None) -> None:
+    ratio = "" if beside is None else f", {found.cpu / beside.cpu:.2f} × one process (asked: at most 1.5)"
+    each = f"{found.cpu / count * 1e3:.3f} ms of processors a conversation"
+    print(f"{name:<24}{each}, {count / found.wall:,.0f} a second, {found.memory:,.0f} MB more{ratio}", flush=True)
+
+
+def suite_of(path: Path, metrics: str, judge: str | None) -> Suite:
+    return judging_suite(path, read_metrics(metrics), judge, name="bench", max_concurrent=AT_A_TIME)
+
+
+def job(suite: Suite, path: Path, folder: Path, count: int) -> Job:
+    rows = max(64, min(4_096, count // (4 * WORKERS)))
+    return kept_job(Folder(str(folder)), job_of(suite, [str(path)], RunOptions(), rows=rows))
+
+
+def with_ray(path: Path, folder: Path, metrics: str, judge: str | None, count: int) -> Found:
+    """Measure with Ray, whose start is left out; called in its own environment."""
+    made = job(suite_of(path, metrics, judge), path, folder / "ray", count)
+    pool = RayWorkers(made, Folder(str(folder / "ray")), folder / "scratch", WORKERS)
+    pool.processes()
+    return in_parts(made, pool, of_ray=True)
+
+
+def ray_apart(arguments: Sequence[str]) -> Found | None:
+    if not RAY.exists():
+        print("with Ray: run `make .venv-ray/ready` first")
+        return None
+    said = subprocess.run([RAY, __file__, "ray", *arguments], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return Found(*json.loads(said.splitlines()[-1]))
+
+
+def compare(title: str, count: int, metrics: str, judge: str | None, *, one: bool = True) -> None:
+    print(f"{title}: {count:,} conversations")
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        path = folder / "talks.parquet"
+        write(path, count)
+        whole = None
+        if one:
+            whole = in_one_piece(suite_of(path, metrics, judge), folder)
+            told("one process", whole, count)
+            alone = job(suite_of(path, metrics, judge), path, folder / "parts", count)
+            pool = OneProcess(alone, Folder(str(folder / "parts")), folder / "scratch")
+            told("parts, one process", in_parts(alone, pool, of_ray=False), count, whole)
+        if (found := ray_apart([str(path), made, metrics, judge or "", str(count)])) is not None:
+            told(f"parts, Ray, {WORKERS} workers", found, count, whole)
+
+
+def fine(body: object) -> dict[str, object]:
+    del body
+    return {"reasoning": "Fine.", "confidence": 1, "violations": []}
+
+
+def main(arguments: Sequence[str]) -> None:
+    if arguments[:1] == ["ray"]:
+        path, folder, metrics, judge, count = arguments[1:]
+        found = with_ray(Path(path), Path(folder), metrics, judge or None, int(count))
+        print(json.dumps([found.cpu, found.wall, found.memory]))
+        return
+    if arguments[:1] == ["million"]:
+        compare("two exact metrics", MILLION, EXACT, None)
+        return
+    if arguments[:1] == ["serve"]:
+        with LoopbackServer(fine, delay=LATENCY) as server:
+            print(server.base_url, flush=True)
+            sys.stdin.read()
+        return
+    compare("two exact metrics", MEASURED, EXACT, None)
+    with subprocess.Popen(
+        [sys.executable, __file__, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        compare(f"a judge that takes {LATENCY * 1e3:.0f} ms", JUDGED, "safety", f"{address}#judge")
+        assert server.stdin is not None
+        server.stdin.close()
+
+
+main(sys.argv[1:])
