@@ -20,6 +20,7 @@ ALL = [
     "drive",
     "frameworks",
     "judge",
+    "parts",
     "penelope",
     "store",
     "pages",
