@@ -271,7 +271,7 @@ def _exit_code(worked: _Worked, max_errors: str | None) -> int:
 
 
 def _problems(folder: Folder, progress: Progress) -> Iterator[str]:
-    """Yield the first rows that are no conversations, with their files."""
+    """Yield the first rows that are not conversations, with their files."""
     shown = 0
     for name, worked in sorted(progress.done.items()):
         if not worked.problems or shown == _SHOWN:
@@ -281,7 +281,7 @@ def _problems(folder: Folder, progress: Progress) -> Iterator[str]:
                 shown += 1
                 yield f"{part.about.file}:{one.row}: {one.message}"
     if progress.problems > shown:
-        yield f"and {count(progress.problems - shown, 'row')} more that are no conversations"
+        yield f"and {count(progress.problems - shown, 'row')} more that are not conversations"
 
 
 def _broken(progress: Progress) -> Iterator[str]:

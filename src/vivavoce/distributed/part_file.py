@@ -3,7 +3,7 @@
 A row is a conversation: `sample_id`, `target`, `trial` (from 0), `position` in the plan of the run, `failure` (its
 kind, where it ended with an error), `seconds`, and `scores`, by grader a structure of `value`, `passed`, `state`,
 `reason` and `kind` for the whole conversation. `record` is all that a store keeps of it, as JSON. The metadata of the
-file, under `vivavoce`, has the run, its set of scores, and the rows that are no conversations.
+file, under `vivavoce`, has the run, its set of scores, and the rows that are not conversations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FLAT = ("sample_id", "target", "trial", "failure", "scores", "record")
 
 
 class RowProblem(BaseModel):
-    """A row of a file that is no conversation; `row` counts from 1."""
+    """A row of a file that is not a conversation; `row` counts from 1."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -109,7 +109,7 @@ def read_part(folder: Folder, name: str) -> Generator[PartReader]:
                 metadata: Mapping[bytes, bytes] = file.schema_arrow.metadata or {}
                 text = metadata.get(_ABOUT)
                 if text is None:
-                    raise UsageError(f"{place}: is no file of a part")
+                    raise UsageError(f"{place}: is not the file of a part")
                 yield PartReader(About.model_validate_json(text), file)
         except (arrow.ArrowException, OSError) as error:
             raise UsageError(f"{place}: cannot be read: {str(error).splitlines()[0]}") from error

@@ -31,7 +31,7 @@ from vivavoce.suites.load import Suite
 class Worked:
     """What came of the work on a part.
 
-    `conversations` are in its file, `problems` counts the rows that are none. Without `is_done` it was ended early, as
+    `conversations` are in its file, `problems` counts the rows that are not. Without `is_done` it was ended early, as
     `why` says, and goes on when it is worked on again; or its file is `broken`, and why. `calls` and `cost` were spent
     this time.
     """
@@ -169,7 +169,7 @@ def _placed(entries: Iterator[Entry], part: Part) -> Iterator[Entry]:
 
 
 def _sort_out(suite: Suite, part: Part) -> list[RowProblem]:
-    """Return the rows of a part that are no conversations, with why."""
+    """Return the rows of a part that are not conversations, with why."""
     found = [(one.line, one.message) for one in unusable(suite)]
     return [RowProblem(row=part.piece.first + line, message=why) for line, why in found if line is not None]
 

@@ -84,7 +84,7 @@ class Progress:
 
     @property
     def problems(self) -> int:
-        """How many rows are no conversations."""
+        """How many rows are not conversations."""
         return sum(one.problems for one in self.done.values())
 
 
