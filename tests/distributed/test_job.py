@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.distributed.job import FILE, job_of, read_job
+from vivavoce.distributed.job import FILE, job_of, kept_job, read_job
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder
 from vivavoce.run.options import RunOptions
@@ -104,6 +104,20 @@ def test_what_concerns_the_whole_dataset_is_refused(key: str, value: object, rul
     data: dict[str, Any] = {"name": "x", "dataset": "a.jsonl", "driver": "replay", "graders": graders, key: value}
     with pytest.raises(UsageError, match=rule):
         job_of(described_suite(data, Path.cwd(), "test"), ["a.jsonl"], RunOptions())
+
+
+def test_workers_share_the_conversations_that_a_target_takes(folder: Folder) -> None:
+    write_jsonl(Path("a.jsonl"), range(5))
+    target = {"kind": "function", "function": "bot.py:one", "max_concurrent": 6}
+    graders = {"said": {"kind": "function", "function": "contains"}}
+    data: dict[str, Any] = {"name": "x", "dataset": "a.jsonl", "target": target, "graders": graders}
+    described = described_suite(data, Path.cwd(), "test")
+    made = kept_job(folder, job_of(described, ["a.jsonl"], RunOptions(max_concurrent=20)))
+    on = made.suite_on(Path("rows.jsonl"), 4)
+    assert on.spec.target is not None
+    assert (on.spec.max_concurrent, on.spec.target.max_concurrent, made.most_workers) == (5, 1, 6)
+    again = kept_job(folder, job_of(described, ["a.jsonl"], RunOptions(max_concurrent=3)))
+    assert (again.run_id, again.max_concurrent, again.most_workers) == (made.run_id, 3, 3)
 
 
 def test_workers_share_rates_and_concurrency(folder: Folder) -> None:

@@ -58,6 +58,8 @@ class Actor:
 class RayWorkers:
     """`size` workers of a Ray cluster at an address, or of one that is begun here; by default one for each processor.
 
+    There are never more than the job may have.
+
     Raises:
         UsageError: there is no cluster at the address. MissingExtra: Ray is not installed.
     """
@@ -70,7 +72,8 @@ class RayWorkers:
         self._begun = not self._ray.is_initialized()
         if self._begun:
             self._begin(size, address)
-        self.size = size or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        processors = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        self.size = min(size or processors, job.most_workers)
         self._arguments = (job.model_dump_json(), folder.place, str(scratch))
         self._free = [self._actor() for _ in range(self.size)]
         self._working: dict[Any, tuple[Any, Part, Share]] = {}

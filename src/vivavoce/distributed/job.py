@@ -16,12 +16,14 @@ from vivavoce.distributed.inputs import PART_ROWS, InputFile, Piece, input_files
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder, absolute
 from vivavoce.messages import describe
+from vivavoce.records.origin import described_targets
 from vivavoce.run.experiment_run import new_id
 from vivavoce.run.options import RunOptions
 from vivavoce.suites.document import Described
 from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import SuiteSpec
 from vivavoce.suites.stored import dump_spec
+from vivavoce.suites.target_spec import AnyTargetSpec
 from vivavoce.suites.variables import filled
 
 FORMAT = 1
@@ -46,7 +48,8 @@ class Part:
 class Job(BaseModel):
     """A suite as data, the files of its dataset, and the id of the run that all parts make.
 
-    Each row makes `each` conversations: one for every target and trial.
+    Each row makes `each` conversations: one for every target and trial. `max_concurrent` is how many all workers
+    together hold at a time.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -61,6 +64,7 @@ class Job(BaseModel):
     trials: int | None = None
     each: int = 1
     cache: bool = True
+    max_concurrent: int
     files: list[InputFile] = Field(default_factory=list[InputFile])
 
     @property
@@ -79,6 +83,12 @@ class Job(BaseModel):
         known = [(file.place, file.size, file.changed) for file in self.files]
         return hashlib.blake2b(json.dumps(known).encode(), digest_size=16).hexdigest()
 
+    @property
+    def most_workers(self) -> int:
+        """How many workers there may be, so that each has a conversation at a time with every target."""
+        own = [one.get("max_concurrent") for one in described_targets(self.spec)]
+        return min([self.max_concurrent, *(limit for limit in own if limit is not None)])
+
     def _parts(self) -> Iterator[Part]:
         position = 0
         for number, file in enumerate(self.files):
@@ -95,10 +105,19 @@ class Job(BaseModel):
         document = Described(self.spec)
         spec = SuiteSpec.model_validate(filled(document))
         dataset = spec.dataset.model_copy(update={"path": str(rows), "version": None})
-        changes: dict[str, Any] = {"dataset": dataset, "max_concurrent": max(1, spec.max_concurrent // workers)}
-        if spec.graders:
-            changes["graders"] = {name: _sharing(grader, workers) for name, grader in spec.graders.items()}
+        changes: dict[str, Any] = {"dataset": dataset, "max_concurrent": max(1, self.max_concurrent // workers)}
+        changes["graders"] = {name: _sharing(grader, workers) for name, grader in spec.graders.items()}
+        if spec.target is not None:
+            changes["target"] = _held_by_one(spec.target, workers)
+        if spec.targets is not None:
+            changes["targets"] = [_held_by_one(target, workers) for target in spec.targets]
         return Suite(spec.model_copy(update=changes), document, Path(self.base), self.source, judge=self.judge)
+
+
+def _held_by_one(target: AnyTargetSpec, workers: int) -> AnyTargetSpec:
+    """Return a target with which one of several workers holds its share of conversations at a time."""
+    most = target.max_concurrent
+    return target if most is None else target.model_copy(update={"max_concurrent": max(1, most // workers)})
 
 
 def _sharing(grader: Any, workers: int) -> Any:
@@ -123,6 +142,7 @@ def job_of(suite: Suite, patterns: Sequence[str], options: RunOptions, *, rows: 
         trials=options.trials,
         each=_each(suite, options),
         cache=options.cache,
+        max_concurrent=options.max_concurrent or suite.spec.max_concurrent,
         files=input_files(map(absolute, patterns), rows),
     )
 
@@ -164,7 +184,7 @@ def kept_job(folder: Folder, job: Job) -> Job:
             raise UsageError(f"{file.place} has changed since {folder.place} was begun; name another folder")
     files = [_now(file, job.files) for file in begun.files]
     files += [file for file in job.files if file.place not in known]
-    joined = begun.model_copy(update={"files": files})
+    joined = begun.model_copy(update={"files": files, "max_concurrent": job.max_concurrent})
     if joined != begun:
         _keep(folder, joined)
     return joined
