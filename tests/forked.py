@@ -91,6 +91,7 @@ def _serve(address: str) -> None:
     """Load what commands need, then answer each call with a process of its own."""
     for module in LOADED:
         import_module(module)
+    import_module("vivavoce.report.html.rendering").read_templates()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as calls:
         calls.bind(address)

@@ -15,6 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from vivavoce.plugins import lazy
+from vivavoce.report.html.rendering import read_templates
 from vivavoce.run.heap import RARELY
 from vivavoce.server.app import create_app
 from vivavoce.server.connection import TimedConnection
@@ -96,7 +97,8 @@ def answer(store: Store, opened: Listening, policy: ServerPolicy) -> None:
 
 
 def _load() -> None:
-    """Load what a comparison counts with, so that the first one does not wait for it."""
+    """Read the templates of pages and what a comparison counts with, so that the first ones do not wait for them."""
+    read_templates()
     lazy("scipy.special:bdtr")
 
 

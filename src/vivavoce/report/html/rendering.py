@@ -54,6 +54,12 @@ def environment() -> Environment:
     return found
 
 
+def read_templates() -> None:
+    """Read all templates, which takes half a second, before one is asked for."""
+    for name in environment().list_templates():
+        environment().get_template(name)
+
+
 def rendered(name: str, values: Mapping[str, object]) -> bytes:
     """Return a rendered template as UTF-8; half a surrogate pair becomes a question mark."""
     return environment().get_template(name).render(values).encode("utf-8", "replace")
