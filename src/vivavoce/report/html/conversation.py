@@ -20,6 +20,7 @@ from vivavoce.report.html.outline import found_words, outline
 from vivavoce.report.html.parts import Part, Showing, Writer
 from vivavoce.report.html.plots import strip
 from vivavoce.report.html.score_notes import (
+    Exchanges,
     ScoreNote,
     TurnGrades,
     each_failure_once,
@@ -28,7 +29,6 @@ from vivavoce.report.html.score_notes import (
     turn_grades,
     turn_notes,
     whole_notes,
-    with_exchanges,
 )
 from vivavoce.report.html.transcript import Shown, Thought, judged, steps, thoughts
 from vivavoce.report.html.turn_windows import Window, window
@@ -71,11 +71,12 @@ def conversation(
     part = window(talk, first, by_size=link(0) is not None)
     register = Register(prefix, f"p{to_number(part.first)}-" if part.first else "")
     by_turn = turn_grades(outcome)
-    whole = with_exchanges(whole_notes(outcome, register), outcome, None, showing.exchange)
+    exchanges = Exchanges.of(outcome, showing.exchange)
+    whole = exchanges.linked(whole_notes(outcome, register), None)
     tested = test_notes(talk.test, register)
     shown_failures: set[Failure] = set()
     writer = Writer(register, showing, agents=Agents(talk.messages))
-    opening, shown = _turns(outcome, by_turn, [*whole, *tested], writer, part, shown_failures)
+    opening, shown = _turns(talk, by_turn, [*whole, *tested], writer, part, exchanges, shown_failures)
     failures = [talk.failure] if talk.failure is not None and talk.failure not in shown_failures else []
     whole = each_failure_once(whole, shown_failures.union(failures))
     final = next((note for note in reversed(whole) if note.score is not None), None)
@@ -96,7 +97,7 @@ def conversation(
         "final": final if len(whole) == 1 or outcome.reward is not None else None,
         "state": "error" if talk.failure else worst_of(note.state for note in whole),
         "strip": strip(states) if by_turn else None,
-        "outline": outline(talk, known) if len(talk.turns) >= OUTLINED else [],
+        "outline": outline(talk, known, part) if len(talk.turns) >= OUTLINED else [],
         "found": found_words(talk, find, known) if find else None,
         "causes": told,
         "causes_open": CAUSES,
@@ -125,15 +126,15 @@ def _shown_change(one: StateChange) -> dict[str, object]:
 
 
 def _turns(
-    outcome: Outcome,
+    talk: Trajectory,
     by_turn: TurnGrades,
     whole: Sequence[ScoreNote],
     writer: Writer,
     part: Window,
+    exchanges: Exchanges,
     shown_failures: set[Failure],
 ) -> tuple[list[Part], list[Shown]]:
     """Return the messages before the first turn, and the turns of this part; their failures count as shown."""
-    talk, asked = outcome.attempt.trajectory, writer.showing.exchange
     opening = writer.parts(talk.opening, None)
     shown: list[Shown] = []
     for turn in talk.turns[: part.first]:
@@ -150,8 +151,7 @@ def _turns(
         ]
         if turn.failure is not None:
             shown_failures.add(turn.failure)
-        linked = with_exchanges(by_place[turn.index], outcome, turn.index, asked)
-        notes = each_failure_once(linked, shown_failures)
+        notes = each_failure_once(exchanges.linked(by_place[turn.index], turn.index), shown_failures)
         test, index = talk.test, turn.index
         so_far = judged(test, index), safe(measured(test, index))
         shown.append(Shown(turn, parts, notes, thoughts(test, index), about, *so_far))

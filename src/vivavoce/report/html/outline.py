@@ -1,18 +1,18 @@
-"""The outline of a conversation: its turns by number, opening words and state, and those in which words are found."""
+"""The outline of a conversation: its parts, the turns of the part that is shown, and those in which words are found."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vivavoce.messages import AIMessage
 from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.report.html.turn_windows import Window
 from vivavoce.report.text import one_line
 from vivavoce.report.transcript import words_of
-from vivavoce.store.browse.status import SampleStatus
+from vivavoce.store.browse.status import RANK, SampleStatus
 
-MOST = 1_000
-"""Turns that an outline lists."""
 FOUND = 50
 """Turns with the words that are looked for that are listed."""
 _WIDTH = 80
@@ -44,12 +44,34 @@ class FoundWords:
     turns: frozenset[int]
 
 
-def outline(talk: Trajectory, states: Sequence[SampleStatus | None]) -> list[OutlineRow]:
-    """Return a row for each turn, up to `MOST`."""
-    return [
-        OutlineRow(turn.index, one_line(next(_texts(turn), "")[:_READ], _WIDTH), states[place], _session(turn))
-        for place, turn in enumerate(talk.turns[:MOST])
-    ]
+@dataclass(frozen=True, slots=True)
+class OutlinePart:
+    """The turns that stand on one page, from the index `first` to `last`, and how many of them are in which state.
+
+    Only the part that is shown has a row for each turn: a page with all turns of a long conversation would take longer
+    to draw than it takes to choose a part.
+    """
+
+    first: int
+    last: int
+    states: Sequence[tuple[SampleStatus, int]]
+    rows: list[OutlineRow]
+
+
+def outline(talk: Trajectory, states: Sequence[SampleStatus | None], shown: Window) -> list[OutlinePart]:
+    """Return the parts of a conversation in order; a part counts its worst states first."""
+    ends = [*shown.starts[1:], len(talk.turns)]
+    return [_part(talk, states, first, end, shown) for first, end in zip(shown.starts, ends, strict=True)]
+
+
+def _part(talk: Trajectory, states: Sequence[SampleStatus | None], first: int, end: int, shown: Window) -> OutlinePart:
+    counted = Counter(states[first:end])
+    rows = (
+        OutlineRow(turn.index, one_line(next(_texts(turn), "")[:_READ], _WIDTH), states[turn.index], _session(turn))
+        for turn in talk.turns[first:end]
+    )
+    held: list[tuple[SampleStatus, int]] = [(state, counted[state]) for state in RANK if counted[state]]
+    return OutlinePart(first, end - 1, held, list(rows) if first == shown.first else [])
 
 
 def found_words(talk: Trajectory, sought: str, states: Sequence[SampleStatus | None]) -> FoundWords:

@@ -108,17 +108,29 @@ def test_notes(test: Test | None, register: Register) -> list[ScoreNote]:
     return [_note(f"{register.prefix}j{i}", name, score, register) for i, (name, score) in enumerate(scores)]
 
 
-def with_exchanges(
-    notes: Iterable[ScoreNote], outcome: Outcome, turn: int | None, address: ExchangeAddress | None
-) -> list[ScoreNote]:
-    """Return the notes of graders with the addresses of what their judges were asked, of a turn or of the whole."""
-    if address is None:
-        return list(notes)
-    judged = {safe(name): name for name, score in outcome.scores.items() if asks_judge(score)}
-    return [
-        replace(one, asked=address(judged[one.name], turn)) if one.name in judged and one.state != "error" else one
-        for one in notes
-    ]
+@dataclass(frozen=True, slots=True)
+class Exchanges:
+    """Where it is shown what judges were asked; `judged` are the graders that asked one, by their names in notes."""
+
+    judged: Mapping[str, str]
+    address: ExchangeAddress | None
+
+    @classmethod
+    def of(cls, outcome: Outcome, address: ExchangeAddress | None) -> Exchanges:
+        """Return those of a conversation; without an address there are none."""
+        graders = outcome.scores.items() if address is not None else ()
+        return cls({safe(name): name for name, score in graders if asks_judge(score)}, address)
+
+    def linked(self, notes: Sequence[ScoreNote], turn: int | None) -> Sequence[ScoreNote]:
+        """Return the notes of a turn, or of the whole, with the addresses of what their judges were asked."""
+        if self.address is None:
+            return notes
+        return [
+            replace(one, asked=self.address(self.judged[one.name], turn))
+            if one.name in self.judged and one.state != "error"
+            else one
+            for one in notes
+        ]
 
 
 def asks_judge(score: Score) -> bool:

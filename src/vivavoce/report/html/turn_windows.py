@@ -27,13 +27,15 @@ FRAME = 100
 class Window:
     """The turns from the index `first` up to `end`, which is not among them.
 
-    The window before begins at `before`, None if there is none; the one after has `following` turns.
+    The window before begins at `before`, None if there is none; the one after has `following` turns. `starts` are the
+    first turns of all windows, in order.
     """
 
     first: int
     end: int
     before: int | None
     following: int
+    starts: Sequence[int]
 
 
 def window(talk: Trajectory, turn: int, *, by_size: bool = True) -> Window:
@@ -45,7 +47,7 @@ def window(talk: Trajectory, turn: int, *, by_size: bool = True) -> Window:
     starts = _starts(talk) if by_size else list(range(0, max(turns, 1), SHOWN))
     place = bisect_right(starts, min(turn, max(turns - 1, 0))) - 1
     end, beyond = [*starts[place + 1 : place + 3], turns, turns][:2]
-    return Window(starts[place], end, starts[place - 1] if place else None, beyond - end)
+    return Window(starts[place], end, starts[place - 1] if place else None, beyond - end, starts)
 
 
 def _starts(talk: Trajectory) -> list[int]:

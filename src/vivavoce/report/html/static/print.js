@@ -10,6 +10,8 @@ function headOfPages() {
   sheet.replaceSync(`@page { @top-left { content: ${spelled(from)}; ${face} } @top-right { content: ${spelled(`printed ${day}`)}; ${face} } }`);
 }
 
-document.adoptedStyleSheets.push(sheet);
-headOfPages();
+addEventListener("load", () => { // the words of a date take longer to look up than many a page takes to draw
+  document.adoptedStyleSheets.push(sheet);
+  headOfPages();
+});
 addEventListener("beforeprint", headOfPages);
