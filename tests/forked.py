@@ -11,6 +11,7 @@ import json
 import os
 import runpy
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -104,6 +105,7 @@ def _serve(address: str) -> None:
                 if os.fork() == 0:
                     calls.close()
                     _watch(call)
+    shutil.rmtree(Path(address).parent)
 
 
 def _watch(call: socket.socket) -> NoReturn:

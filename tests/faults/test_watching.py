@@ -67,6 +67,15 @@ class Sender:
             time.sleep(0.1)
         raise AssertionError("never acknowledged")
 
+    def wait(self) -> None:
+        """Wait until the receiver answers."""
+        for _ in range(3000):
+            with suppress(OSError, http.client.HTTPException):
+                self._try(b"")
+                return
+            time.sleep(0.1)
+        raise AssertionError("never answered")
+
     def _try(self, body: bytes) -> int:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=30)
         try:
@@ -106,6 +115,7 @@ def send_and_kill(folder: Path, address: str, talks: int, killed_after: Sequence
             kill(process)
         with watching(folder, address, port) as process:
             wait_for(address, talks, process)
+            sender.wait()  # all may have been judged before this one had started
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 0
     with Store.open(address, create=False) as store:
