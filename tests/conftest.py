@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as hypothesis_settings
 
+from left_out import leave_out
 from vivavoce.models.capabilities import CAPABILITIES
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side, each on one core
@@ -26,7 +27,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.collect()
-        gc.freeze()
+        leave_out()
         gc.set_threshold(10_000, 10, 10)
         gc.enable()
 

@@ -8,7 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from left_out import really_counted
 from vivavoce.run.heap import tuned_gc
+
+
+@pytest.fixture(autouse=True)
+def _counted(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setattr(gc, "get_freeze_count", really_counted)
 
 
 @pytest.fixture
