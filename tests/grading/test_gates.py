@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.grading.gates import EveryPass, LogicalGate, SamplesGate, Scores, SimpleGate, Threshold, WeightedGate
+from vivavoce.grading.gates import EveryPass, LogicalGate, SamplesGate, SimpleGate, Threshold, WeightedGate
+from vivavoce.grading.scores import Scores
 from vivavoce.report.reasons import reason_text
 
 

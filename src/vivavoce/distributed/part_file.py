@@ -167,7 +167,7 @@ def _cells(score: ScoreCells) -> dict[str, Any]:
 
 def _entry(record: str) -> Entry:
     attempt, turns, scores = json.loads(record)
-    cells = AttemptCells._make(attempt)
+    cells = AttemptCells(*attempt)  # parts of earlier versions lack the last columns
     return Entry(
         key=AttemptKey(cells.sample_id, cells.target, cells.trial),
         attempt=cells,

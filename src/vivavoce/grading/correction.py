@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vivavoce.grading.population import Population
 from vivavoce.records.calibration import Calibration, CalibrationNeed, CorrectedRate
 from vivavoce.stats.corrected import Corrected, NotIdentifiable, prediction_powered, rogan_gladen, table_of
 from vivavoce.stats.kappa import kappa
@@ -26,16 +27,16 @@ class Correction:
     run_id: str
     target: str
 
-    def rate(self, keys: Sequence[Key], passed: Sequence[bool]) -> CorrectedRate:
-        """Return the rate of passing of conversations, whose verdicts these are."""
+    def rate(self, keys: Sequence[Key], passed: Sequence[bool], population: Population | None = None) -> CorrectedRate:
+        """Return the rate of passing of conversations with these verdicts, or of all that they were drawn from."""
         verdicts = [float(one) for one in passed]
-        raw = sum(verdicts) / len(verdicts) if verdicts else None
+        raw = _raw(verdicts, population)
         known: dict[str, Any] = {"labels_of": self.calibration.run_id, "calibration": self.calibration.id}
         drawn = self.calibration.drawn
         if not drawn:
             return CorrectedRate(**known, raw=raw, why=_none_drawn(self.calibration))
         try:
-            found = self._own(keys, verdicts) or self._from_elsewhere(keys, verdicts)
+            found = self._own(keys, verdicts, population) or self._from_elsewhere(keys, verdicts, population)
         except NotIdentifiable as error:
             return CorrectedRate(**known, raw=raw, labels=len(drawn), why=str(error))
         known |= {"value": found.value, "low": found.low, "high": found.high, "raw": found.raw}
@@ -53,7 +54,7 @@ class Correction:
             return f"its judge must agree with people by κ {need.kappa:g}, and does by {kappa:.2f}"
         return None
 
-    def _own(self, keys: Sequence[Key], passed: Sequence[float]) -> Corrected | None:
+    def _own(self, keys: Sequence[Key], passed: Sequence[float], population: Population | None) -> Corrected | None:
         """Return the estimate from labels of these conversations, None where fewer than two samples have one."""
         if self.calibration.run_id != self.run_id:
             return None
@@ -63,6 +64,7 @@ class Correction:
             return None
         labelled = set(at.values())
         rest = [place for place in range(len(keys)) if place not in labelled]
+        weights = None if population is None else population.weights()
         return prediction_powered(
             [float(said[key].good) for key in at],
             [passed[place] for place in at.values()],
@@ -70,9 +72,10 @@ class Correction:
             [passed[place] for place in rest],
             [keys[place][0] for place in rest],
             [1 / (said[key].drawn or 1.0) for key in at],
+            stands_for=None if weights is None else [weights[place] for place in (*at.values(), *rest)],
         )
 
-    def _from_elsewhere(self, keys: Sequence[Key], passed: Sequence[float]) -> Corrected:
+    def _from_elsewhere(self, keys: Sequence[Key], passed: Sequence[float], population: Population | None) -> Corrected:
         drawn = self.calibration.drawn
         table = table_of(
             [float(one.good) for one in drawn],
@@ -80,7 +83,8 @@ class Correction:
             [one.sample_id for one in drawn],
             [1 / (one.drawn or 1.0) for one in drawn],
         )
-        return rogan_gladen(passed, [sample for sample, _ in keys], table, labels=len(drawn))
+        whole = None if population is None else population.mean(passed)
+        return rogan_gladen(passed, [sample for sample, _ in keys], table, labels=len(drawn), population=whole)
 
 
 def best_calibration(run_id: str, found: Iterable[Calibration]) -> Calibration | None:
@@ -111,6 +115,14 @@ def best_calibrations(
         for grader, mine in fingerprints.items()
     }
     return {grader: one for grader, one in best.items() if one is not None}
+
+
+def _raw(verdicts: Sequence[float], population: Population | None) -> float | None:
+    """Return the rate of the judge, None without a verdict."""
+    if population is not None:
+        whole = population.mean(verdicts)
+        return whole and whole.mean
+    return sum(verdicts) / len(verdicts) if verdicts else None
 
 
 def _none_drawn(calibration: Calibration) -> str:

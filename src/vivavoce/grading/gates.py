@@ -7,21 +7,20 @@ not count.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 from vivavoce.grading.error_limit import ErrorLimit
+from vivavoce.grading.population import Population
+from vivavoce.grading.scores import Scores
 from vivavoce.plugins import lazy
-from vivavoce.records.calibration import CalibrationNeed, CorrectedRate
+from vivavoce.records.calibration import CalibrationNeed
 from vivavoce.records.reason import Aggregation, Code, Condition, Operator, RateBound, Reason, SampleTrials, Verdict
 from vivavoce.records.score import PASSING
 from vivavoce.stats.intervals import mean_interval, percentile
 from vivavoce.stats.passes import pass_at_k, pass_hat_k
 
-_NO_TRIAL = -1
-"""The trial of a missing score: no label is of it."""
 LISTED = 20
 """Samples that a reason names at most."""
 
@@ -32,71 +31,6 @@ _COMPARE: dict[Operator, Callable[[float, float], bool]] = {
     "lte": lambda a, b: a <= b,
     "eq": lambda a, b: a == b,
 }
-
-
-class Corrects(Protocol):
-    """A calibration of the judge that gave scores."""
-
-    def rate(self, keys: Sequence[tuple[str, int]], passed: Sequence[bool]) -> CorrectedRate:
-        """Return the rate of passing without the errors of the judge, of the trials of samples with these keys."""
-        ...
-
-    def unmet(self, need: CalibrationNeed) -> str | None:
-        """Return what the judge lacks before it may decide, in words; None where it lacks nothing."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """The scores of a grader or of the reward: values, whether each passes, and its sample.
-
-    `missing` has the sample of each trial without a score because of an error; those in `allowed` a limit on errors
-    allows, so that no aggregate waits for them. `spoiled` has, of both, the samples of those trials that the tester
-    spoiled that led the conversation. `trials` has the trial of each score, and `correction` the calibration
-    of the judge, where there is one.
-    """
-
-    values: Sequence[float]
-    passed: Sequence[bool]
-    clusters: Sequence[str]
-    missing: Sequence[str] = ()
-    skipped: int = 0
-    allowed: Sequence[str] = ()
-    trials: Sequence[int] = ()
-    correction: Corrects | None = None
-    spoiled: Sequence[str] = ()
-
-    def net_of_tester(self) -> Scores:
-        """Return the scores as if the trials that the tester spoiled had not been made."""
-        return replace(self, missing=[*(Counter(self.missing) - Counter(self.spoiled)).elements()], spoiled=())
-
-    @property
-    def errors(self) -> int:
-        """How many scores are missing because of an error."""
-        return len(self.missing)
-
-    def filled(self, missing: float) -> Scores:
-        """Return the scores as if every error had been `missing`."""
-        values, passed = [*self.values, *[missing] * self.errors], [*self.passed, *[missing >= 1] * self.errors]
-        trials = [*self.trials, *[_NO_TRIAL] * self.errors]
-        clusters = [*self.clusters, *self.missing]
-        return Scores(values, passed, clusters, (), self.skipped, trials=trials, correction=self.correction)
-
-    def corrected(self) -> CorrectedRate | None:
-        """Return the rate of passing without the errors of the judge, None where nobody calibrated it."""
-        if self.correction is None:
-            return None
-        return self.correction.rate(list(zip(self.clusters, self.trials, strict=True)), self.passed)
-
-    def by_sample(self) -> list[SampleTrials]:
-        """Return how often each sample passed, of how many scores, and how many are missing."""
-        counts = {sample: [0, 0, 0] for sample in (*self.clusters, *self.missing, *self.allowed)}
-        for sample, passed in zip(self.clusters, self.passed, strict=True):
-            counts[sample][0] += passed
-            counts[sample][1] += 1
-        for sample in self.missing:
-            counts[sample][2] += 1
-        return [SampleTrials(sample_id=one, passed=p, scored=n, errors=e) for one, (p, n, e) in counts.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +75,7 @@ class Threshold:
         if self.aggregation == "accuracy":
             values = [100.0 * one for one in self.passing(scores)]
         if self.aggregation in ("avg_score", "accuracy"):
-            return self._mean(values, scores.clusters)
+            return self._mean(values, scores.clusters, scores.population)
         if self.aggregation in ("min", "max"):
             return min(values) if self.aggregation == "min" else max(values)
         return percentile(values, {"median": 50, "p50": 50, "p95": 95, "p99": 99}[self.aggregation])
@@ -166,11 +100,16 @@ class Threshold:
         limit = PASSING if threshold is None else threshold
         return [_COMPARE[self.pass_op](value, limit) for value in scores.values]
 
-    def _mean(self, values: list[float], clusters: Sequence[str]) -> float | None:
-        if self.on == "mean":
-            return sum(values) / len(values)
+    def _mean(self, values: list[float], clusters: Sequence[str], population: Population | None = None) -> float | None:
         scale = 100.0 if self.aggregation == "accuracy" else 1.0
-        estimate = mean_interval([value / scale for value in values], clusters)
+        if population is not None:
+            estimate = population.mean([value / scale for value in values])
+        elif self.on == "mean":
+            return sum(values) / len(values)
+        else:
+            estimate = mean_interval([value / scale for value in values], clusters)
+        if self.on == "mean":
+            return estimate and estimate.mean * scale
         return None if estimate is None or estimate.low is None else estimate.low * scale
 
     def holds(self, found: float) -> bool:

@@ -10,6 +10,7 @@ from vivavoce.plugins import lazy
 from vivavoce.records.failure import Failure
 from vivavoce.records.fork import FORK, Fork
 from vivavoce.records.reason import Verdict as Verdict
+from vivavoce.records.sampling import SAMPLING, Drawn, Sampling
 from vivavoce.records.score import Finding, Score, State
 from vivavoce.records.trajectory import Trajectory
 
@@ -55,6 +56,12 @@ class Run(BaseModel):
         return None if stored is None else Fork.model_validate(stored)
 
     @property
+    def sampling(self) -> Sampling | None:
+        """How its conversations were drawn from more, None where all of its dataset run."""
+        stored = self.options.get(SAMPLING)
+        return None if stored is None else Sampling.model_validate(stored)
+
+    @property
     def name(self) -> str:
         """Its title, else its suite."""
         return self.title or self.suite
@@ -84,6 +91,7 @@ class Attempt(BaseModel):
     """One sample, once, against one target; `sample` is its row as JSON text without a recorded conversation.
 
     `position` is its place in the plan of the run, from 0: sample by sample, then target by target, trial by trial.
+    `drawn` says how it was drawn from a larger dataset, None where all of one run.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -94,6 +102,7 @@ class Attempt(BaseModel):
     trajectory: Trajectory
     started_at: float
     position: int = 0
+    drawn: Drawn | None = None
 
     @property
     def failure(self) -> Failure | None:
@@ -118,7 +127,7 @@ class Outcome(BaseModel):
 class ScoreRow(NamedTuple):
     """One score as statistics need it; `name` is a grader's name, or `reward` with `kind` 'reward'.
 
-    `tester_error` marks an error of the tester that led the conversation.
+    `tester_error` marks an error of the tester that led the conversation; `drawn` is that of the attempt.
     """
 
     key: AttemptKey
@@ -128,6 +137,7 @@ class ScoreRow(NamedTuple):
     value: float | None
     passed: bool | None
     tester_error: bool = False
+    drawn: Drawn | None = None
 
 
 class ErrorRow(NamedTuple):

@@ -51,7 +51,7 @@ def from_people(store: Store, grading: Grading, grader: str, author: str) -> Cal
     pairs, decisions = store.labels.paired(grading, grader), store.decisions.all(grading.run_id, grader=grader)
     truth = truth_of(pairs, decisions)
     truth.people = people_agreement([one.label for one in pairs])
-    _count_everything(truth, len(store.calibrations.verdicts(grading, grader)))
+    _drawn_in_all(truth, store.calibrations.verdicts(grading, grader))
     return new_calibration(grading, grader, truth, "people", author)
 
 
@@ -102,7 +102,7 @@ def from_file(graded: GradedRun, grader: str, path: Path, author: str, *, at_ran
         raise UsageError(Problem(f"has no label of a whole conversation for grader '{grader}'", path))
     truth = truth_of(pairs)
     truth.people = people_agreement([one.label for one in pairs])
-    _count_everything(truth, len(places.verdicts))
+    _drawn_in_all(truth, list(places.verdicts.values()))
     return new_calibration(graded.grading, grader, truth, "file", author)
 
 
@@ -136,14 +136,22 @@ def from_dataset(
         truth.labels.append(said)
     if numbers:
         raise UsageError(f"labels.{label} is a number: say from which one a conversation is good, as in --good-from 4")
-    _count_everything(truth, len(graded.store.calibrations.verdicts(graded.grading, grader)))
+    _drawn_in_all(truth, graded.store.calibrations.verdicts(graded.grading, grader))
     return new_calibration(graded.grading, grader, truth, "dataset", author)
 
 
-def _count_everything(truth: Truth, verdicts: int) -> None:
-    """Let labels count as drawn where every conversation with a verdict has one: nothing was chosen."""
-    if truth.labels and len(truth.labels) == verdicts:
+def _drawn_in_all(truth: Truth, verdicts: Sequence[KeyedVerdict]) -> None:
+    """Say how likely each label was drawn: where every conversation with a verdict has one, nothing was chosen.
+
+    Where the conversations of the run were drawn themselves with unequal probabilities, a label had to be drawn twice.
+    """
+    if truth.labels and len(truth.labels) == len(verdicts):
         truth.labels = [one.model_copy(update={"drawn": 1.0}) for one in truth.labels]
+    likely = {_key(one): one.drawn.probability for one in verdicts if one.drawn is not None}
+    if len(set(likely.values())) > 1:
+        truth.labels = [
+            one.model_copy(update={"drawn": one.drawn and one.drawn * likely[one.key]}) for one in truth.labels
+        ]
 
 
 def _line(row: dict[str, Any], path: Path, number: int) -> FileLabel:

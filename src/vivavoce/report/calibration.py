@@ -12,11 +12,11 @@ from typing import Literal
 
 import numpy as np
 
-from vivavoce.grading.correction import Correction
 from vivavoce.records.calibration import Calibration, LabelledVerdict
 from vivavoce.records.run import Grading
 from vivavoce.report.calibrated import Bin, CalibrationReport, Figure, LabelsNeeded, Measure, Slice, TargetRate
 from vivavoce.report.text import count
+from vivavoce.run.corrected import rates_of
 from vivavoce.stats.corrected import table_of
 from vivavoce.stats.intervals import mean_interval, wilson
 from vivavoce.stats.kappa import kappa, kappa_interval
@@ -41,7 +41,9 @@ def calibration_report(
     for one in drawn:
         cells[one.good, one.passed] += 1
     verdicts = _verdicts(store, grading, found.grader)
-    rates = _rates(verdicts, found, grading.run_id)
+    rates = [
+        TargetRate(target=target, rate=rate) for target, rate in rates_of(store, grading, found.grader, found).items()
+    ]
     return CalibrationReport(
         id=found.id,
         run=found.run_id,
@@ -113,18 +115,6 @@ def _verdicts(store: Store, grading: Grading, grader: str) -> dict[str, list[Key
     for one in store.calibrations.verdicts(grading, grader):
         found.setdefault(one.target, []).append(one)
     return found
-
-
-def _rates(verdicts: Mapping[str, Sequence[KeyedVerdict]], found: Calibration, run_id: str) -> list[TargetRate]:
-    return [
-        TargetRate(
-            target=target,
-            rate=Correction(found, run_id, target).rate(
-                [(one.sample_id, one.trial) for one in mine], [one.passed for one in mine]
-            ),
-        )
-        for target, mine in verdicts.items()
-    ]
 
 
 def _weights(labels: Sequence[LabelledVerdict]) -> list[float]:

@@ -73,7 +73,7 @@ class GradedRun(Tabular):
 
     def _count(self) -> Summary:
         attempts, failed = self.store.counts(self.run.id)
-        tallies = tally(self.store.scores(self.grading.id), intervals_of(self.run))
+        tallies = tally(self.store.scores(self.grading.id), intervals_of(self.run), self.run.sampling)
         found = summarise(tallies, attempts=attempts, failed=failed, gate=None)
         return detailed(found, tallies, self.store, self.grading, running=self.run.status == "running")
 

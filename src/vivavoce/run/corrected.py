@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from vivavoce.plugins import lazy
 from vivavoce.records.calibration import Calibration, CorrectedRate
 from vivavoce.records.run import Grading, Run
-from vivavoce.run.summary import Correct, Summary
+from vivavoce.run.summary import Correct, Summary, tally
 from vivavoce.store.store import Store
 
 if TYPE_CHECKING:
-    from vivavoce.grading.gates import Corrects
+    from vivavoce.grading.scores import Corrects
 
 MOST = 500
 """Rates that are kept; those of a set of scores that has ended do not change."""
@@ -60,28 +61,18 @@ def corrected(summary: Summary, store: Store, run: Run, grading: Grading) -> Sum
     return summary.model_copy(update={"graders": graders})
 
 
-def _rates(store: Store, grading: Grading, grader: str, calibration: Calibration) -> Mapping[str, CorrectedRate]:
-    """Return the rate of a calibrated grader by target."""
-    if grading.finished_at is None:
-        return _rates_now(store, grading, grader, calibration)
-    key = (store.place, grading.id, grading.finished_at, grader, calibration.id)
-    with _lock:
-        if (kept := _kept.get(key)) is not None:
-            _kept.move_to_end(key)
-            return kept
-    found = _rates_now(store, grading, grader, calibration)
-    with _lock:
-        _kept[key] = found
-        while len(_kept) > MOST:
-            _kept.popitem(last=False)
-    return found
-
-
-def _rates_now(store: Store, grading: Grading, grader: str, calibration: Calibration) -> Mapping[str, CorrectedRate]:
+def rates_of(store: Store, grading: Grading, grader: str, calibration: Calibration) -> dict[str, CorrectedRate]:
+    """Return the rate of a grader by target, without the errors of its judge that labels show."""
     correction = lazy("vivavoce.grading.correction:Correction")
-    verdicts = store.calibrations.verdicts(grading, grader)
+    sampling = store.run(grading.run_id).sampling
+    if sampling is not None:
+        rows = (row for row in store.scores(grading.id) if (row.kind, row.name) == ("grade", grader))
+        mine = {target: one.scores for (target, _), one in tally(rows, sampling=sampling).items() if one.values}
+        made = {target: correction(calibration, grading.run_id, target) for target in mine}
+        rates = {target: replace(one, correction=made[target]).corrected() for target, one in mine.items()}
+        return {target: rate for target, rate in rates.items() if rate is not None}
     by_target: dict[str, tuple[list[tuple[str, int]], list[bool]]] = {}
-    for one in verdicts:
+    for one in store.calibrations.verdicts(grading, grader):
         keys, passed = by_target.setdefault(one.target, ([], []))
         keys.append((one.sample_id, one.trial))
         passed.append(one.passed)
@@ -89,6 +80,23 @@ def _rates_now(store: Store, grading: Grading, grader: str, calibration: Calibra
         target: correction(calibration, grading.run_id, target).rate(keys, passed)
         for target, (keys, passed) in by_target.items()
     }
+
+
+def _rates(store: Store, grading: Grading, grader: str, calibration: Calibration) -> Mapping[str, CorrectedRate]:
+    """Return the rate of a calibrated grader by target."""
+    if grading.finished_at is None:
+        return rates_of(store, grading, grader, calibration)
+    key = (store.place, grading.id, grading.finished_at, grader, calibration.id)
+    with _lock:
+        if (kept := _kept.get(key)) is not None:
+            _kept.move_to_end(key)
+            return kept
+    found = rates_of(store, grading, grader, calibration)
+    with _lock:
+        _kept[key] = found
+        while len(_kept) > MOST:
+            _kept.popitem(last=False)
+    return found
 
 
 def _stale(run_id: str) -> CorrectedRate:

@@ -10,7 +10,7 @@ from vivavoce.records.details import Latency, VarianceSummary
 from vivavoce.records.run import AttemptKey, Grading, ScoreRow
 from vivavoce.run.agents import by_agent
 from vivavoce.run.recorded import recording_summaries
-from vivavoce.run.summary import Intervals, Summary, TagSummary, Tallies, Tally, grader_summary, tally
+from vivavoce.run.summary import Summary, TagSummary, Tallies, Tally, grader_summary, tally
 from vivavoce.stats.components import components
 from vivavoce.stats.intervals import percentile
 from vivavoce.store.store import Store
@@ -36,14 +36,13 @@ def detailed(
     What agents did takes reading all conversations, which is not done while a run is `running`.
     """
     tags = store.details.tags(grading.run_id)
-    kinds: list[Intervals] = [one.intervals for one in tallies.values()]
-    intervals = kinds[0] if kinds else "fixed"
+    like = next(iter(tallies.values()), Tally())
     seconds = store.details.seconds(grading.run_id)
     targets = dict.fromkeys([*(one.target for one in summary.graders), *seconds])  # in the order of the suite
     found = {
         "usage": store.details.usage(grading),
         "latency": [_latency(target, seconds[target]) for target in targets if target in seconds],
-        "tags": _by_tag(tags, store, grading, graders, intervals),
+        "tags": _by_tag(tags, store, grading, graders, like),
         "more_tags": max(len({tag for each in tags.values() for tag in each}) - MOST_TAGS, 0),
         "variance": _variance(tallies, store, grading, graders),
         "recording": recording_summaries(store, grading),
@@ -62,25 +61,43 @@ def _by_tag(
     store: Store,
     grading: Grading,
     graders: Sequence[Grader],
-    intervals: Intervals,
+    like: Tally,
 ) -> list[TagSummary]:
+    """Return the results by tag, with intervals `like` those of the whole.
+
+    Of a population of which only some were drawn, a tag is the part that has it: others are outside of it.
+    """
     if not tags:
         return []
     counts = Counter(tag for each in tags.values() for tag in each)
     kept = sorted(sorted(counts, key=lambda tag: (-counts[tag], tag))[:MOST_TAGS])
     rows: dict[str, list[ScoreRow]] = {tag: [] for tag in kept}
+    others: dict[str, list[ScoreRow]] = {tag: [] for tag in kept}
     for row in store.scores(grading.id):
-        for tag in tags.get(row.key.sample_id, ()):
+        mine = tags.get(row.key.sample_id, ())
+        for tag in kept if row.drawn is not None else mine:
             if tag in rows:
-                rows[tag].append(row)
+                (rows if tag in mine else others)[tag].append(row)
     known = {grader.name: grader for grader in graders}
     return [
         TagSummary(
             tag=tag,
-            graders=[grader_summary(*key, one, known.get(key[1])) for key, one in tally(each, intervals).items()],
+            graders=[
+                grader_summary(*key, one, known.get(key[1])) for key, one in _part(rows[tag], others[tag], like).items()
+            ],
         )
-        for tag, each in rows.items()
+        for tag in kept
     ]
+
+
+def _part(rows: Sequence[ScoreRow], others: Sequence[ScoreRow], like: Tally) -> Tallies:
+    """Return the tallies of some rows; `others` are those of the rest of what was drawn."""
+    found = tally(rows, like.intervals, like.sampling)
+    for row in others:
+        part = found.get((row.key.target, row.name))
+        if part is not None and row.drawn is not None and row.state != "error":
+            part.outside.append(row.drawn)
+    return found
 
 
 def _variance(tallies: Tallies, store: Store, grading: Grading, graders: Sequence[Grader]) -> list[VarianceSummary]:

@@ -96,7 +96,8 @@ class Execution(ABC):
         """Return the summary of a set of scores, read from the store."""
         attempts, failed = self.store.counts(grading.run_id)
         limit = self.options.max_errors
-        stopping, tallies = scoring.stopping, tally(self.store.scores(grading.id), intervals_by(scoring.stopping))
+        stopping, sampling = scoring.stopping, self.store.run(grading.run_id).sampling
+        tallies = tally(self.store.scores(grading.id), intervals_by(stopping), sampling)
         found = summarise(
             tallies,
             attempts=attempts,

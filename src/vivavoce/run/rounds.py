@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Protocol
 
-from vivavoce.grading.gates import Scores
+from vivavoce.grading.scores import Scores
 from vivavoce.records.run import AttemptKey, Outcome, ScoreRow
 from vivavoce.records.score import Score
 from vivavoce.run.attempt import Task

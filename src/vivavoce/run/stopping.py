@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from vivavoce.grading.gates import Gate, SamplesGate, Scores, at_any_time
+from vivavoce.grading.gates import Gate, SamplesGate, at_any_time
+from vivavoce.grading.scores import Scores
 from vivavoce.records.run import Run
 from vivavoce.records.trials import TrialsSpent
 from vivavoce.run.summary import LEVEL, Intervals

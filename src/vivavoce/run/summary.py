@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.grading.error_limit import ErrorLimit
-from vivavoce.grading.gates import Corrects, EveryPass, Gate, Scores, at_any_time
+from vivavoce.grading.gates import EveryPass, Gate, at_any_time
+from vivavoce.grading.population import Population
+from vivavoce.grading.scores import Corrects, Scores
 from vivavoce.records.as_recorded import RecordingSummary
 from vivavoce.records.calibration import CorrectedRate
 from vivavoce.records.details import AgentSummary, Latency, VarianceSummary
 from vivavoce.records.reason import Reason, Verdict
 from vivavoce.records.run import AttemptKey, ScoreRow
-from vivavoce.records.score import reaches
+from vivavoce.records.sampling import Drawn, Sampling
+from vivavoce.records.score import State, reaches
 from vivavoce.records.trials import TrialsSpent
 from vivavoce.records.usage import Usage
 from vivavoce.stats.agreement import agreement
@@ -47,7 +50,9 @@ class GraderSummary(BaseModel):
     scored trials. Of the errors, `tester_errors` were made by the tester that led the conversations: `pass_rate` is net
     of them, `raw_pass_rate` counts them as not passed and `highest_pass_rate` as passed, which are bounds for what a
     tester without faults would have found; both are None if there are none. `corrected` is the rate of
-    passing without the errors of the judge, or why there is none, where the judge was calibrated.
+    passing without the errors of the judge, or why there is none, where the judge was calibrated. Where the
+    conversations were drawn from more, `population` counts all of them: the mean, the rate of passing and their
+    intervals are estimates for all, and counts are of those that were drawn.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -72,6 +77,7 @@ class GraderSummary(BaseModel):
     pass_hat: dict[int, float] = Field(default_factory=dict[int, float])
     pass_samples: dict[int, int] = Field(default_factory=dict[int, int])
     corrected: CorrectedRate | None = None
+    population: int | None = None
 
 
 class TagSummary(BaseModel):
@@ -124,7 +130,8 @@ class Summary(BaseModel):
     how many others there are; `unnamed_failures` counts what failed in their conversations without telling of whom.
     `trials` says how many were made where fewer than planned could be enough; the intervals of means then hold at any
     time, and are of these samples and not of others like them. `recording` says by target how far conversations went
-    as they were recorded, where the run has a recording.
+    as they were recorded, where the run has a recording. `sampling` says how the conversations were drawn, where not
+    all of a dataset run.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -148,6 +155,7 @@ class Summary(BaseModel):
     unnamed_failures: int = 0
     trials: TrialsSpent | None = None
     recording: list[RecordingSummary] = Field(default_factory=list[RecordingSummary])
+    sampling: Sampling | None = None
 
     def grader(self, name: str, target: str | None = None) -> GraderSummary:
         """Return the summary of a grader, of the first target unless one is named."""
@@ -166,7 +174,10 @@ class Summary(BaseModel):
 
 @dataclass(slots=True)
 class Tally:
-    """The scores of one grader against one target, as they come in."""
+    """The scores of one grader against one target, as they come in; `sampling` says how their conversations were drawn.
+
+    `drawn` says it of each score, `undecided` of each error, and `outside` of what the grader does not apply to.
+    """
 
     values: list[float] = field(default_factory=list[float])
     samples: list[str] = field(default_factory=list[str])
@@ -176,6 +187,10 @@ class Tally:
     spoiled: list[AttemptKey] = field(default_factory=list[AttemptKey])
     skipped: int = 0
     intervals: Intervals = "fixed"
+    sampling: Sampling | None = None
+    drawn: list[Drawn] = field(default_factory=list[Drawn])
+    undecided: list[Drawn] = field(default_factory=list[Drawn])
+    outside: list[Drawn] = field(default_factory=list[Drawn])
 
     def add(self, row: ScoreRow) -> None:
         """Count one score."""
@@ -189,6 +204,18 @@ class Tally:
             self.spoiled += [row.key] * row.tester_error
         else:
             self.skipped += 1
+        if row.drawn is not None:
+            self._of_state(row.state).append(row.drawn)
+
+    def _of_state(self, state: State) -> list[Drawn]:
+        return self.drawn if state == "scored" else self.undecided if state == "error" else self.outside
+
+    @property
+    def population(self) -> Population | None:
+        """What the scores stand for, None where they are all that there is."""
+        if self.sampling is None:
+            return None
+        return Population(self.sampling, self.drawn, self.undecided, self.outside)
 
     @property
     def errors(self) -> int:
@@ -200,18 +227,17 @@ class Tally:
         """The scores as a gate reads them."""
         trials = [trial for _, trial in self.keys]
         spoiled = [key.sample_id for key in self.spoiled]
-        return Scores(
-            self.values, self.passed, self.samples, self.missing, self.skipped, trials=trials, spoiled=spoiled
-        )
+        found = Scores(self.values, self.passed, self.samples, self.missing, self.skipped, trials=trials)
+        return replace(found, spoiled=spoiled, population=self.population)
 
 
 Tallies = dict[tuple[str, str], Tally]
 """By target and by grader."""
 
 
-def tally(rows: Iterable[ScoreRow], intervals: Intervals = "fixed") -> Tallies:
+def tally(rows: Iterable[ScoreRow], intervals: Intervals = "fixed", sampling: Sampling | None = None) -> Tallies:
     """Count the scores of a run, one stream of rows, target by target and grader by grader."""
-    tallies: Tallies = defaultdict(lambda: Tally(intervals=intervals))
+    tallies: Tallies = defaultdict(lambda: Tally(intervals=intervals, sampling=sampling))
     for row in rows:
         tallies[row.key.target, row.name].add(row)
     return dict(tallies)
@@ -239,6 +265,7 @@ def summarise(
     return Summary(
         attempts=attempts,
         failed_attempts=failed,
+        sampling=next((one.sampling for one in tallies.values()), None),
         error_attempts=errors,
         tester_error_attempts=spoiled_attempts(tallies),
         graders=[grader_summary(target, name, found, known.get(name)) for (target, name), found in tallies.items()],
@@ -276,13 +303,17 @@ def grader_summary(target: str, name: str, found: Tally, grader: Grader | None) 
         pass_low=rate and rate.low,
         pass_high=rate and rate.high,
         tester_errors=len(found.spoiled),
+        population=found.sampling and found.sampling.population,
         **spoiled_bounds(sum(passed), len(passed), len(found.spoiled)),
-        **_passes([(sum(trial), len(trial)) for trial in trials.values()]),
+        **_passes([] if found.sampling else [(sum(trial), len(trial)) for trial in trials.values()]),
     )
 
 
 def _estimate(found: Tally, values: Sequence[float]) -> Estimate | None:
     """Return the mean of values, one for each score, with the interval that it may have."""
+    if found.population is not None:
+        drawn = found.population.mean(values)
+        return drawn and Estimate(drawn.mean, drawn.low, drawn.high, drawn.n, len(set(found.samples)))
     if found.intervals == "fixed" or not values:
         return mean_interval(values, found.samples)
     mean, n = sum(values) / len(values), len(values)

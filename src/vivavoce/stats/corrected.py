@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vivavoce.stats.intervals import wilson
+from vivavoce.stats.sampled import PopulationMean
 from vivavoce.stats.student import t_quantile
 
 Floats = NDArray[np.float64]
@@ -25,6 +26,9 @@ Method = Literal["prediction_powered", "rogan_gladen"]
 
 _UNSEEN = 0.5
 """Labels added to each of the four pairs of verdicts, so that a pair that few labels do not show is not impossible."""
+
+_ALL = 1e12
+"""Verdicts beyond which their number leaves nothing to chance."""
 
 
 class NotIdentifiable(ValueError):
@@ -103,11 +107,15 @@ def prediction_powered(
     other_clusters: Sequence[Hashable],
     weights: Sequence[float] | None = None,
     level: float = 0.95,
+    stands_for: Sequence[float] | None = None,
 ) -> Corrected:
     """Return the rate of passing from a random part that people labelled and the judge's verdicts on everything.
 
     `truth` and `judged` are 0 or 1 for each labelled unit, `others` for each unit without a label; clusters name their
-    samples. `weights` are 1 / the probability with which each label was drawn, where these differ.
+    samples. `weights` are 1 / the probability with which each label was drawn, where these differ. Where the units were
+    drawn themselves, `stands_for` says for how many of a population each stands, labelled ones first, and weights are
+    1 / the probability of both: the rate is then that of the population. Its strata and its end, which make the
+    variance smaller, are not counted on.
 
     With y and f for labels and verdicts the estimate is mean(f over all) b + weighted mean(y - b f over the labelled),
     where b is the slope of y on f: PPI++, where the power b is tuned. The variance is that of its influence function,
@@ -124,19 +132,19 @@ def prediction_powered(
     """
     y, f, rest = _binary(truth), _binary(judged), _binary(others)
     w = _weights(weights, len(y))
-    groups = _groups([*clusters, *other_clusters])
+    every = np.concatenate([f, rest])
+    groups, all_w = _groups([*clusters, *other_clusters]), _weights(stands_for, len(every))
     _same_length(y, f, w)
-    _same_length(np.concatenate([f, rest]), groups)
+    _same_length(every, groups, all_w)
     labelled = len(np.unique(groups[: len(y)]))
     if labelled < 2:
         raise NotIdentifiable(f"at least two labelled samples are needed, and there is {labelled or 'none'}")
-    every = np.concatenate([f, rest])
-    raw = float(every.mean())
+    raw = float(np.average(every, weights=all_w))
     slope = _slope(y, f, w)
     residual = y - slope * f
     mean = float(np.average(residual, weights=w))
     value = min(1.0, max(0.0, slope * raw + mean))
-    influence = slope * (every - raw) / len(every)
+    influence = slope * all_w * (every - raw) / all_w.sum()
     influence[: len(y)] += w * (residual - mean) / w.sum()
     summed = np.bincount(groups, weights=influence)
     variance = float((summed**2).sum()) * labelled / (labelled - 1) + _unseen(y, f, w, slope)
@@ -145,12 +153,18 @@ def prediction_powered(
 
 
 def rogan_gladen(
-    passed: Sequence[float], clusters: Sequence[Hashable], table: Table, level: float = 0.95, labels: int | None = None
+    passed: Sequence[float],
+    clusters: Sequence[Hashable],
+    table: Table,
+    level: float = 0.95,
+    labels: int | None = None,
+    population: PopulationMean | None = None,
 ) -> Corrected:
     """Return the rate of passing from the judge's verdicts and how often it is right about labelled conversations.
 
     `passed` is 0 or 1 for each unit, `clusters` names its sample; `table` is from labels of other units, in which
-    good ones may be more or less frequent. `labels` is how many there are where the table counts less.
+    good ones may be more or less frequent. `labels` is how many there are where the table counts less. Where the
+    units were drawn, `population` is the judge's rate over all that they were drawn from.
 
     With p the judge's rate, the rate is (p + specificity - 1) / (sensitivity + specificity - 1), cut to 0 … 1. The
     interval holds every rate that these three do not contradict, by Fieller's argument: no division by a small number,
@@ -176,12 +190,15 @@ def rogan_gladen(
     sensitivity, specificity = table.tp / good, table.tn / bad
     if sensitivity + specificity <= 1:
         raise NotIdentifiable("the judge passes bad conversations as often as good ones, or more often")
-    raw = float(verdicts.mean())
+    raw = float(verdicts.mean()) if population is None else population.mean
     value = (raw + specificity - 1) / (sensitivity + specificity - 1)
     z = NormalDist().inv_cdf((1 + level) / 2)
     all_passed, all_failed = _effective(
         verdicts, np.ones(len(verdicts), dtype=np.bool_), groups, np.ones(len(verdicts))
     )
+    if population is not None:
+        worth = min(population.effective, _ALL)
+        all_passed, all_failed = worth * raw, worth * (1 - raw)
     shares = (
         _moved(all_passed, all_failed, z * z / 2),
         _moved(table.tp, table.fn, 1.0),

@@ -62,7 +62,7 @@ def test_one_of_another_judge_is_stale(held: Store) -> None:
 
 def test_verdicts_are_those_of_whole_conversations(held: Store) -> None:
     found = sorted(held.calibrations.verdicts(held.grading(RUN), "judge"))
-    assert [tuple(one) for one in found] == [(f"sample-{n}", "bot", 0, False, 0.25, 0.5) for n in range(3)]
+    assert [tuple(one) for one in found] == [(f"sample-{n}", "bot", 0, False, 0.25, 0.5, None) for n in range(3)]
     assert len(held.calibrations.verdicts(held.grading(RUN), "exact")) == 3, "its turns are not among them"
 
 

@@ -26,7 +26,7 @@ from vivavoce.store.database import batch_tables, server_tables
 from vivavoce.store.database.server_tables import BigId
 from vivavoce.store.database.text import Name, Text
 
-HEAD = "0015"
+HEAD = "0016"
 """The newest migration; versions are ordered as text."""
 
 metadata = server_tables.metadata
@@ -88,12 +88,15 @@ attempts = Table(
     Column("failure", Text),
     Column("usage", Text),
     Column("test", Text),
+    Column("stratum", Integer),
+    Column("probability", Double),
     UniqueConstraint("run_id", "sample_id", "target", "trial", name="attempts_by_key"),
     Index("attempts_by_run", "run_id", "position", "id"),
 )
 """`position` is the place in the plan of the run.
 
 `opening` is NULL for none, `usage` the sum over the turns, NULL when no turn tells, `test` what a tester leaves.
+`stratum` and `probability` say how the conversation was drawn, NULL where all of a dataset run.
 """
 
 turns = Table(

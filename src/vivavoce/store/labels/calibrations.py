@@ -13,14 +13,16 @@ from sqlalchemy import Connection, Select, insert, select
 from vivavoce.errors import NotFound
 from vivavoce.records.calibration import Calibration, LabelSource
 from vivavoce.records.run import Grading
+from vivavoce.records.sampling import Drawn
 from vivavoce.store.access.audit import note
 from vivavoce.store.database.database import Database
 from vivavoce.store.database.schema import attempts, calibrations, runs, scores
 from vivavoce.store.labels.truth import Truth
+from vivavoce.store.runs.decode import drawn_of
 
 
 class KeyedVerdict(NamedTuple):
-    """The verdict of a judge on a conversation, its score, and how sure the judge is."""
+    """The verdict of a judge on a conversation, its score, how sure it is, and how the conversation was drawn."""
 
     sample_id: str
     target: str
@@ -28,6 +30,7 @@ class KeyedVerdict(NamedTuple):
     passed: bool
     score: float
     confidence: float | None
+    drawn: Drawn | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +79,17 @@ class Calibrations:
     def verdicts(self, grading: Grading, grader: str) -> list[KeyedVerdict]:
         """Return the verdicts of a grader on whole conversations, those without a score left out."""
         a, s = attempts.c, scores.c
-        query = select(a.sample_id, a.target, a.trial, s.passed, s.value, s.confidence).join(
-            attempts, a.id == s.attempt_id
-        )
+        columns = (a.sample_id, a.target, a.trial, s.passed, s.value, s.confidence, a.stratum, a.probability)
+        query = select(*columns).join(attempts, a.id == s.attempt_id)
         query = query.where(s.grading_id == grading.id, s.kind == "grade", s.name == grader, s.turn.is_(None))
         with self.database.connected() as connection:
             rows = connection.execute(query.where(s.passed.is_not(None)))
-            return [KeyedVerdict(*row[:3], bool(row.passed), row.value, row.confidence) for row in rows]
+            return [
+                KeyedVerdict(
+                    *row[:3], bool(row.passed), row.value, row.confidence, drawn_of(row.stratum, row.probability)
+                )
+                for row in rows
+            ]
 
     def _found(self, query: Select[Any]) -> list[Calibration]:
         with self.database.connected() as connection:

@@ -14,6 +14,7 @@ from typing import Literal
 from sqlalchemy import Connection, select, update
 
 from vivavoce.errors import NotFound
+from vivavoce.plugins import lazy
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.store.database.schema import attempts, labels, queue_items, queues
@@ -54,7 +55,10 @@ def weighted(verdicts: Sequence[Verdict], size: int, seed: int) -> list[Drawn]:
     """
     draw, order = random.Random(seed), list(verdicts)
     draw.shuffle(order)
-    chances = _inclusion(_shares(order), min(size, len(order)))
+    if not order:
+        return []
+    # numpy takes long to load
+    chances: list[float] = lazy("vivavoce.stats.drawing:inclusion")(_shares(order), min(size, len(order))).tolist()
     found: list[Drawn] = []
     total, mark, scale = 0.0, draw.random(), len(order) / max(1, min(size, len(order)))
     for one, chance in zip(order, chances, strict=True):
@@ -125,14 +129,3 @@ def _doubt(confidence: float | None) -> float:
     """Return the standard deviation of whether a verdict is right, for a judge that is as often right as it says."""
     sure = 0.5 if confidence is None else min(_SURE, max(0.5, confidence))
     return math.sqrt(sure * (1 - sure))
-
-
-def _inclusion(shares: Sequence[float], size: int) -> list[float]:
-    """Return how likely each is among `size`, none above 1."""
-    chances = [size * share for share in shares]
-    while any(chance > 1 for chance in chances):
-        certain = sum(chance >= 1 for chance in chances)
-        rest = math.fsum(chance for chance in chances if chance < 1)
-        scale = (size - certain) / rest if rest else 1.0
-        chances = [1.0 if chance >= 1 else chance * scale for chance in chances]
-    return chances

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, Grading, Run
+from vivavoce.records.sampling import Drawn
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Turn
 from vivavoce.records.usage import Usage
@@ -49,8 +50,14 @@ def attempt_of(row: AnyRow, turns: Iterable[AnyRow]) -> Attempt:
             "trajectory": trajectory,
             "started_at": row.started_at,
             "position": row.position,
+            "drawn": drawn_of(row.stratum, row.probability),
         }
     )
+
+
+def drawn_of(stratum: int | None, probability: float | None) -> Drawn | None:
+    """Return how a conversation was drawn, None where all of a dataset run."""
+    return None if stratum is None or probability is None else Drawn(stratum, probability)
 
 
 def turn_of(row: AnyRow) -> Turn:

@@ -86,6 +86,8 @@ class Encoder:
             failure=_failure(talk.failure),
             usage=_usage(talk),
             test=None if talk.test is None else json_text(talk.test.model_dump(mode="json", exclude_none=True)),
+            stratum=None if attempt.drawn is None else attempt.drawn.stratum,
+            probability=None if attempt.drawn is None else attempt.drawn.probability,
         )
 
     def _scores(self, scores: Mapping[str, Score], reward: Score | None) -> Iterator[ScoreCells]:

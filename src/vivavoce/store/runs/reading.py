@@ -21,7 +21,7 @@ from vivavoce.records.usage import Usage
 from vivavoce.store.database.any_of import any_of
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, tuples_of
 from vivavoce.store.database.schema import attempts, sample_index, scores, turns
-from vivavoce.store.runs.decode import attempt_of, failure_of_text, scores_of, usage_of_text
+from vivavoce.store.runs.decode import attempt_of, drawn_of, failure_of_text, scores_of, usage_of_text
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells, cells_of
 
 PAGE = 32
@@ -108,14 +108,16 @@ class Reader:
 
         def read_page(connection: Connection, page: Page) -> list[ScoreRow]:
             keys = dict(_keys(page))
+            drawn = {row.id: drawn_of(row.stratum, row.probability) for row in page}
             found: dict[int, list[ScoreRow]] = {number: [] for number in keys}
             rows = tuples_of(connection, query.where(_within(connection, scores, page)))
             for number, kind, name, state, value, passed, text in rows:
                 did_pass = None if passed is None else bool(passed)
-                found[number].append(ScoreRow(keys[number], kind, name, state, value, did_pass, by_tester(text)))
+                how = (did_pass, by_tester(text), drawn[number])
+                found[number].append(ScoreRow(keys[number], kind, name, state, value, *how))
             return list(chain.from_iterable(found.values()))
 
-        return self._stream(select(*_KEY), KEY_PAGE, read_page)
+        return self._stream(select(*_KEY, attempts.c.stratum, attempts.c.probability), KEY_PAGE, read_page)
 
     def errors(self, grading_id: str) -> Iterator[ErrorRow]:
         """Yield the errors of attempts: the failure of the conversation, or of the first grader with one."""

@@ -32,6 +32,8 @@ class AttemptCells(NamedTuple):
     failure: str | None
     usage: str | None
     test: str | None
+    stratum: int | None = None
+    probability: float | None = None
 
 
 class TurnCells(NamedTuple):

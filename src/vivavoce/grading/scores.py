@@ -1,0 +1,89 @@
+"""`Scores`: what one grader said of the conversations of one target, as gates read it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from vivavoce.grading.population import Population
+from vivavoce.records.calibration import CalibrationNeed, CorrectedRate
+from vivavoce.records.reason import SampleTrials
+
+_NO_TRIAL = -1
+"""The trial of a missing score: no label is of it."""
+
+
+class Corrects(Protocol):
+    """A calibration of the judge that gave scores."""
+
+    def rate(
+        self, keys: Sequence[tuple[str, int]], passed: Sequence[bool], population: Population | None = None
+    ) -> CorrectedRate:
+        """Return the rate of passing without the errors of the judge, of the trials of samples with these keys.
+
+        Where they were drawn, it is the rate of the `population`.
+        """
+        ...
+
+    def unmet(self, need: CalibrationNeed) -> str | None:
+        """Return what the judge lacks before it may decide, in words; None where it lacks nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of a grader or of the reward: values, whether each passes, and its sample.
+
+    `missing` has the sample of each trial without a score because of an error; those in `allowed` a limit on errors
+    allows, so that no aggregate waits for them. `spoiled` has, of both, the samples of those trials that the tester
+    spoiled that led the conversation. `trials` has the trial of each score, and `correction` the calibration
+    of the judge, where there is one. `population` is what the scores stand for where conversations were drawn.
+    """
+
+    values: Sequence[float]
+    passed: Sequence[bool]
+    clusters: Sequence[str]
+    missing: Sequence[str] = ()
+    skipped: int = 0
+    allowed: Sequence[str] = ()
+    trials: Sequence[int] = ()
+    correction: Corrects | None = None
+    spoiled: Sequence[str] = ()
+    population: Population | None = None
+
+    def net_of_tester(self) -> Scores:
+        """Return the scores as if the trials that the tester spoiled had not been made."""
+        return replace(self, missing=[*(Counter(self.missing) - Counter(self.spoiled)).elements()], spoiled=())
+
+    @property
+    def errors(self) -> int:
+        """How many scores are missing because of an error."""
+        return len(self.missing)
+
+    def filled(self, missing: float) -> Scores:
+        """Return the scores as if every error had been `missing`."""
+        values, passed = [*self.values, *[missing] * self.errors], [*self.passed, *[missing >= 1] * self.errors]
+        trials = [*self.trials, *[_NO_TRIAL] * self.errors]
+        clusters = [*self.clusters, *self.missing]
+        population = self.population and self.population.filled(self.errors)
+        more = {"trials": trials, "correction": self.correction, "population": population}
+        return replace(Scores(values, passed, clusters, (), self.skipped), **more)
+
+    def corrected(self) -> CorrectedRate | None:
+        """Return the rate of passing without the errors of the judge, None where nobody calibrated it."""
+        if self.correction is None:
+            return None
+        keys = list(zip(self.clusters, self.trials, strict=True))
+        return self.correction.rate(keys, self.passed, self.population)
+
+    def by_sample(self) -> list[SampleTrials]:
+        """Return how often each sample passed, of how many scores, and how many are missing."""
+        counts = {sample: [0, 0, 0] for sample in (*self.clusters, *self.missing, *self.allowed)}
+        for sample, passed in zip(self.clusters, self.passed, strict=True):
+            counts[sample][0] += passed
+            counts[sample][1] += 1
+        for sample in self.missing:
+            counts[sample][2] += 1
+        return [SampleTrials(sample_id=one, passed=p, scored=n, errors=e) for one, (p, n, e) in counts.items()]

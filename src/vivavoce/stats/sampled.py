@@ -1,0 +1,212 @@
+"""Means over a whole population of which only some were drawn, with known probabilities, by strata or not.
+
+Simple, stratified and importance sampling are one case each of the same formulas: `vivavoce.stats.drawing` draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from vivavoce.stats.intervals import wilson
+from vivavoce.stats.student import t_quantile
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+_ROUNDING = 1e-12
+"""A variance below this is rounding, not spread."""
+_SEEN = 1.0
+"""Values that are added on both sides, of the usual weight: by chance none of a great weight may be among the rare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How many there are in each stratum, and how many of them were drawn."""
+
+    sizes: Sequence[int]
+    drawn: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Some that were drawn: the stratum of each, from 0, and how likely it was to be drawn."""
+
+    strata: Sequence[int]
+    chances: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationMean:
+    """A mean over a population, estimated from `n` values; without `low` and `high` nothing is known of its error.
+
+    `effective` is how many values, drawn at random from a population without end, would tell as much; infinite where
+    every value of the population is known. `freedom` is that of Student's t.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    effective: float
+    freedom: int
+
+
+def population_mean(
+    values: ArrayLike,
+    units: Units,
+    design: Design,
+    outside: Units | None = None,
+    level: float = 0.95,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> PopulationMean | None:
+    """Return the mean of a population, None where no value is known.
+
+    `units` says of each value how it was drawn, `outside` the same of what was drawn and looked at and has no value of
+    this kind, such as a conversation that a metric does not apply to: the mean is over the part of the population that
+    has one. What was drawn and is in neither is not known; the others of its stratum stand for it.
+
+    The weight of a value is 1 / its probability, scaled so that the weights of a stratum add up to its size (Hájek).
+    The variance is Deville's for fixed sizes with unequal probabilities, summed over strata, of residuals from the
+    mean.
+    With equal probabilities these are the stratified mean and its variance with finite population correction. Strata
+    of which fewer than two are known are taken together.
+
+    The interval of values that are all at one of the bounds, such as passes and failures, is Wilson's for as many
+    independent ones as give that variance, fewer by the squared ratio of normal to Student's quantile, over the part
+    that was not drawn for certain; of other values it is Student's.
+
+    Source: J. Hájek, Comment on an Essay by D. Basu (1971); J.-C. Deville, Variance Estimation for Complex Statistics
+    and Estimators: Linearization and Residual Techniques, Survey Methodology 25 (1999); for the interval E. L. Korn and
+    B. I. Graubard, Confidence Intervals for Proportions with Small Expected Number of Positive Counts Estimated from
+    Survey Data, Survey Methodology 24 (1998).
+    """
+    y = np.asarray(values, dtype=np.float64)
+    if not len(y):
+        return None
+    low, high = bounds
+    y = (y - low) / (high - low)
+    known = _Known.of(units, outside or Units((), ()), design)
+    weights, open_ = known.weights[: len(y)], known.unsure[: len(y)] > _ROUNDING
+    total = float(weights.sum())
+    mean = float((weights * y).sum()) / total
+    residuals = np.zeros(len(known.weights))
+    residuals[: len(y)] = y - mean
+    variance = known.variance(residuals) / total**2
+    part = float(weights[open_].sum()) / total
+    unknown = float((weights**2 * known.unsure[: len(y)]).sum()) / total**2
+    if not part:
+        exact = low + mean * (high - low)
+        return PopulationMean(exact, exact, exact, len(y), math.inf, known.freedom)
+    rest = _Rest(
+        mean=float(np.average(y[open_], weights=weights[open_])),
+        variance=variance / part**2,
+        equal=part**2 / unknown,
+        freedom=known.freedom,
+        shares=bool(((y == 0) | (y == 1)).all()),
+    )
+    ends, sure = rest.limits(level), mean - part * rest.mean
+    below, above = (None, None) if ends is None else (low + (sure + part * end) * (high - low) for end in ends)
+    effective = _worth(mean, variance, 1 / unknown)
+    return PopulationMean(low + mean * (high - low), below, above, len(y), effective, known.freedom)
+
+
+def population_weights(units: Units, design: Design, outside: Units | None = None) -> list[float]:
+    """Return for how many of the population each value stands, with the arguments of `population_mean`."""
+    return _Known.of(units, outside or Units((), ()), design).weights[: len(units.strata)].tolist()
+
+
+def _worth(mean: float, variance: float, equal: float) -> float:
+    """Return how many independent values would give a mean its variance; its weights amount to `equal` ones."""
+    return (mean * (1 - mean) + _SEEN / equal) / (variance + _SEEN / equal**2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """The mean, from 0 to 1, of the part of a population that was not drawn for certain, and the variance of that mean.
+
+    `equal` is how many independent values of equal weight its weights amount to, `shares` whether all are 0 or 1.
+    """
+
+    mean: float
+    variance: float
+    equal: float
+    freedom: int
+    shares: bool
+
+    def limits(self, level: float) -> tuple[float, float] | None:
+        """Return the ends of its interval."""
+        if self.freedom < 1:
+            return None
+        quantile = t_quantile((1 + level) / 2, self.freedom)
+        if self.shares or self.variance <= _ROUNDING:
+            shrink = (NormalDist().inv_cdf((1 + level) / 2) / quantile) ** 2
+            if self.shares:
+                worth = _worth(self.mean, self.variance, self.equal) * shrink
+                return wilson(self.mean * worth, worth, level)
+            _, rare = wilson(0.0, self.equal * shrink, level)
+            return self.mean - rare * self.mean, self.mean + rare * (1 - self.mean)
+        half = quantile * math.sqrt(self.variance)
+        return max(0.0, self.mean - half), min(1.0, self.mean + half)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of those that were drawn: their strata, weights, and the part of each that is left to chance."""
+
+    strata: Places
+    weights: Floats
+    unsure: Floats
+    freedom: int
+
+    @classmethod
+    def of(cls, inside: Units, outside: Units, design: Design) -> _Known:
+        """Return it, with small strata taken together."""
+        strata = np.asarray([*inside.strata, *outside.strata], dtype=np.intp)
+        chances = np.asarray([*inside.chances, *outside.chances], dtype=np.float64)
+        sizes, drawn = np.asarray(design.sizes, dtype=np.float64), np.asarray(design.drawn, dtype=np.float64)
+        groups = _together(np.bincount(strata, minlength=len(sizes)), sizes, drawn)
+        strata = groups[strata]
+        counts = np.bincount(strata, minlength=len(sizes))
+        sizes = np.bincount(groups, weights=sizes, minlength=len(sizes))
+        drawn = np.bincount(groups, weights=drawn, minlength=len(sizes))
+        raw = np.bincount(strata, weights=1 / chances, minlength=len(sizes))
+        weights = (sizes[strata] / raw[strata]) / chances
+        unsure = np.clip(1 - chances * (counts[strata] / drawn[strata]), 0.0, 1.0)
+        open_ = np.bincount(strata, weights=unsure > _ROUNDING, minlength=len(sizes))
+        freedom = int(open_.sum()) - int((open_ > 0).sum())
+        return cls(strata, weights, unsure, freedom)
+
+    def variance(self, residuals: Floats) -> float:
+        """Return the variance of the weighted sum of residuals."""
+        count = int(self.strata.max()) + 1
+        of_size = np.bincount(self.strata, weights=self.weights, minlength=count)
+        sums = np.bincount(self.strata, weights=self.weights * residuals, minlength=count)
+        means = np.divide(sums, of_size, out=np.zeros(count), where=of_size > 0)
+        parts = self.weights * (residuals - means[self.strata])
+        chance = np.bincount(self.strata, weights=self.unsure, minlength=count)
+        middle = np.bincount(self.strata, weights=self.unsure * parts, minlength=count)
+        middle = np.divide(middle, chance, out=np.zeros(count), where=chance > 0)
+        squares = np.bincount(self.strata, weights=self.unsure * (parts - middle[self.strata]) ** 2, minlength=count)
+        shares = np.divide(self.unsure, chance[self.strata], out=np.zeros(len(parts)), where=chance[self.strata] > 0)
+        lost = 1 - np.bincount(self.strata, weights=shares**2, minlength=count)
+        return float(np.divide(squares, lost, out=np.zeros(count), where=lost > _ROUNDING).sum())
+
+
+def _together(counts: NDArray[np.intp], sizes: Floats, drawn: Floats) -> Places:
+    """Return for each stratum the one that it is counted with, so that at least two are known of each or all are."""
+    groups = np.arange(len(sizes))
+    alone = (counts < 2) & (counts < sizes) & (drawn > 0)
+    if not alone.any() or len(sizes) < 2:
+        return groups
+    others = np.flatnonzero(~alone & (counts > 0))
+    joined = np.flatnonzero(alone)
+    if counts[joined].sum() < 2 and len(others):
+        joined = np.append(joined, others[np.argmin(sizes[others])])
+    groups[joined] = joined[-1]
+    return groups
