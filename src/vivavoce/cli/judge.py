@@ -83,6 +83,30 @@ FieldOption = Annotated[
     list[str] | None,
     typer.Option(help="Where a row has a value under another name, such as goal=metadata.wish; repeat for more."),
 ]
+SampleOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Draw N conversations at random and judge only these; rates are estimates for all, with an interval.",
+    ),
+]
+ByOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="With --sample: draw in proportion from groups by these, separated by commas: turns, tool_errors, tag, "
+        "a field such as metadata.language, or an exact metric.",
+    ),
+]
+WeightByOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="With --sample: draw a conversation the likelier, the more it has of this: turns, tool_errors, a field "
+        "with numbers, or an exact metric.",
+    ),
+]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")]
 
 
@@ -95,6 +119,9 @@ def command(
     from_: FromOption = None,
     field: FieldOption = None,
     max_samples: Annotated[int | None, typer.Option(min=1, help="Only the first N conversations.")] = None,
+    sample: SampleOption = None,
+    by: ByOption = "",
+    weight_by: WeightByOption = None,
     max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="How many conversations at a time.")] = 64,
     max_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of judge calls.")] = None,
     max_cost: CostOption = None,
@@ -124,9 +151,10 @@ def command(
     _check_batch(batch, {"--no-cache": no_cache, "--replay": replay, "--export-requests": export_requests})
     how = InParts.read(parts, shard, engine, workers, ray_address)
     by_hand = {"--export-requests": export_requests, "--import-responses": import_responses}
-    check_alone(how, by_hand, {"--batch": batch, "--dry-run": dry_run})
+    check_alone(how, by_hand, {"--batch": batch, "--dry-run": dry_run, "--sample": sample})
+    drawn = _sampling(sample, by, weight_by, {"--max-samples": max_samples})
     limits = {"max_samples": max_samples, "max_calls": max_calls, "max_cost": max_cost, "max_errors": max_errors}
-    options = RunOptions.model_validate({**limits, "cache": not no_cache, "replay": replay, "batch": batch})
+    options = RunOptions.model_validate({**limits, "cache": not no_cache, "replay": replay, "batch": batch} | drawn)
     suite = judging_suite(
         _file(conversations) if how is None else Path(conversations[0]),
         read_metrics(metrics),
@@ -170,6 +198,20 @@ def _file(names: Sequence[str]) -> Path:
     if len(names) > 1:
         raise UsageError(f"{names[1]}: several files are judged in parts; name a folder for the results with --parts")
     return existing(Path(names[0]))
+
+
+def _sampling(sample: int | None, by: str, weight_by: str | None, others: Mapping[str, object]) -> dict[str, object]:
+    """Return the options of a run that draws; refuse what says nothing without it, and what does not go with it."""
+    given = {"--by": by, "--weight-by": weight_by}
+    if sample is None and (name := next((name for name, value in given.items() if value), None)):
+        raise UsageError(f"{name} needs --sample N: it says how to draw, and N how many")
+    if sample is not None and (name := next((name for name, value in others.items() if value), None)):
+        raise UsageError(f"--sample and {name} do not go together: --sample draws from the whole file")
+    return {
+        "sample": sample,
+        "sample_by": [one.strip() for one in by.split(",") if one.strip()],
+        "weight_by": weight_by,
+    }
 
 
 def _check_batch(batch: bool, others: Mapping[str, object]) -> None:

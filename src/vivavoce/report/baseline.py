@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from vivavoce.errors import UsageError
 from vivavoce.records.score import State
 from vivavoce.report.graded_run import GradedRun, partial_note
+from vivavoce.report.sampled import check_even
 from vivavoce.report.sides import GradedSide, Origin, side_of
 from vivavoce.report.strict_json import strict_json
 from vivavoce.store.browse.scenarios import GraderScores, ScenarioScores
@@ -60,10 +61,12 @@ def write_baseline(graded: GradedRun, out: TextIO) -> None:
     """Write the baseline that a run makes, a line for each conversation, so that changes of it can be reviewed.
 
     Raises:
-        UsageError: the run is partial or not complete, or nothing was scored.
+        UsageError: the run is partial or not complete, its conversations were drawn with unequal probabilities, or
+        nothing was scored.
     """
     if partial := partial_note(graded.run):
         raise UsageError(f"{graded.run.id} is {partial}")
+    check_even(graded.run, "it is no baseline")
     if not graded.ended:
         raise UsageError(f"{graded.run.id} is not complete, and so no baseline; continue it with viva run --resume")
     found = graded.store.scenarios.scores(graded.grading)

@@ -16,6 +16,7 @@ from vivavoce.records.run import Grading
 from vivavoce.report.changes import Change, changes_between, metric_change
 from vivavoce.report.comparison import Comparison, Flip, GraderComparison, MeanDifference, Side, TargetComparison
 from vivavoce.report.pairing import Pairing, Scenarios, pair
+from vivavoce.report.sampled import check_even
 from vivavoce.report.sides import GradedSide, Origin, SampleScores, side_of
 from vivavoce.report.worst import why
 from vivavoce.run.summary import Summary
@@ -44,8 +45,12 @@ def compare(
     are not read. Without `reasons` no flip has a `why`; see `reasons_of`. `level` is that of the intervals.
 
     Raises:
-        UsageError: a named target does not exist, or no target is on both sides.
+        UsageError: a named target does not exist, no target is on both sides, or the conversations of a side were
+        drawn with unequal probabilities.
     """
+    for side in (grading_a, grading_b):
+        if isinstance(side, Grading):
+            check_even(store.run(side.run_id), "their scores cannot be compared one by one")
     a = grading_a if isinstance(grading_a, GradedSide) else _side(store, grading_a)
     b = _side(store, grading_b)
     pairs = _targets(a, b, target_a, target_b)
@@ -87,6 +92,8 @@ def _partial(store: Store, *sides: Grading | GradedSide) -> Iterator[str]:
         if run.partial_of is not None:
             part = f"is partial: it repeats a part of {run.partial_of}"
             yield f"{run.id} {part if run.fork is None else f'is a {run.fork.words}'}"
+        if (drawn := run.sampling) is not None:
+            yield f"{run.id} judged {drawn.drawn:,} of {drawn.population:,} conversations, drawn at random"
 
 
 def reasons_of(store: Store, grading: Grading, name: str, attempts: Sequence[tuple[int, str]]) -> dict[str, str]:
@@ -273,6 +280,7 @@ def _counts(side: GradedSide, target: str, grader: str) -> Side:
     graders = Summary.model_validate(stored).graders if stored else []
     own = next((one for one in graders if (one.name, one.target) == (grader, target)), None)
     rates = {} if own is None or not own.tester_errors else own.model_dump(include=_SPOILED)
+    rates |= {} if own is None else {"population": own.population}
     return Side(scored=states["scored"], errors=states["error"], skipped=states["skipped"], **rates)
 
 

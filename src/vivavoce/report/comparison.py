@@ -43,7 +43,8 @@ class Side(Compared):
     """How many attempts one side scored, could not score, and skipped; only scores are compared.
 
     Of the errors, `tester_errors` were made by the tester that led the conversations; the rates are those of the
-    summary, which says what they are. A baseline does not know them.
+    summary, which says what they are. `population` is how many conversations there are where only some were judged. A
+    baseline does not know them.
     """
 
     scored: int
@@ -53,6 +54,7 @@ class Side(Compared):
     pass_rate: float | None = None
     raw_pass_rate: float | None = None
     highest_pass_rate: float | None = None
+    population: int | None = None
 
 
 class MeanDifference(Compared):

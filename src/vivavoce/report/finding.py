@@ -54,7 +54,16 @@ def headline_failed(entry: RunEntry) -> bool:
 
 
 def sentence(summary: Summary, head: GraderSummary | None) -> str:
-    """Return the verdict with what it rests on; `head` is the headline grader, which it tells where no gate decides."""
+    """Return the verdict with what it rests on; `head` is the headline grader, which it tells where no gate decides.
+
+    Where not all conversations were judged, it says how many were.
+    """
+    drawn = summary.sampling
+    judged = "" if drawn is None else f"; {summary.attempts:,} of {drawn.population:,} judged"
+    return _sentence(summary, head) + judged
+
+
+def _sentence(summary: Summary, head: GraderSummary | None) -> str:
     if summary.stopped is not None:
         return _joined("undecided", [summary.stopped, *([f"{_mean(head, summary)} so far"] if _known(head) else [])])
     if summary.verdict is None:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.records.run import Grading
 from vivavoce.records.spending import dollars
+from vivavoce.report.sampled import uneven_note
 from vivavoce.report.text import count, listed
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.listing import Group
@@ -17,6 +18,7 @@ HEADS = ("conversations", "passed", "95% interval", "against the rest", "errors"
 """What is said of each group, beside its name."""
 
 _NAMED = 5
+_RATES = ("pass_rate", "raw_pass_rate", "highest_pass_rate", "low", "high", "rest")
 
 
 class Grouped(BaseModel):
@@ -48,17 +50,21 @@ def grouped(
 ) -> Grouped:
     """Return the conversations of a grading that match a filter, in groups; see `vivavoce.store.browse.groups`.
 
+    They have no rates where conversations were drawn with unequal probabilities: what was judged is no picture of all.
+
     Raises:
         UsageError: there is no such grader or field, or the filter cannot be read.
     """
     found = store.browse.groups(grading.id, by, filter_text, grader=grader, pairs=pairs)
+    if uneven := uneven_note(store.run(grading.run_id)):
+        found = [one.model_copy(update=dict.fromkeys(_RATES)) for one in found]
     return Grouped(
         run=grading.run_id,
         grading=grading.id,
         by=by,
         grader=grader,
         pairs=pairs,
-        finding=_finding(found),
+        finding=f"{uneven}, so no shares of groups are shown" if uneven else _finding(found),
         groups=found,
     )
 

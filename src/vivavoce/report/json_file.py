@@ -49,4 +49,7 @@ def sample_data(outcome: Outcome) -> dict[str, Any]:
 
 def _plain(outcome: Outcome) -> dict[str, Any]:
     """Return it as data; unset fields are left out, so that messages keep their original shape."""
-    return outcome.model_dump(exclude_unset=True)
+    data = outcome.model_dump(exclude_unset=True)
+    if (drawn := outcome.attempt.drawn) is not None:
+        data["attempt"]["drawn"] = drawn._asdict()
+    return data

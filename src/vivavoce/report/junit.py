@@ -28,6 +28,7 @@ from vivavoce.report.exchange import exchange_of
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
 from vivavoce.report.rows import truth_text
+from vivavoce.report.sampled import estimate_text
 from vivavoce.report.tester_errors import net_text
 from vivavoce.report.text import one_line
 from vivavoce.run.summary import Summary
@@ -114,7 +115,8 @@ class _Suite:
 def _properties(run: Run, summary: Summary, target: str) -> dict[str, str]:
     """Return what is said of a test suite: what it repeats in part, how far it went as recorded, and its rates.
 
-    Those are without the errors of the judge, and net of the conversations that the tester spoiled.
+    Those are without the errors of the judge, estimates for all conversations of which some were judged, and net of
+    the conversations that the tester spoiled.
     """
     known = {} if run.partial_of is None else {"partial_of": run.partial_of}
     lines = [line for one in summary.recording if one.target == target for line in lines_of(one)]
@@ -123,6 +125,11 @@ def _properties(run: Run, summary: Summary, target: str) -> dict[str, str]:
         f"corrected.{one.name}": corrected_text(one.corrected, run.id)
         for one in summary.graders
         if one.target == target and one.corrected is not None
+    }
+    rates |= {
+        f"estimated.{one.name}": text
+        for one in summary.graders
+        if one.target == target and (text := estimate_text(one))
     }
     net = {f"net.{one.name}": text for one in summary.graders if one.target == target and (text := net_text(one))}
     return {**known, **rates, **net}

@@ -25,6 +25,7 @@ from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.groups import grouped
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
 from vivavoce.report.reasons import explained
+from vivavoce.report.sampled import sampled_lines
 from vivavoce.report.tester_errors import spoiled_lines
 from vivavoce.report.text import count, inert, one_line
 from vivavoce.report.worst import Worst, WorstSamples, worst
@@ -79,7 +80,8 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         _SIDES,
         (_grader(grader) for grader in summary.graders),
     )
-    for sentence in (*sentences(summary), *spoiled_lines(summary), *corrected_lines(summary, graded.run.id)):
+    said = (*sentences(summary), *spoiled_lines(summary), *sampled_lines(summary))
+    for sentence in (*said, *corrected_lines(summary, graded.run.id)):
         yield ""
         yield code(sentence, 400)
     if len(target_names(summary)) > 1:

@@ -16,6 +16,7 @@ from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import detail_lines, tags_line
 from vivavoce.report.finding import failures
 from vivavoce.report.reasons import explained
+from vivavoce.report.sampled import sampled_lines
 from vivavoce.report.show_command import show_command
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.tester_errors import spoiled_lines
@@ -76,6 +77,7 @@ def run_report(
     parts += [Text(safe(one)) for one in sentences(summary)]
     parts += [Text(f"{safe(name)} used {in_words(one)}") for name, one in (used or {}).items() if several]
     parts += [*trial_lines(summary), *map(Text, spoiled_lines(summary))]
+    parts += [Labelled(Text(), Text(line)) for line in sampled_lines(summary)]
     parts += [Labelled(Text(), Text(line)) for line in corrected_lines(summary, run_id)]
     parts += [agreement_line(found) for found in summary.agreement]
     parts += [Labelled(Text(), Text(safe(line))) for line in detail_lines(summary)]

@@ -32,7 +32,7 @@ class Point(BaseModel):
     `low` and `high` are the 95% interval of the mean, `gate` the mean from which on the gate lets it pass, where the
     suite says so, and `failed` that the gate did not. `breaks` marks a run whose scores are not comparable with earlier
     ones: the grader changed, or that is unknown. `step` is that from the last run with a score. `changes` are those
-    since the run before. `tester_errors` and the rates of passing are those of the summary.
+    since the run before. `tester_errors`, the rates of passing and `population` are those of the summary.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -53,6 +53,7 @@ class Point(BaseModel):
     pass_rate: float | None = None
     raw_pass_rate: float | None = None
     highest_pass_rate: float | None = None
+    population: int | None = None
     stopped: str | None = None
     gate: float | None = None
     failed: bool = False

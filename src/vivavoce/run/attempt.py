@@ -10,6 +10,7 @@ from vivavoce.errors import Deferred
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.rewards import Composer, CustomReward
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
+from vivavoce.records.sampling import Drawn
 from vivavoce.records.score import Score, failed
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.run.drivers import Driver, OnTurn, replay
@@ -26,6 +27,7 @@ class Task:
     driver: Driver | None = None
     position: int = 0
     recorded: Callable[[Sample], Trajectory] = replay
+    drawn: Drawn | None = None
 
 
 async def hold(task: Task, on_turn: OnTurn) -> Attempt:
@@ -40,6 +42,7 @@ async def hold(task: Task, on_turn: OnTurn) -> Attempt:
         "trajectory": trajectory,
         "started_at": started,
         "position": task.position,
+        **({} if task.drawn is None else {"drawn": task.drawn}),
     }
     return unchecked(Attempt, fields)
 

@@ -5,11 +5,12 @@ A suite, a command, Python and a job each build one; an `ExperimentRun` executes
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vivavoce.records.sampling import Drawn, Sampling
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.run.scoring import Scoring
@@ -27,12 +28,15 @@ class Samples:
 
     `count` is their number, None if it is not known before the end. `dataset` is a hash that identifies them, or
     `records.origin.GIVEN_IN_PYTHON`; `place` is where they are, in words. Regrading needs neither.
+    Where they were drawn from more, `sampling` says how, and `drawn` how each of them was, in their order.
     """
 
     read: Callable[[], Iterable[Sample] | AsyncIterable[Sample]]
     count: int | None = None
     dataset: str = ""
     place: str = ""
+    sampling: Sampling | None = None
+    drawn: Sequence[Drawn] = ()
 
 
 @dataclass(frozen=True, slots=True)

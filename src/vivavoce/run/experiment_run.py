@@ -18,6 +18,7 @@ from vivavoce.records.events import AttemptEnded, AttemptStarted, RunEnded, RunS
 from vivavoce.records.failure import CANCELLED
 from vivavoce.records.fork import FORK, Fork
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Run, Status
+from vivavoce.records.sampling import SAMPLING
 from vivavoce.records.trajectory import Turn
 from vivavoce.run.attempt import Grades, Task, hold
 from vivavoce.run.batch_rounds import BatchesStopped, BatchRounds
@@ -248,7 +249,7 @@ class ExperimentRun(Execution):
         if self.resumed is not None:
             return self._records_again(self.resumed, experiment)
         now, description, tester = time.time(), experiment.description, experiment.tester_fingerprint
-        revision = revision_of(description.base)
+        revision, sampling = revision_of(description.base), experiment.samples.sampling
         run = Run(
             id=run_id,
             suite=experiment.name,
@@ -262,6 +263,7 @@ class ExperimentRun(Execution):
                 **({"tester": tester} if tester else {}),
                 **({"revision": revision} if revision else {}),
                 **({FORK: self.fork.model_dump(exclude_none=True)} if self.fork else {}),
+                **({SAMPLING: sampling.model_dump()} if sampling else {}),
                 **({"planned": experiment.planned} if experiment.planned is not None else {}),
             },
             started_at=now,
@@ -322,6 +324,8 @@ def _change(run: Run, grading: Grading, experiment: Experiment) -> str | None:
         return "its tester"
     if experiment.samples.dataset != run.options["dataset"]:
         return f"the dataset {experiment.samples.place}"
+    if experiment.samples.sampling != run.sampling:
+        return "what is drawn"
     then, now = grading.fingerprints, experiment.scoring.fingerprints
     changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
     return f"'{changed[0]}'" if changed else None

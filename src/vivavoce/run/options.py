@@ -12,8 +12,8 @@ from vivavoce.grading.error_limit import ErrorLimit
 class RunOptions(BaseModel):
     """What a caller may set for one run, over what the suite says; None leaves it to the suite.
 
-    `trials`, `max_samples`, `tags`, `samples` and `max_concurrent` choose what of a suite becomes the experiment. The
-    other limits are of the run alone and may differ when it is resumed: calls, cost and errors.
+    `trials`, `max_samples`, `tags`, `samples`, `sample` and `max_concurrent` choose what of a suite becomes the
+    experiment. The other limits are of the run alone and may differ when it is resumed: calls, cost and errors.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -22,6 +22,12 @@ class RunOptions(BaseModel):
     max_samples: int | None = Field(default=None, ge=1)
     tags: list[str] | None = None
     samples: list[str] | None = None
+    sample: int | None = Field(default=None, ge=1)
+    """How many of the recorded conversations are drawn at random and judged, in place of all."""
+    sample_by: list[str] | None = None
+    """What conversations are told apart by, so that each kind is drawn in proportion."""
+    weight_by: str | None = None
+    """What the probability of a conversation is in proportion to; without it all are as likely."""
     max_concurrent: int | None = Field(default=None, ge=1)
     max_calls: int | None = Field(default=None, ge=0)
     cache: bool = True
@@ -39,6 +45,14 @@ class RunOptions(BaseModel):
     def _one_way(self) -> Self:
         if self.batch and (self.replay or not self.cache):
             raise ValueError("a batch asks for what is missing and keeps it: leave out replay, and cache=False")
+        return self
+
+    @model_validator(mode="after")
+    def _one_choice(self) -> Self:
+        if self.sample is None and (self.sample_by or self.weight_by is not None):
+            raise ValueError("what conversations are drawn by says nothing without sample, how many to draw")
+        if self.sample is not None and (self.max_samples is not None or self.samples is not None):
+            raise ValueError("sample draws from all conversations: leave out max_samples and samples")
         return self
 
     @field_validator("max_errors")

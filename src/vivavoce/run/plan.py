@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from vivavoce.records.run import AttemptKey
+from vivavoce.records.sampling import Drawn
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.run.attempt import Task
 from vivavoce.run.drivers import Driver, replay
@@ -21,7 +22,7 @@ Drivers = Mapping[str, Driver | None]
 
 def tasks_of(experiment: Experiment, drivers: Drivers, done: set[AttemptKey]) -> Iterator[Task] | AsyncIterator[Task]:
     """Return the attempts that are not done, each created when it is needed and with its place among all attempts."""
-    plan = _Plan(drivers, experiment.trials, done, experiment.recorded or replay)
+    plan = _Plan(drivers, experiment.trials, done, experiment.recorded or replay, experiment.samples.drawn)
     samples = experiment.samples.read()
     if isinstance(samples, AsyncIterable):
         return _awaited(samples, plan)
@@ -42,6 +43,7 @@ class _Plan:
     trials: int
     done: set[AttemptKey]
     recorded: Callable[[Sample], Trajectory]
+    drawn: Sequence[Drawn] = ()
     position: int = 0
 
     def tasks(self, sample: Sample) -> Iterator[Task]:
@@ -51,4 +53,5 @@ class _Plan:
                 key, position = AttemptKey(sample.id, target, trial), self.position
                 self.position += 1
                 if key not in self.done:
-                    yield Task(key, sample, driver, position, self.recorded)
+                    how = self.drawn[position] if self.drawn else None
+                    yield Task(key, sample, driver, position, self.recorded, how)

@@ -28,7 +28,8 @@ def allocation(sizes: Sequence[int], size: int) -> list[int]:
     Raises:
         ValueError: there are fewer, or so few are to be drawn that a stratum would have too few.
     """
-    least = [min(FEWEST, one) for one in sizes]
+    fewest = FEWEST if len(sizes) > 1 else 1
+    least = [min(fewest, one) for one in sizes]
     whole = sum(sizes)
     if not sum(least) <= size <= whole:
         raise ValueError(f"between {sum(least)} and {whole} can be drawn, not {size}")
@@ -76,12 +77,15 @@ def inclusion(weights: ArrayLike, size: int) -> Floats:
 def systematic(chances: Floats, random: np.random.RandomState) -> Places:
     """Return the places of those that are drawn, each as likely as it says; their number is the sum of the chances.
 
-    The order is random, so that nearly every pair can be drawn together.
+    The order is random, so that nearly every pair can be drawn together. Where all are as likely, the first of that
+    order are drawn: then who draws more with the same numbers draws the same ones, and others.
 
     Source: W. G. Madow, On the Theory of Systematic Sampling, II, Annals of Mathematical Statistics 20 (1949).
     """
     order = random.permutation(len(chances))
     size, start = round(float(chances.sum())), float(random.random_sample())
+    if (chances == chances[0]).all():
+        return np.sort(order[:size])
     reached = np.cumsum(chances[order])
     reached[-1] = size
     found = np.searchsorted(reached, start + np.arange(size), side="right")

@@ -74,6 +74,16 @@ def trials_for(difference: float, within: float, samples: int, power: float) -> 
     return None if left <= 0 else max(1, math.ceil(2 * share * within / left - 1e-9))
 
 
+def drawn_for_half_width(drawn: int, population: int) -> int:
+    """Return how many of a population have to be drawn for an interval half as wide as that of so many `drawn`.
+
+    The variance goes with 1 / drawn - 1 / population, and has to be a quarter.
+
+    Source: W. G. Cochran, Sampling Techniques, third edition (1977), section 2.6.
+    """
+    return math.ceil(1 / ((1 / drawn - 1 / population) / 4 + 1 / population) - 1e-9)
+
+
 def labels_for(half_width: float, wrong: float = WORST) -> int:
     """Return how many labels, drawn at random, give a rate without the judge's errors to within a half width.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.grading.asked import Asked
 from vivavoce.pacing.budget import Budget
-from vivavoce.plugins import load_object
+from vivavoce.plugins import lazy, load_object
 from vivavoce.run.attempt import Grades
 from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.run.heap import tuned_gc
@@ -32,6 +32,9 @@ from vivavoce.suites.targets import build_targets, check_returning, has_client
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.suites.toolbox import known_tools
 
+if TYPE_CHECKING:  # numpy takes long to load, and most runs are of all conversations
+    from vivavoce.suites.sampling import Sampler
+
 T = TypeVar("T")
 
 
@@ -39,13 +42,14 @@ T = TypeVar("T")
 class Prepared:
     """What a run needs of a suite: the suite with all its graders, the scoring, and the count of its samples.
 
-    `asked` is what assertions of the rows ask of metrics.
+    `asked` is what assertions of the rows ask of metrics, and `plan` has what was drawn where not all are to run.
     """
 
     suite: Suite
     scoring: Scoring
     dataset: SampleCount
     asked: Mapping[str, Asked]
+    plan: Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,9 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
         UsageError: with every problem found in the suite, in its files and in its dataset.
     """
     problems, assertions = list(suite.problems), Assertions(tools=known_tools(suite))
-    found = _collect(problems, lambda: check_dataset(suite, plan.tags, assertions))
+    sampler = _collect(problems, lambda: _sampler(suite, plan))
+    seen = None if sampler is None else sampler.add
+    found = _collect(problems, lambda: check_dataset(suite, plan.tags, assertions, seen))
     _collect(problems, lambda: _check_setup(suite))
     _collect(problems, lambda: check_live(suite))
     asked, trials = assertions.asked, None if plan.replays else plan.trials
@@ -75,7 +81,19 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
     notes = (*complete.notes, *found.notes, *(covers or ()))
-    return Prepared(replace(complete, notes=notes), scoring, found, asked)
+    if sampler is not None:
+        lazy("vivavoce.suites.sampling:check_gate")(scoring.gate)
+        plan = replace(plan, draw=sampler.draw(plan.dataset))
+        notes = notes if plan.draw is not None else (*notes, sampler.note)
+    return Prepared(replace(complete, notes=notes), scoring, found, asked, plan)
+
+
+def _sampler(suite: Suite, plan: Plan) -> Sampler | None:
+    """Return what draws the conversations, None where all of them run."""
+    if plan.sample is None:
+        return None
+    made = lazy("vivavoce.suites.sampling:Sampler")
+    return cast("Sampler", made.of(plan.sample, plan.sample_by, plan.weight_by, suite.base))
 
 
 def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed: bool = False) -> Forecast:
@@ -119,7 +137,7 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
         del turns
         return grades.verdicts(sample)
 
-    return Checked(prepared, forecast(suite, plan, verdicts_on if grades.judged else None, prepared.dataset))
+    return Checked(prepared, forecast(suite, prepared.plan, verdicts_on if grades.judged else None, prepared.dataset))
 
 
 def missing_keys(prepared: Prepared) -> list[Problem]:

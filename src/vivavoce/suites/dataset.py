@@ -53,15 +53,21 @@ def with_policy(samples: Iterable[Sample], policy: str | None) -> Iterator[Sampl
         yield sample if own else sample.model_copy(update={"policy": policy})
 
 
-def check_dataset(suite: Suite, tags: Sequence[str] | None = None, assertions: Assertions | None = None) -> SampleCount:
+def check_dataset(
+    suite: Suite,
+    tags: Sequence[str] | None = None,
+    assertions: Assertions | None = None,
+    seen: Callable[[Sample], None] | None = None,
+) -> SampleCount:
     """Read every row once and return the counts; `tags` filters the samples.
 
-    What the assertions of the rows ask of metrics is kept in `assertions`.
+    What the assertions of the rows ask of metrics is kept in `assertions`. `seen` is given each sample that can be
+    used.
 
     Raises:
         UsageError: with every problem found, each at its line of the file.
     """
-    source, check = dataset_source(suite), _check_row(suite, assertions or Assertions())
+    source, check = dataset_source(suite), _check_row(suite, assertions or Assertions(), seen)
     if isinstance(source, Path) and not source.exists():
         raise UsageError(_here(suite, f"there is no file {suite.spec.dataset.place}"))
     try:
@@ -102,12 +108,16 @@ def unusable(suite: Suite) -> list[Problem]:
     return unusable_rows(dataset_source(suite), fields=fields, base=suite.base, format=format_of_rows, check=check)
 
 
-def _check_row(suite: Suite, assertions: Assertions) -> Callable[[Sample], None]:
+def _check_row(
+    suite: Suite, assertions: Assertions, seen: Callable[[Sample], None] | None = None
+) -> Callable[[Sample], None]:
     check_tools = row_check(suite)
 
     def check(sample: Sample) -> None:
         assertions.check(sample)
         check_tools(sample)
+        if seen is not None:
+            seen(sample)
 
     return check
 

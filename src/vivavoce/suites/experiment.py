@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from vivavoce.errors import UsageError
@@ -74,7 +75,10 @@ def build_experiment(
     prepared = prepare(suite, plan, judges, tester.agent.fingerprint if tester else "")
     if tester is not None:
         check_tests(suite, tester)
+    plan, draw = prepared.plan, prepared.plan.draw
     samples = Samples(plan.samples, plan.count(prepared.dataset.samples), plan.dataset, spec.dataset.place)
+    if draw is not None:
+        samples = replace(samples, sampling=draw.sampling, drawn=[*draw.places.values()])
     systems = tuple(targets or build_targets(suite, plan.concurrency))
     if spec.driver != "replay":
         check_returning(suite, systems, prepared.dataset.returning)

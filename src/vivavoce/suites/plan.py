@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.run.options import RunOptions
@@ -18,13 +18,20 @@ from vivavoce.suites.dataset import dataset_source, policy_of, with_policy
 from vivavoce.suites.load import Suite
 from vivavoce.suites.trials_spec import TrialsUntil
 
+if TYPE_CHECKING:  # numpy takes long to load, and most runs are of all conversations
+    from vivavoce.suites.sampling import Draw
+
 IN_ONE_RUN = "only a run of a suite, or viva judge, asks its judges in batches"
 """What is wrong with batches for anything else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The samples and trials of a run of a suite; `until` may end them before `trials` of each sample are made."""
+    """The samples and trials of a run of a suite; `until` may end them before `trials` of each sample are made.
+
+    Of recorded conversations `sample` are to be drawn, by `sample_by` and `weight_by`; `draw` says which, once it is
+    known.
+    """
 
     source: Path | list[dict[str, Any]]
     base: Path
@@ -38,9 +45,16 @@ class Plan:
     policy: str | None = None
     format: str | None = None
     until: TrialsUntil | None = None
+    sample: int | None = None
+    sample_by: Sequence[str] = ()
+    weight_by: str | None = None
+    draw: Draw | None = None
 
     def samples(self) -> Iterator[Sample]:
         """Yield the chosen samples, one at a time."""
+        if self.draw is not None:
+            yield from (one for place, one in enumerate(self.every(self.tags)) if place in self.draw.places)
+            return
         found = 0
         for sample in self.every(self.tags):
             if self.chosen is not None and sample.id not in self.chosen:
@@ -58,7 +72,7 @@ class Plan:
     @property
     def takes_all(self) -> bool:
         """Whether every sample with one of the tags is chosen."""
-        return self.chosen is None and self.max_samples is None
+        return self.chosen is None and self.max_samples is None and self.draw is None
 
     @property
     def dataset(self) -> str:
@@ -76,6 +90,8 @@ class Plan:
         Raises:
             UsageError: no row has one of the ids, or fits one of the patterns, or no row is chosen at all.
         """
+        if self.draw is not None:
+            return len(self.draw.places)
         if self.chosen is None:
             return min(rows, self.max_samples or rows)
         every = {sample.id for sample in self.every()}
@@ -101,6 +117,8 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
     trials = options.trials or (spec.trials.max if isinstance(spec.trials, TrialsUntil) else spec.trials)
     if options.batch and not replays:
         raise UsageError("batches are for recorded conversations: judges of a run with a target answer at once")
+    if options.sample is not None and not replays:
+        raise UsageError("sample draws from recorded conversations: a run with a target takes max_samples")
     if replays and trials > 1:
         raise UsageError("a replay has only the recorded trials; map them with dataset.fields.trial instead")
     return Plan(
@@ -116,6 +134,9 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
         policy=policy_of(suite),
         format=spec.dataset.format,
         until=until,
+        sample=options.sample,
+        sample_by=options.sample_by or (),
+        weight_by=options.weight_by,
     )
 
 

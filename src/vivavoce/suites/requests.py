@@ -68,7 +68,7 @@ async def export_requests(suite: Suite, model: str, path: Path, store: Store, op
     async with kept_answers(store, cache=True) as replies:
         try:
             prepared = prepare(suite, plan, RequestOpener(Budget(), replies, requests=requests))
-            answered, broken = await _ask(requests, prepared.scoring.graders, plan.samples())
+            answered, broken = await _ask(requests, prepared.scoring.graders, prepared.plan.samples())
         finally:
             await requests.close()
     return Export(requests.asked, tuple(requests.files), answered, broken)

@@ -13,6 +13,7 @@ from vivavoce.records.counting import conversation_label, to_number
 from vivavoce.records.spending import dollars
 from vivavoce.report.html import wording
 from vivavoce.report.html.score_notes import WORDS
+from vivavoce.report.sampled import judged_text
 from vivavoce.report.tester_errors import net_text
 from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe
@@ -44,6 +45,7 @@ def environment() -> Environment:
         "day": wording.day,
         "dollars": dollars,
         "percent": wording.percent,
+        "judged": judged_text,
         "net_of_tester": net_text,
         "number": to_number,
         "score": wording.score,

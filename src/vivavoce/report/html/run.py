@@ -12,6 +12,7 @@ from vivavoce.report.graded_run import partial_note
 from vivavoce.report.headline import gate_of, headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
 from vivavoce.report.html.run_facts import facts
+from vivavoce.report.sampled import sampled_lines
 from vivavoce.report.suite_difference import suite_lines
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line
 from vivavoce.report.tester_errors import spoiled_lines
@@ -25,7 +26,11 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
     scale = scale_of(summary, gates)
     running = run.status == "running"
     lines = [safe(one) for one in sentences(summary)]
-    lines += [*spoiled_lines(summary), *(agreement_line(one).plain for one in summary.agreement)]
+    lines += [
+        *spoiled_lines(summary),
+        *sampled_lines(summary),
+        *(agreement_line(one).plain for one in summary.agreement),
+    ]
     lines += [*corrected_lines(summary, run.id), *map(safe, detail_lines(summary))]
     lines += [note] if (note := partial_note(run)) else []
     return {

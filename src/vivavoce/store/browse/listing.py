@@ -26,8 +26,8 @@ class Headline(Listed):
     """The headline of a run: the grader of its gate, else the reward, else the first grader, for the first target.
 
     `low` and `high` are the 95% interval of the mean over `n` scores, `pass_rate` is the share that passes, and
-    `tester_errors`, `raw_pass_rate` and `highest_pass_rate` say what the tester spoiled, all of them as the summary has
-    them.
+    `tester_errors`, `raw_pass_rate` and `highest_pass_rate` say what the tester spoiled, `population` for how many
+    conversations they are estimates, all of them as the summary has them.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Headline(Listed):
     tester_errors: int = 0
     raw_pass_rate: float | None = None
     highest_pass_rate: float | None = None
+    population: int | None = None
     n: int
     errors: int
     skipped: int

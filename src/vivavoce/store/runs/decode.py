@@ -42,6 +42,7 @@ def attempt_of(row: AnyRow, turns: Iterable[AnyRow]) -> Attempt:
         "failure": _json(row.failure),
         "seconds": row.seconds,
     }
+    drawn = drawn_of(row.stratum, row.probability)
     return Attempt.model_validate(
         {
             "key": (row.sample_id, row.target, row.trial),
@@ -50,7 +51,7 @@ def attempt_of(row: AnyRow, turns: Iterable[AnyRow]) -> Attempt:
             "trajectory": trajectory,
             "started_at": row.started_at,
             "position": row.position,
-            "drawn": drawn_of(row.stratum, row.probability),
+            **({} if drawn is None else {"drawn": drawn}),
         }
     )
 
