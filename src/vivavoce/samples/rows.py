@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -61,6 +61,7 @@ def read_samples(
     limit: int | None = None,
     tags: Sequence[str] | None = None,
     format: str | None = None,  # noqa: A002
+    places: Container[int] | None = None,
 ) -> Iterator[Sample]:
     """Yield the samples of a file, in constant memory.
 
@@ -71,11 +72,12 @@ def read_samples(
         limit: stop after so many samples.
         tags: only the samples with one of these tags.
         format: the format of the conversations in the file; without it, told by the first ones.
+        places: only the rows at these places, from 0; the others are not looked at.
 
     Raises:
         UsageError: the file cannot be read, or a row is not a sample.
     """
-    for _, sample in _scan(source, fields, base, limit, tags, format, Loss()):
+    for _, sample in _scan(source, fields, base, limit, tags, format, Loss(), places):
         if isinstance(sample, Problem):
             raise UsageError(sample)
         yield sample
@@ -195,6 +197,7 @@ def _scan(
     tags: Sequence[str] | None,
     format: str | None,  # noqa: A002
     loss: Loss,
+    places: Container[int] | None = None,
 ) -> Iterator[tuple[int, Sample | Problem]]:
     """Yield each chosen sample with its line, and a problem in place of a row that is not a sample."""
     file = _file(source)
@@ -213,6 +216,8 @@ def _scan(
     for position, (line, row) in enumerate(rows):
         if chosen == limit:
             return
+        if places is not None and position not in places:
+            continue
         if isinstance(row, Problem):
             yield line, row
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,7 @@ class Plan:
     def samples(self) -> Iterator[Sample]:
         """Yield the chosen samples, one at a time."""
         if self.draw is not None:
-            yield from (one for place, one in enumerate(self.every(self.tags)) if place in self.draw.places)
+            yield from self._drawn(self.draw)
             return
         found = 0
         for sample in self.every(self.tags):
@@ -64,9 +64,21 @@ class Plan:
             if found == self.max_samples:
                 return
 
+    def _drawn(self, draw: Draw) -> Iterator[Sample]:
+        """Yield the samples that were drawn; where tags choose, places are those among the chosen ones."""
+        if self.tags is None:
+            yield from self._read(places=draw.places)
+        else:
+            yield from (one for place, one in enumerate(self.every(self.tags)) if place in draw.places)
+
     def every(self, tags: Sequence[str] | None = None) -> Iterator[Sample]:
         """Yield the samples of the dataset, those that are not chosen too; `tags` filters them."""
-        read = read_samples(self.source, fields=self.fields, base=self.base, tags=tags, format=self.format)
+        return self._read(tags=tags)
+
+    def _read(self, tags: Sequence[str] | None = None, places: Container[int] | None = None) -> Iterator[Sample]:
+        read = read_samples(
+            self.source, fields=self.fields, base=self.base, tags=tags, format=self.format, places=places
+        )
         return with_policy(read, self.policy)
 
     @property

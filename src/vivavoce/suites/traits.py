@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.metrics.factory import metrics
 from vivavoce.metrics.judges import asking
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.metric_input import metric_input
@@ -23,6 +24,7 @@ from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.steps import Run
 from vivavoce.models.cache import OfflineModel
 from vivavoce.pacing.waiting import wait_for
+from vivavoce.plugins import is_file_reference
 from vivavoce.records.answered import error_of
 from vivavoce.records.failure import shorten
 from vivavoce.samples.sample import Sample
@@ -39,8 +41,6 @@ RANGES = 4
 """Ranges that numbers are cut into, at their quantiles."""
 WORDS = 10_000
 """Different words up to which something tells conversations apart."""
-LONGEST = 80
-"""Characters of a word that are kept."""
 LONGEST = 80
 """Characters of a word that are kept."""
 WITHOUT = "without"
@@ -121,12 +121,12 @@ def trait_of(name: str, base: Path) -> Trait:
 
 
 def _metric(name: str, base: Path) -> BaseMultiTurnMetric:
-    try:
-        metric = metric_of(name, MetricGraderSpec(kind="metric", metric=name), base, _unopened)
-    except UsageError as error:
-        known = ", ".join(_COUNTED)
-        rule = f"conversations are told apart by {known}, a field such as metadata.language, or an exact metric"
-        raise UsageError(f"{error.problems[0].message}; {rule}") from error
+    by_name = not is_file_reference(name) and not name.endswith((".yaml", ".yml"))
+    if by_name and name not in (known := metrics.names()):
+        rule = f"conversations are told apart by {', '.join(_COUNTED)}, a field such as metadata.language, or a metric"
+        meant = did_you_mean(name, [*_COUNTED, *known, *(Sample.model_fields.keys() - {"messages"})])
+        raise UsageError(f"no metric '{shorten(name, 80)}': {rule} that asks no model{meant}")
+    metric = metric_of(name, MetricGraderSpec(kind="metric", metric=name), base, _unopened)
     if any(True for _ in asking(metric)) or metric.may_ask:
         raise UsageError(f"'{name}' asks a model, for each conversation of the file; use an exact metric or a field")
     return metric
