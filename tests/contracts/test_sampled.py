@@ -23,6 +23,7 @@ from vivavoce.client import Client
 from vivavoce.errors import UsageError
 from vivavoce.grading.population import Population
 from vivavoce.report.baseline import write_baseline
+from vivavoce.report.clusters.finding import find_clusters
 from vivavoce.report.compare import compare
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
@@ -203,6 +204,16 @@ def test_a_tag_is_a_part_of_the_population(run: RunResult) -> None:
     assert expected is not None
     assert (grader.mean, grader.low, grader.high) == (expected.mean, expected.low, expected.high)
     assert grader.skipped == 0
+
+
+def test_a_cluster_has_its_share_of_the_population(graded: GradedRun, run: RunResult) -> None:
+    [cluster] = find_clusters(graded.store, graded.grading, embedder="words").report.clusters
+    rate = said(run)
+    assert rate.pass_rate is not None
+    assert rate.pass_low is not None
+    assert rate.pass_high is not None
+    ends = (1 - rate.pass_rate, 1 - rate.pass_high, 1 - rate.pass_low)
+    assert (cluster.share, cluster.low, cluster.high) == pytest.approx(ends)
 
 
 def test_what_would_take_the_drawn_for_all_is_refused(graded: GradedRun, even: RunResult) -> None:

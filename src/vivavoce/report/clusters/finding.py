@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vivavoce.errors import NotFound
+from vivavoce.grading.population import Population
 from vivavoce.models.embedder import EmbedderLike
-from vivavoce.records.run import AttemptKey, FailureRow, Grading
+from vivavoce.records.run import AttemptKey, FailureRow, Grading, ScoreRow
+from vivavoce.records.sampling import Sampling
 from vivavoce.report.clusters.cluster import Cluster, Clusters, Example, Kind
 from vivavoce.report.clusters.reasons import Compared, compared
 from vivavoce.report.clusters.signatures import LONGEST, Signature, masked, of_failure, of_finding, of_tool
@@ -85,7 +87,7 @@ def find_clusters(
     groups = [*map(_of_signature, exact, exact.values()), *_of_reasons(texts, said, how)]
     named = {one.key: _id(one) for one in groups}
     everywhere, total = stems_of([one.reason[:LONGEST] for one in rows]), max(1, len(rows))
-    share = _Shares(everyone)
+    share = _Shares(everyone, _population(store.run(grading.run_id).sampling, scored, everyone))
     clusters = [_cluster(one, named[one.key], share, everywhere, total) for one in groups]
     clusters.sort(key=lambda one: (-one.conversations, -one.failures, one.title, one.id))
     report = Clusters(
@@ -133,16 +135,29 @@ def _keys(rows: Iterable[FailureRow]) -> list[AttemptKey]:
     return list(dict.fromkeys(row.key for row in rows))
 
 
-class _Shares:
-    """Parts of all conversations; trials of one sample are not independent."""
+def _population(sampling: Sampling | None, rows: Sequence[ScoreRow], keys: Sequence[AttemptKey]) -> Population | None:
+    """Return what conversations stand for, None where all were judged."""
+    if sampling is None:
+        return None
+    drawn = {row.key: row.drawn for row in rows if row.drawn is not None}
+    return Population(sampling, [drawn[key] for key in keys])
 
-    def __init__(self, everyone: Sequence[AttemptKey]) -> None:
+
+class _Shares:
+    """Parts of all conversations, of which not all may be judged; trials of one sample are not independent."""
+
+    def __init__(self, everyone: Sequence[AttemptKey], population: Population | None) -> None:
         self._everyone = everyone
+        self._population = population
         self._samples = [one.sample_id for one in everyone]
         self._repeated = len(set(self._samples)) < len(everyone)
 
     def of(self, keys: Sequence[AttemptKey]) -> tuple[float, float | None, float | None]:
         share = len(keys) / len(self._everyone)
+        if self._population is not None:
+            inside = set(keys)
+            drawn = self._population.mean([float(one in inside) for one in self._everyone])
+            return (share, None, None) if drawn is None else (drawn.mean, drawn.low, drawn.high)
         if not self._repeated:
             return share, *wilson(len(keys), len(self._everyone))
         inside = set(keys)
