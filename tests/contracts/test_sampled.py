@@ -6,6 +6,7 @@ of them long, so that what passes of those is no picture of the log.
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -40,7 +41,9 @@ from vivavoce.report.worst import worst
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import GraderSummary
+from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
+from vivavoce.suites.regrade import open_regrading
 
 SUITE = """\
 name: log
@@ -240,6 +243,19 @@ def test_conversations_that_were_drawn_evenly_are_compared(graded: GradedRun, ev
     assert both.targets[0].graders[0].n == 12
     assert JUDGED in judged_text(both.targets[0].graders[0].a)
     assert "judged 12 of 40 conversations, drawn at random" in printed(comparison(both))
+
+
+def test_a_run_that_was_stopped_says_that_the_rest_may_differ(run: RunResult) -> None:
+    stopped = run.summary.model_copy(update={"attempts": 5})
+    *_, last = sampled_lines(stopped)
+    assert last == "5 of the 12 drawn are judged, from the beginning of the file: it may not be like the rest"
+    assert "half the width" in [*sampled_lines(run.summary)][-1]
+
+
+def test_another_set_of_scores_is_an_estimate_too(run: RunResult) -> None:
+    with Store.open(run.place, create=False) as store:
+        regraded = asyncio.run(open_regrading(run.run.id, store=store).execute())
+    assert figures(regraded.summary.grader("said")) == figures(said(run))
 
 
 def test_a_run_of_all_says_nothing_of_it(folder: Path) -> None:

@@ -56,6 +56,20 @@ def test_entries_come_back_as_they_were(tmp_path: Path) -> None:
     ]
 
 
+def test_a_part_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    made = entry(outcome("one", {"a": 0.5}))
+    folder = written(tmp_path, [made], ["a"])
+    table = cast("Any", pq).read_table(tmp_path / "p.parquet")
+    (record,) = table.column("record").to_pylist()
+    attempt, *rest = json.loads(record)
+    assert attempt[-2:] == [None, None]
+    column = table.schema.get_field_index("record")
+    older = table.set_column(column, "record", [[json.dumps([attempt[:-2], *rest])]])
+    cast("Any", pq).write_table(older, tmp_path / "p.parquet")
+    with read_part(folder, "p") as part:
+        assert list(part.entries()) == [made]
+
+
 def test_other_programs_read_scores_by_their_names(tmp_path: Path) -> None:
     written(tmp_path, [entry(outcome("one", {"a": 0.5}))], ["a"])
     table = cast("Any", pq.read_table(tmp_path / "p.parquet"))  # pyright: ignore

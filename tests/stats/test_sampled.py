@@ -17,7 +17,7 @@ from vivavoce.stats.sampled import Design, PopulationMean, Units, population_mea
 LOGS = 2000
 SHARES = (0.5, 0.3, 0.17, 0.03)
 """Strata of these shares: harder ones are rarer."""
-SIZE, DRAWN = 4000, 300
+SIZE, DRAWN = 2500, 250
 
 Kind = Literal["simple", "stratified", "importance", "both"]
 Numbers = NDArray[np.float64]
@@ -125,7 +125,7 @@ class Log:
         return np.concatenate([places[systematic(chances, self.random)] for places, chances in self.strata])
 
     def units(self, places: Places) -> Units:
-        return Units(self.of[places].tolist(), self.chances[places].tolist())
+        return Units(self.of[places], self.chances[places])
 
 
 def held(low: float | None, truth: float, high: float | None) -> bool:

@@ -48,7 +48,11 @@ def sampled_lines(summary: Summary) -> Iterator[str]:
     several = len(target_names(summary)) > 1
     for one in summary.graders:
         yield f"{safe(f'{one.name} of {one.target}' if several else one.name)}: {estimate_text(one)}"
-    yield f"for half the width: {_half(sampling)}"
+    if summary.attempts < sampling.drawn:
+        so_far = f"{summary.attempts:,} of the {sampling.drawn:,} drawn are judged, from the beginning of the file"
+        yield f"{so_far}: it may not be like the rest"
+    else:
+        yield f"for half the width: {_half(sampling)}"
 
 
 def drawn_text(sampling: Sampling) -> str:

@@ -37,8 +37,8 @@ class Design:
 class Units:
     """Some that were drawn: the stratum of each, from 0, and how likely it was to be drawn."""
 
-    strata: Sequence[int]
-    chances: Sequence[float]
+    strata: Sequence[int] | Places
+    chances: Sequence[float] | Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +167,8 @@ class _Known:
     @classmethod
     def of(cls, inside: Units, outside: Units, design: Design) -> _Known:
         """Return it, with small strata taken together."""
-        strata = np.asarray([*inside.strata, *outside.strata], dtype=np.intp)
-        chances = np.asarray([*inside.chances, *outside.chances], dtype=np.float64)
+        strata = np.concatenate([np.asarray(one.strata, dtype=np.intp) for one in (inside, outside)])
+        chances = np.concatenate([np.asarray(one.chances, dtype=np.float64) for one in (inside, outside)])
         sizes, drawn = np.asarray(design.sizes, dtype=np.float64), np.asarray(design.drawn, dtype=np.float64)
         groups = _together(np.bincount(strata, minlength=len(sizes)), sizes, drawn)
         strata = groups[strata]

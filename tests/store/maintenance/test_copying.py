@@ -13,6 +13,7 @@ from vivavoce.records.label import Decision, Label
 from vivavoce.records.remarks import Remarks
 from vivavoce.records.reply import StoredReply
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
+from vivavoce.records.sampling import Drawn
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.database.address import is_postgresql
@@ -47,7 +48,8 @@ def odd(number: int) -> Outcome:
     message = AIMessage.model_validate({"content": said, "extra": {"x": [said, 1e308, -0.0]}})
     talk = Trajectory(turns=[Turn(index=0, messages=[HumanMessage(content=said), message])], state={"x": said})
     grade = Score(value=1, reason="r\ud800 ü", ground_truth=said, extra={"x": said})
-    return Outcome(attempt=cases.attempt(number, talk, position=number), scores={"exact": grade})
+    drawn = cases.attempt(number, talk, position=number).model_copy(update={"drawn": Drawn(number, 0.125)})
+    return Outcome(attempt=drawn, scores={"exact": grade})
 
 
 async def fill(store: Store, start: int, stop: int) -> None:
@@ -79,6 +81,15 @@ def test_a_copy_in_the_other_kind_of_store_tells_the_same(store: Store, target: 
     assert kept(target) == kept(store)
     assert list(target.replies().all()) == list(store.replies().all())
     assert [hit.key for hit in target.search("lone")] == [hit.key for hit in store.search("lone")]
+
+
+def test_how_a_conversation_was_drawn_comes_with_each_of_its_scores(store: Store, target: Store) -> None:
+    asyncio.run(fill(store, 0, 3))
+    store.maintenance.copy_to(target, quiet)
+    for one in (store, target):
+        drawn = {row.key.sample_id: row.drawn for row in one.scores(GRADING)}
+        assert drawn["sample-1"] == Drawn(1, 0.125)
+        assert drawn["sample-0"] is None
 
 
 def test_a_second_copy_adds_what_came_since_and_a_third_nothing(store: Store, target: Store) -> None:
