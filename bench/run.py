@@ -11,6 +11,7 @@ HERE = Path(__file__).parent
 ALL = [
     "startup",
     "intervals",
+    "sampled",
     "stopping",
     "cascade",
     "realism",

@@ -207,11 +207,8 @@ def _sampling(sample: int | None, by: str, weight_by: str | None, others: Mappin
         raise UsageError(f"{name} needs --sample N: it says how to draw, and N how many")
     if sample is not None and (name := next((name for name, value in others.items() if value), None)):
         raise UsageError(f"--sample and {name} do not go together: --sample draws from the whole file")
-    return {
-        "sample": sample,
-        "sample_by": [one.strip() for one in by.split(",") if one.strip()],
-        "weight_by": weight_by,
-    }
+    names = [one.strip() for one in by.split(",") if one.strip()]
+    return {"sample": sample, "sample_by": names or None, "weight_by": weight_by}
 
 
 def _check_batch(batch: bool, others: Mapping[str, object]) -> None:

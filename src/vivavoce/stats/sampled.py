@@ -73,9 +73,8 @@ def population_mean(
 
     The weight of a value is 1 / its probability, scaled so that the weights of a stratum add up to its size (Hájek).
     The variance is Deville's for fixed sizes with unequal probabilities, summed over strata, of residuals from the
-    mean.
-    With equal probabilities these are the stratified mean and its variance with finite population correction. Strata
-    of which fewer than two are known are taken together.
+    mean. With equal probabilities these are the stratified mean and its variance with finite population correction.
+    Strata of which fewer than two are known are taken together.
 
     The interval of values that are all at one of the bounds, such as passes and failures, is Wilson's for as many
     independent ones as give that variance, fewer by the squared ratio of normal to Student's quantile, over the part
