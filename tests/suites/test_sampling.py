@@ -78,6 +78,24 @@ def test_few_numbers_stand_for_themselves_and_many_are_cut_at_quantiles() -> Non
     }
 
 
+@pytest.mark.parametrize(
+    ("content", "about", "errors"),
+    [
+        ("Error: no seats", {}, 1),
+        ('{"error": "none"}', {}, 1),
+        ("Done.", {"metadata": {"failed": True}}, 1),
+        ("Done.", {}, 0),
+    ],
+)
+def test_errors_of_tools_are_told_by_their_mark_or_their_beginning(content: str, about: Any, errors: int) -> None:
+    result = {"role": "tool", "content": content, "tool_call_id": "c", **about}
+    call = {"role": "assistant", "tool_calls": [{"id": "c", "name": "seats", "args": {}}]}
+    talk = [{"role": "user", "content": "Seats?"}, call, result]
+    trait = trait_of("tool_errors", Path())
+    trait.add(Sample.model_validate({"id": "x", "messages": talk}))
+    assert trait.numbers.tolist() == [errors]
+
+
 def test_what_some_lack_is_a_group_of_its_own() -> None:
     found = sampler(30, "metadata.plan", metadata=lambda n: {"plan": "free"} if n % 4 else {"other": 1})
     assert names(found) == {"metadata.plan free": (225, 23), "metadata.plan without": (75, 7)}

@@ -151,8 +151,9 @@ def _measure(name: str, metric: BaseMultiTurnMetric) -> Callable[[Sample], Value
 
 
 def _tool_errors(sample: Sample) -> float:
-    """Return how many results of tools are errors."""
-    return float(sum(one.role == "tool" and error_of(one) is not None for one in sample.messages or ()))
+    """Return how many results of tools are errors: by their mark, or as tools without one write it, `Error: …`."""
+    results = [one for one in sample.messages or () if one.role == "tool"]
+    return float(sum(error_of(one) is not None or one.text.lstrip()[:5].lower() == "error" for one in results))
 
 
 def _tags(sample: Sample) -> str | None:
