@@ -9,17 +9,19 @@ if TYPE_CHECKING:
     from vivavoce.testing.asserting import viva_assert as viva_assert
     from vivavoce.testing.batch_server import BatchServer as BatchServer
     from vivavoce.testing.loopback import LoopbackServer as LoopbackServer
+    from vivavoce.testing.prefix_cache import PrefixCache as PrefixCache
     from vivavoce.testing.scripted import ScriptedModel as ScriptedModel
     from vivavoce.testing.talking_target import TalkingTarget as TalkingTarget
 
 _LAZY = {
     "BatchServer": "vivavoce.testing.batch_server:BatchServer",
     "LoopbackServer": "vivavoce.testing.loopback:LoopbackServer",
+    "PrefixCache": "vivavoce.testing.prefix_cache:PrefixCache",
     "ScriptedModel": "vivavoce.testing.scripted:ScriptedModel",
     "TalkingTarget": "vivavoce.testing.talking_target:TalkingTarget",
     "viva_assert": "vivavoce.testing.asserting:viva_assert",
 }
-__all__ = ["BatchServer", "LoopbackServer", "ScriptedModel", "TalkingTarget", "viva_assert"]
+__all__ = ["BatchServer", "LoopbackServer", "PrefixCache", "ScriptedModel", "TalkingTarget", "viva_assert"]
 
 
 def __getattr__(name: str) -> Any:

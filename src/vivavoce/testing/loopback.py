@@ -14,11 +14,13 @@ from aiohttp import web
 
 from vivavoce.messages import ToolCall
 from vivavoce.testing.misbehaviour import Misbehaviour
+from vivavoce.testing.prefix_cache import PrefixCache, PromptTooLong, prompt_of
 
 T = TypeVar("T")
 Answer = str | Mapping[str, Any] | Sequence[ToolCall] | Misbehaviour
 """Text, an object, tool calls, or a misbehaviour from `vivavoce.testing.misbehaviour`."""
 AnswerFunction = Callable[[dict[str, Any]], Answer]
+COMPLETIONS = "/chat/completions"
 HANDED_OVER = 3
 """Rounds of an event loop in which it hands to a server every connection that was opened before.
 
@@ -47,15 +49,24 @@ class LoopbackServer:
     Under a path that ends in `/chat/completions`, a text becomes a completion, a dict with a `role` becomes its
     message, one with `choices` is sent as it is, and any other is the JSON that a structured reply consists of. Under
     any other path a dict is sent as JSON and a text as text. `delay` is in seconds, before each answer. It takes a free
-    `port` unless one is named.
+    `port` unless one is named. With `prefixes` a completion waits for a place in that memory, and its usage is what was
+    counted there.
 
     Use it with `async with` in a test's own loop, or with `with` from a test that starts another process: then it runs
     in a thread. `requests` holds what came in, `max_in_flight` how many were there at once, `connections` how many
     connections they came over.
     """
 
-    def __init__(self, answer: AnswerFunction = echo, *, delay: float = 0.0, port: int = 0) -> None:
+    def __init__(
+        self,
+        answer: AnswerFunction = echo,
+        *,
+        delay: float = 0.0,
+        port: int = 0,
+        prefixes: PrefixCache | None = None,
+    ) -> None:
         self.answer: AnswerFunction = answer
+        self.prefixes = prefixes
         self.delay = delay
         self.requests: list[Received] = []
         self.max_in_flight = 0
@@ -125,13 +136,27 @@ class LoopbackServer:
         if request.transport is not None:
             self._peers.add(request.transport.get_extra_info("peername"))
         self.requests.append(Received(request.method, request.path_qs, dict(request.headers), body))
+        if self.prefixes is None or not request.path.endswith(COMPLETIONS):
+            return await self._answered(request, body)
+        try:
+            async with self.prefixes.holding(prompt_of(body)) as (tokens, cached):
+                read = {"prompt_tokens": tokens, "prompt_tokens_details": {"cached_tokens": cached}}
+                return await self._answered(request, body, read)
+        except PromptTooLong as error:
+            return web.json_response({"error": {"message": str(error), "code": 400}}, status=400)
+
+    async def _answered(
+        self, request: web.Request, body: dict[str, Any], read: Mapping[str, Any] | None = None
+    ) -> web.StreamResponse:
+        """Return the answer after the delay; `read` is what its usage says of the prompt."""
         if self.delay:
             await asyncio.sleep(self.delay)
         answer = self.answer(body)
         if callable(answer):
             return await answer(request)
-        if request.path.endswith("/chat/completions"):
-            return web.json_response(completion(answer, body))
+        if request.path.endswith(COMPLETIONS):
+            completed = completion(answer, body)
+            return web.json_response({**completed, "usage": {**completed["usage"], **read}} if read else completed)
         return web.Response(text=answer) if isinstance(answer, str) else web.json_response(answer)
 
 
