@@ -22,6 +22,7 @@ ALL = [
     "frameworks",
     "judge",
     "parts",
+    "prefixes",
     "penelope",
     "store",
     "pages",

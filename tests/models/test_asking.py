@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
 from vivavoce.errors import BudgetExhausted, ModelFault
-from vivavoce.models.asking import ask_all
+from vivavoce.models.asking import ask_all, first_then_all
 from vivavoce.models.model import ModelReply
 from vivavoce.records.usage import Usage, charge, usage_of
 
@@ -36,3 +37,18 @@ async def test_the_first_failure_has_what_all_of_them_used() -> None:
 async def test_the_end_of_a_budget_goes_before_other_failures() -> None:
     with pytest.raises(BudgetExhausted):
         await ask_all([fails(ModelFault("one")), fails(BudgetExhausted("over"))])
+
+
+async def test_the_first_call_is_made_alone_and_answers_keep_their_order() -> None:
+    seen: list[str] = []
+
+    async def say(name: str, turns: int) -> str:
+        seen.append(name)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        seen.append(f"{name} done")
+        return name
+
+    assert await first_then_all([partial(say, "a", 3), partial(say, "b", 2), partial(say, "c", 1)]) == ["a", "b", "c"]
+    assert seen == ["a", "a done", "b", "c", "c done", "b done"]
+    assert await first_then_all([]) == []

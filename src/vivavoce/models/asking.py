@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from vivavoce.errors import BudgetExhausted, Deferred
@@ -35,6 +35,29 @@ async def all_of(waited_for: Iterable[Awaitable[T]]) -> list[T]:
     if (error := _first(outcome for outcome in outcomes if isinstance(outcome, BaseException))) is not None:
         raise error
     return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+
+
+async def first_then_all(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
+    """Return what several calls come to, in their order: the first is made alone, then the others at once.
+
+    Where they begin alike, the first one fills the cache of the server, or of the provider, and the others are asked
+    while that is still there.
+
+    Raises:
+        BudgetExhausted: a limit on calls or cost is reached; by the first one, and the others are not made.
+        Deferred: an answer will come later; all calls were made.
+        Exception: the first failure, in their order.
+    """
+    first: list[T] = []
+    deferred: Deferred | None = None
+    try:
+        first = [await call() for call in calls[:1]]
+    except Deferred as later:
+        deferred = later
+    others = await all_of(call() for call in calls[1:])
+    if deferred is not None:
+        raise deferred
+    return first + others
 
 
 async def ask_all(questions: Iterable[Awaitable[P]]) -> list[P]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 
-from vivavoce.errors import Deferred
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.rewards import Composer, CustomReward
+from vivavoce.models.asking import first_then_all
+from vivavoce.pacing.places import Places
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
 from vivavoce.records.sampling import Drawn
 from vivavoce.records.score import Score, failed
@@ -49,10 +52,16 @@ async def hold(task: Task, on_turn: OnTurn) -> Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Grades:
-    """The graders of a run and its reward, applied to attempts."""
+    """The graders of a run and its reward, applied to attempts.
+
+    What the judges of a conversation are asked begins alike, and a server that keeps the beginnings of prompts has less
+    to compute where it is asked close together. So the first judge is asked alone, then the others at once, and where
+    there are many, fewer conversations are begun: with `places`, one takes a place for every two judges.
+    """
 
     graders: tuple[Grader, ...]
     composer: Composer | None = None
+    places: Places | None = None
 
     @property
     def at_once(self) -> bool:
@@ -60,10 +69,14 @@ class Grades:
         waits = any(grader.waits for grader in self.graders)
         return not waits and not isinstance(self.composer, CustomReward)
 
+    def in_places(self, number: int) -> Grades:
+        """Return the same with so many places for the conversations that judges are asked about."""
+        return replace(self, places=Places(number))
+
     @property
     def judged(self) -> bool:
         """Whether a grader asks a judge."""
-        return any(grader.judged or grader.verdicts_on is not None for grader in self.graders)
+        return any(map(_asks, self.graders))
 
     def verdicts(self, sample: Sample) -> int:
         """Return how many judge verdicts a sample needs."""
@@ -84,14 +97,22 @@ class Grades:
             BudgetExhausted: a limit on calls or cost is reached.
             Deferred: the answer to a question will come later; every grader has asked what it could.
         """
-        scores: dict[str, Score] = {}
-        deferred: Deferred | None = None
-        for grader in self.graders:
-            try:
-                scores[grader.name] = await grader.grade(sample, attempt.trajectory)
-            except Deferred as later:
-                deferred = later
-        if deferred is not None:
-            raise deferred
+        talk = attempt.trajectory
+        found = {one.name: await one.grade(sample, talk) for one in self.graders if not _asks(one)}
+        if len(found) < len(self.graders):
+            found |= await self._asked([one for one in self.graders if _asks(one)], sample, talk)
+        scores = {grader.name: found[grader.name] for grader in self.graders}
         reward = None if self.composer is None else await self.composer.compose(scores, attempt, sample)
         return unchecked(Outcome, {"attempt": attempt, "scores": scores, "reward": reward})
+
+    async def _asked(self, graders: Sequence[Grader], sample: Sample, talk: Trajectory) -> dict[str, Score]:
+        """Return the scores of graders that ask judges."""
+        apply = sum(not grader.inapplicable(sample) for grader in graders)
+        async with nullcontext() if self.places is None else self.places.taken(-(-apply // 2)):
+            scores = await first_then_all([partial(grader.grade, sample, talk) for grader in graders])
+        return dict(zip((grader.name for grader in graders), scores, strict=True))
+
+
+def _asks(grader: Grader) -> bool:
+    """Say whether a grader may ask a judge."""
+    return grader.judged or grader.verdicts_on is not None

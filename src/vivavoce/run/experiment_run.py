@@ -88,8 +88,10 @@ class ExperimentRun(Execution):
         replaces = self.retries_errors or bool(cancelled)
         if self.retries_errors:
             done -= {row.key for row in self.store.errors(grading.id)}
-        grades = Grades(scoring.graders, scoring.composer)
-        self.workers = workers = WorkerPool(_workers(experiment, grades))
+        unlimited = Grades(scoring.graders, scoring.composer)
+        at_a_time = _workers(experiment, unlimited)
+        grades = unlimited.in_places(at_a_time)
+        self.workers = workers = WorkerPool(at_a_time)
         await self.tell(RunStarted(run, grading, experiment.planned, len(done)))
         drivers = self._drivers(experiment)
         self._schedule = schedule = self.schedule(experiment, drivers, done, grading)

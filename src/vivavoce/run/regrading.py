@@ -54,8 +54,10 @@ class Regrading(Execution):
         grading = self._begun(experiment)
         done = {row.key for row in store.scores(grading.id)} if self.resumed else set[AttemptKey]()
         planned, _ = store.counts(run.id)
-        grades = Grades(scoring.graders, scoring.composer)
-        self.workers = workers = WorkerPool(1 if grades.at_once else 2 * experiment.limits.concurrency)
+        unlimited = Grades(scoring.graders, scoring.composer)
+        at_a_time = 1 if unlimited.at_once else 2 * experiment.limits.concurrency
+        grades = unlimited.in_places(at_a_time)
+        self.workers = workers = WorkerPool(at_a_time)
         await self.tell(RunStarted(run, grading, planned, len(done)))
         async with store.writer(run.id, grading.id, scoring.fingerprints) as writer:
 
