@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vivavoce.records.spending import by_role
+from vivavoce.records.spending import by_role, in_words
 from vivavoce.records.usage import Usage
 
 
@@ -16,3 +16,8 @@ def test_roles_stand_in_order_and_who_used_nothing_is_left_out() -> None:
 
 def test_a_cost_without_tokens_is_no_nothing() -> None:
     assert by_role({"target": Usage(cost=0.5)}) == "target 0 tokens in, 0 out, $0.50"
+
+
+def test_the_share_of_tokens_that_came_from_a_prompt_cache_is_told() -> None:
+    used = Usage(input_tokens=1200, cached_input_tokens=900, output_tokens=30, calls=2)
+    assert in_words(used) == "1,200 tokens in (75% from the prompt cache), 30 out"

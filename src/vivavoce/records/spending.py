@@ -32,8 +32,14 @@ def by_role(usage: Mapping[str, Usage]) -> str:
 
 
 def in_words(usage: Usage) -> str:
-    """Return tokens, cost and answers from the cache in words; without a cost where a price is unknown."""
-    words = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+    """Return tokens, cost and answers from the cache in words; without a cost where a price is unknown.
+
+    Of the tokens that were read they say which share the server had in the cache of its prompts, where it tells.
+    """
+    words = f"{usage.input_tokens:,} tokens in"
+    if usage.cached_input_tokens and usage.input_tokens:
+        words += f" ({usage.cached_input_tokens / usage.input_tokens:.0%} from the prompt cache)"
+    words += f", {usage.output_tokens:,} out"
     if usage.cost is not None:
         words += f", {dollars(usage.cost)}"
     return words + (f", {usage.cached_calls:,} cached" if usage.cached_calls else "")
