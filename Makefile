@@ -79,4 +79,4 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 	@bash tools/setup.sh .venv-trackers -e '.[mlflow,wandb]'
 
 .venv-ray/ready: pyproject.toml
-	@bash tools/setup.sh .venv-ray -e '.[frames,ray]' 'moto[s3,server]'
+	@bash tools/setup.sh .venv-ray -e '.[frames,ray]' 'ray[serve]' 'moto[s3,server]'

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,42 +16,21 @@ import pytest
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
+from .ray_runs import (
+    CONCURRENT,
+    ENVIRONMENT,
+    RAY,
+    TALKS,
+    begin,
+    environment,
+    free_port,
+    listens,
+    until,
+    viva,
+    write_talks,
+)
+
 pytestmark = pytest.mark.live
-
-ENVIRONMENT = Path(__file__).parents[2] / ".venv-ray" / "bin"
-TALKS, CONCURRENT = 600, 8
-RAY = ("--engine", "ray", "--workers", "2")
-
-
-def write_talks(path: Path, first: int, number: int = TALKS) -> None:
-    rows = [
-        {
-            "id": f"r{at}",
-            "messages": [{"role": "user", "content": f"Hi {at}."}, {"role": "assistant", "content": f"Hello {at}."}],
-        }
-        for at in range(first, first + number)
-    ]
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-
-
-def environment() -> dict[str, str]:
-    if not ENVIRONMENT.exists():
-        pytest.fail("run these tests with: make live")
-    known = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
-    return {**known, "OPENAI_API_KEY": "none", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
-
-
-def begin(*arguments: str) -> subprocess.Popen[str]:
-    """Begin `viva` in the test's folder, in a process group of its own."""
-    command = [str(ENVIRONMENT / "viva"), *arguments]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=environment(), stdout=pipe, stderr=pipe, text=True, start_new_session=True)
-
-
-def viva(*arguments: str) -> subprocess.CompletedProcess[str]:
-    with begin(*arguments) as process:
-        out, err = process.communicate(timeout=300)
-    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
 def fine(body: dict[str, Any]) -> Any:
@@ -74,13 +51,6 @@ def judged(server: LoopbackServer, *more: str) -> tuple[str, ...]:
 
 def asked(server: LoopbackServer) -> Counter[str]:
     return Counter(json.dumps(one.body["messages"]) for one in server.requests)
-
-
-def until(is_so: Callable[[], bool], seconds: float = 120.0) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.05)
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[int]:
@@ -166,9 +136,7 @@ def test_a_wrong_suite_and_an_absent_cluster_are_told(server: LoopbackServer) ->
 @pytest.fixture
 def bucket() -> Iterator[str]:
     """Return the address of a bucket on a real S3 server, with its options."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     options = f"?endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1&allow_bucket_creation=true"
     with subprocess.Popen(
         [str(ENVIRONMENT / "moto_server"), "-p", str(port)],
@@ -177,15 +145,10 @@ def bucket() -> Iterator[str]:
         stderr=subprocess.DEVNULL,
     ) as server:
         try:
-            until(lambda: _listens(port))
+            until(lambda: listens(port))
             yield "s3://talks{}" + options
         finally:
             server.terminate()
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_files_may_be_in_s3(bucket: str, server: LoopbackServer) -> None:

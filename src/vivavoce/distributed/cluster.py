@@ -85,7 +85,8 @@ class RayWorkers:
         try:
             self._ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **quiet)
         except (ConnectionError, ValueError, RuntimeError) as error:
-            raise UsageError(f"--ray-address {address}: {str(error).splitlines()[0]}") from error
+            why = f"{str(error).splitlines()[0]}; a cluster that asks for a token takes the one in RAY_AUTH_TOKEN"
+            raise UsageError(f"--ray-address {address}: {why}") from error
 
     def _actor(self) -> Any:
         return self._ray.remote(num_cpus=1, max_restarts=0)(Actor).remote(*self._arguments)
