@@ -1,7 +1,8 @@
 """Conversations judged in parts, by one process and with Ray, beside one run of one process: CPU and memory.
 
-With Ray it needs `make .venv-ray/ready`, and says so where that is missing. `bench/parts.py million` measures
-1,000,000 short conversations through two exact metrics with Ray alone instead, which takes minutes.
+First what a part costs beyond its conversations, which `bench/parts.py overhead` prints alone. With Ray it needs
+`make .venv-ray/ready`, and says so where that is missing. `bench/parts.py million` measures 1,000,000 short
+conversations through two exact metrics with Ray alone instead, which takes minutes.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from vivavoce.testing import LoopbackServer
 RAY = Path(__file__).parents[1] / ".venv-ray" / "bin" / "python"
 JUDGED, MEASURED, MILLION = 20_000, 100_000, 1_000_000
 WORKERS, LATENCY, AT_A_TIME = 2, 0.05, 64
+FEW, BATCH, LARGE = 12_800, 64, 4_096
 EXACT = "refusal,repetition"
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -150,15 +152,16 @@ def suite_of(path: Path, metrics: str, judge: str | None) -> Suite:
     return judging_suite(path, read_metrics(metrics), judge, name="bench", max_concurrent=AT_A_TIME)
 
 
-def job(suite: Suite, path: Path, folder: Path, count: int) -> Job:
-    rows = max(64, min(4_096, count // (4 * WORKERS)))
+def job(suite: Suite, path: Path, folder: Path, count: int, rows: int | None = None) -> Job:
+    rows = rows or max(BATCH, min(4_096, count // (4 * WORKERS)))
     return kept_job(Folder(str(folder)), job_of(suite, [str(path)], RunOptions(), rows=rows))
 
 
-def with_ray(path: Path, folder: Path, metrics: str, judge: str | None, count: int) -> Found:
+def with_ray(path: Path, folder: Path, metrics: str, judge: str | None, count: int, rows: int | None = None) -> Found:
     """Measure with Ray, whose start is left out; called in its own environment."""
-    made = job(suite_of(path, metrics, judge), path, folder / "ray", count)
-    pool = RayWorkers(made, Folder(str(folder / "ray")), folder / "scratch", WORKERS)
+    place = folder / f"ray-{rows or 0}"
+    made = job(suite_of(path, metrics, judge), path, place, count, rows)
+    pool = RayWorkers(made, Folder(str(place)), place / "scratch", WORKERS)
     pool.processes()
     return in_parts(made, pool, of_ray=True)
 
@@ -188,6 +191,33 @@ def compare(title: str, count: int, metrics: str, judge: str | None, *, one: boo
             told(f"parts, Ray, {WORKERS} workers", found, count, whole)
 
 
+def overhead() -> None:
+    """Print what a part costs beyond its conversations: as many of them in parts of 64 rows, and in large ones."""
+    small, large = FEW // BATCH, -(-FEW // LARGE)
+    print(f"a part beyond its conversations: {FEW:,} in {small} parts, and in {large}")
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        path = folder / "talks.parquet"
+        write(path, FEW)
+        found: dict[int, Found] = {}
+        for rows in (BATCH, LARGE):
+            alone = job(suite_of(path, EXACT, None), path, folder / str(rows), FEW, rows)
+            pool = OneProcess(alone, Folder(str(folder / str(rows))), folder / "scratch")
+            found[rows] = in_parts(alone, pool, of_ray=False)
+        cost("one process", found[BATCH], found[LARGE], small - large)
+        of_ray = [ray_apart([str(path), made, EXACT, "", str(FEW), str(rows)]) for rows in (BATCH, LARGE)]
+        if of_ray[0] is not None and of_ray[1] is not None:
+            cost(f"Ray, {WORKERS} workers", of_ray[0], of_ray[1], small - large)
+
+
+def cost(name: str, parts: Found, whole: Found, more: int) -> None:
+    """Print what one part more costs, and how much of that falls on 64 conversations of a part of the usual size."""
+    cpu, wall = ((a - b) / more * 1e3 for a, b in ((parts.cpu, whole.cpu), (parts.wall, whole.wall)))
+    each = cpu * BATCH / LARGE
+    print(f"{name:<24}{cpu:.0f} ms of processors, {wall:.0f} ms by the clock", end="; ")
+    print(f"{each:.1f} ms for {BATCH} of {LARGE:,} conversations (asked: at most 5)", flush=True)
+
+
 def fine(body: object) -> dict[str, object]:
     del body
     return {"reasoning": "Fine.", "confidence": 1, "violations": []}
@@ -195,8 +225,8 @@ def fine(body: object) -> dict[str, object]:
 
 def main(arguments: Sequence[str]) -> None:
     if arguments[:1] == ["ray"]:
-        path, folder, metrics, judge, count = arguments[1:]
-        found = with_ray(Path(path), Path(folder), metrics, judge or None, int(count))
+        path, folder, metrics, judge, count, *rows = arguments[1:]
+        found = with_ray(Path(path), Path(folder), metrics, judge or None, int(count), *map(int, rows))
         print(json.dumps([found.cpu, found.wall, found.memory]))
         return
     if arguments[:1] == ["million"]:
@@ -206,6 +236,9 @@ def main(arguments: Sequence[str]) -> None:
         with LoopbackServer(fine, delay=LATENCY) as server:
             print(server.base_url, flush=True)
             sys.stdin.read()
+        return
+    overhead()
+    if arguments[:1] == ["overhead"]:
         return
     compare("two exact metrics", MEASURED, EXACT, None)
     with subprocess.Popen(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from vivavoce.distributed.allowance import Share
 from vivavoce.distributed.job import FILE
 from vivavoce.distributed.merging import merge
 from vivavoce.distributed.part_file import SUFFIX
+from vivavoce.distributed.work import Worker
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder
 from vivavoce.run.result import RunResult
 from vivavoce.store.store import Store
+from vivavoce.testing import LoopbackServer
+from vivavoce.testing.misbehaviour import status
 
 from .cases import begun, worked, write_jsonl
 
@@ -80,3 +85,21 @@ def test_a_folder_without_parts_is_named(folder: Folder, tmp_path: Path) -> None
     with pytest.raises(UsageError, match="none of its parts is done"):
         merged(folder)
     assert FILE in folder.names()
+
+
+def test_conversations_whose_errors_are_gone_replace_those_that_were_merged(folder: Folder, tmp_path: Path) -> None:
+    with LoopbackServer(lambda body: status(400, "no")) as server:
+        paths = [str(write_jsonl(tmp_path / "a.jsonl", range(6)))]
+        job = begun(folder, paths, metrics="safety,refusal", judge=f"{server.base_url}#judge")
+        worked(job, folder, tmp_path / "scratch")
+        assert merged(folder).summary.grader("safety").errors == 6
+        server.answer = lambda body: {"reasoning": "Fine.", "confidence": 1, "violations": []}
+        for part in job.parts[1:]:
+            Worker(job, folder, tmp_path / "scratch").work_on(replace(part, again=True), Share(1))
+    result = merged(folder)
+    safety = result.summary.grader("safety")
+    assert (safety.scored, safety.errors, result.summary.attempts) == (2, 4, 6)
+    assert merged(folder).summary == result.summary
+    with Store.open("all.db") as store:
+        assert store.counts(job.run_id) == (6, 0)
+        assert len(store.replaced(job.run_id)) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.named_metrics import read_metrics
 from vivavoce.testing import LoopbackServer
+from vivavoce.testing.misbehaviour import status
 
 from .cases import begun, worked, write_jsonl, write_parquet
 
@@ -181,3 +183,26 @@ def test_a_part_that_was_judged_is_written_without_another_call(
 
 def _full(*_: object) -> None:
     raise UsageError("no space left")
+
+
+def test_what_had_an_error_is_done_again_and_nothing_else_is_asked(
+    folder: Folder, tmp_path: Path, server: LoopbackServer
+) -> None:
+    path = write_jsonl(tmp_path / "a.jsonl", range(10), "{broken")
+    job = begun(folder, [str(path)], rows=8, metrics="safety,refusal", judge=judge_of(server))
+    server.answer = lambda body: polite(body) if "Question 3?" not in json.dumps(body) else status(400, "no")
+    first = worked(job, folder, tmp_path / "scratch")
+    assert [(one.conversations, one.errors, one.problems) for one in first] == [(8, 1, 0), (2, 0, 1)]
+    server.answer = polite
+    server.requests.clear()
+    scratch = tmp_path / "elsewhere"
+    again = [Worker(job, folder, scratch).work_on(replace(part, again=True), Share(1)) for part in job.parts]
+    assert [(one.conversations, one.errors, one.problems) for one in again] == [(8, 0, 0), (2, 0, 1)]
+    assert len(server.requests) == 1
+    assert set(scores_in(folder, [one.name for one in again]).values()) >= {("scored", 1.0, True)}
+    places: list[int] = []
+    for part in job.parts:
+        with read_part(folder, part.name) as found:
+            places += [one.attempt.position for one in found.entries() if one.attempt is not None]
+    assert sorted(places) == list(range(10))
+    assert not any(scratch.iterdir())

@@ -6,7 +6,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from shlex import quote
 from typing import Annotated, Literal
@@ -170,6 +170,7 @@ def _worked(suite: Suite, patterns: Sequence[str], how: InParts, options: RunOpt
     progress.done.update((one.name, worked_before(folder, one.name)) for one in mine if one.name in done)
     progress.broken.update((file.place, file.problem) for file in job.files if file.problem is not None)
     todo = [part for part in mine if part.name not in done]
+    todo += [replace(part, again=True) for part in mine if part.name in done and progress.done[part.name].errors]
     with _Shown(quiet, progress) as shown:
         if todo:
             pool = _pool(how, job, folder)
@@ -213,7 +214,8 @@ class _Shown:
 
     def __enter__(self) -> _Shown:
         if not self._quiet and self._progress.done:
-            self._console.print(f"{len(self._progress.done)} of {count(self._progress.parts, 'part')} already done")
+            done = sum(not one.errors for one in self._progress.done.values())
+            self._console.print(f"{done} of {count(self._progress.parts, 'part')} already done")
         self._bar.start()
         return self
 
@@ -254,8 +256,8 @@ def _report(worked: _Worked, max_errors: str | None) -> int:
         console.print(one_line(safe(line), 300), soft_wrap=True)
     if progress.stopped is not None:
         console.print(f"stopped: {progress.stopped}; the same command goes on", soft_wrap=True)
-    elif progress.broken:
-        console.print("what is broken is tried again by the same command", soft_wrap=True)
+    elif again := [what for what, there in (("broken", progress.broken), ("an error", progress.errors)) if there]:
+        console.print(f"what is {' or '.join(again)} is tried again by the same command", soft_wrap=True)
     if progress.conversations:
         console.print(f"as a run, with pages: viva merge {quote(folder.place)}", soft_wrap=True)
     return _exit_code(worked, max_errors)

@@ -33,12 +33,16 @@ _RATES = ("requests_per_minute", "tokens_per_minute")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a file of a job; `position` is the place of its first conversation in the plan of the run."""
+    """A piece of a file of a job; `position` is the place of its first conversation in the plan of the run.
+
+    With `again` its file is there, and what has an error in it is to be done once more.
+    """
 
     file: InputFile
     piece: Piece
     name: str
     position: int
+    again: bool = False
 
     def __str__(self) -> str:
         place = self.file.place.partition("?")[0]

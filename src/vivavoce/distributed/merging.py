@@ -37,7 +37,8 @@ Tell = Callable[[int, int], None]
 def merge(folder: Folder, store: Store, tell: Tell, *, max_errors: str | None = None) -> RunResult:
     """Put the parts of a folder into a store as one run, and return it.
 
-    Where the run is there already, what is new is added. As long as parts are missing, it is interrupted.
+    Where the run is there already, what is new is added, and conversations whose errors are gone are replaced. As long
+    as parts are missing, it is interrupted.
 
     Raises:
         UsageError: the folder has no job, no part with a conversation, parts that were graded otherwise, or one
@@ -52,7 +53,8 @@ def merge(folder: Folder, store: Store, tell: Tell, *, max_errors: str | None = 
     run, grading = _records(job, folder, names, planned)
     with store.claimed(run.id):
         sets = [grading_values(grading)]
-        put_run(store.database, run_values(run), sets, _entries(folder, names), lambda done: tell(done, count))
+        mended = _mended(folder, names, store, run, grading)
+        put_run(store.database, run_values(run), sets, _entries(folder, names), lambda done: tell(done, count), mended)
     build = partial(_build, run, store)
     options = RunOptions(max_errors=max_errors)
     ending = _Ending(build, store, options, run=run, grading=grading, left=left, planned=planned)
@@ -123,6 +125,19 @@ def _check_once(folder: Folder, names: Sequence[str]) -> int:
                     twice = f"'{key.sample_id}' is in {names[first]} and in {name}"
                     raise UsageError(f"{twice}: each row of a dataset needs an id of its own")
     return len(places)
+
+
+def _mended(folder: Folder, names: Sequence[str], store: Store, run: Run, grading: Grading) -> set[AttemptKey]:
+    """Return the conversations that have an error in the store, and none in the parts."""
+    there = any(one.id == grading.id for one in store.gradings(run.id))
+    wrong = {row.key for row in store.errors(grading.id)} if there else set[AttemptKey]()
+    found = set[AttemptKey]()
+    for name in names if wrong else ():
+        with read_part(folder, name) as part:
+            for key, failure, rows in part.scores():
+                if key in wrong and failure is None and all(row.state != "error" for row in rows):
+                    found.add(key)
+    return found
 
 
 def _entries(folder: Folder, names: Sequence[str]) -> Iterator[Entry]:

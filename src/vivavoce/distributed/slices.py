@@ -31,6 +31,7 @@ class Slicer:
 
         Raises:
             UsageError: the file of the part cannot be read, or has fewer rows than it had.
+            OSError: the path cannot be written.
         """
         beside = path.with_name(f".{path.name}.part")
         if part.file.suffix == ".parquet":
@@ -52,10 +53,11 @@ class Slicer:
             if group is None or not group.has(file, piece):
                 self.close()
                 self._group = group = _Group(file, piece.at)
-            parquet.write_table(group.rows(piece), path, compression="zstd")
+            rows = group.rows(piece)
         except (arrow.ArrowException, OSError) as error:
             self.close()
             raise UsageError(f"{file.place}: cannot be read: {str(error).splitlines()[0]}") from error
+        parquet.write_table(rows, path, compression="zstd")
 
 
 class _Group:

@@ -12,13 +12,15 @@ from vivavoce.distributed.allowance import Share
 from vivavoce.distributed.job import Job, Part
 from vivavoce.distributed.part_file import SUFFIX, About, RowProblem, read_part, write_part
 from vivavoce.distributed.slices import Slicer, write_without
-from vivavoce.errors import UsageError
+from vivavoce.errors import StoreError, UsageError
 from vivavoce.files.places import Folder
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.run import Run
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
+from vivavoce.store.maintenance.copying import put_run
+from vivavoce.store.runs.encode import grading_values, run_values
 from vivavoce.store.runs.reading import Reader
 from vivavoce.store.runs.rows import Entry
 from vivavoce.store.store import Store
@@ -32,8 +34,8 @@ class Worked:
     """What came of the work on a part.
 
     `conversations` are in its file, `problems` counts the rows that are not. Without `is_done` it was ended early, as
-    `why` says, and goes on when it is worked on again; or its file is `broken`, and why. `calls` and `cost` were spent
-    this time.
+    `why` says, and goes on when it is worked on again; or its file is `broken`, and why. With `is_over` no part can be
+    worked on now, as where the disk is full. `calls` and `cost` were spent this time.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Worked:
     cost: float = 0.0
     why: str | None = None
     broken: str | None = None
+    is_over: bool = False
 
 
 Carry = Callable[[ExperimentRun], RunResult]
@@ -61,7 +64,8 @@ class Worker:
     """Works on one part of a job after the other; `scratch` is a folder of this machine for parts in work.
 
     A part that was ended early, or whose process died, goes on there where it was: what is stored is neither held nor
-    judged again, and answers of judges that came before are not asked again.
+    judged again, and answers of judges that came before are not asked again. Of a part whose file is there, what has an
+    error is done again.
     """
 
     job: Job
@@ -76,6 +80,17 @@ class Worker:
         Raises:
             UsageError: the suite is wrong.
         """
+        try:
+            return self._work_on(part, share)
+        except OSError as error:
+            why = f"{part}, cannot be written in {self.scratch}: {error.strerror or error}"
+        except StoreError as error:
+            why = str(error).replace(" and run again with --resume", "")
+        except MemoryError:
+            return Worked(part.name, is_done=False, broken="there is not enough memory for it")
+        return Worked(part.name, is_done=False, why=why, is_over=True)
+
+    def _work_on(self, part: Part, share: Share) -> Worked:
         self.scratch.mkdir(parents=True, exist_ok=True)
         files = _Files(self.scratch, part)
         try:
@@ -83,6 +98,8 @@ class Worker:
                 self._slicer.write(part, files.rows)
         except UsageError as error:
             return Worked(part.name, is_done=False, broken=str(error))
+        if not files.known_problems() and (problems := self._earlier_problems(part)):
+            files.keep(problems)
         try:
             worked = self._run(part, files.ready(), share, files.known_problems())
         except UsageError:
@@ -101,7 +118,7 @@ class Worker:
         if len(problems) == part.piece.rows:
             return self._written(part, about, (), Worked(part.name, is_done=True, problems=len(problems)))
         with Store.open(self.scratch / f"{part.name}.db") as store:
-            begun = next(iter(store.runs(1)), None)
+            begun = next(iter(store.runs(1)), None) or self._restored(part, store)
             work = self._begin(part, rows, share, store, begun)
             result = None if work is None else self.carry(work)
             spent = Worked(part.name, is_done=True, problems=len(problems))
@@ -114,17 +131,38 @@ class Worker:
             errors = store.error_count(grading.id)
             about = about.model_copy(update={"run": run, "grading": grading, "errors": errors})
             spent = replace(spent, errors=errors)
-            return self._written(part, about, _placed(Reader(store.database, run.id).entries(), part), spent)
+            placed = _moved(Reader(store.database, run.id).entries(), part.position)
+            return self._written(part, about, placed, spent)
 
     def _begin(self, part: Part, rows: Path, share: Share, store: Store, begun: Run | None) -> ExperimentRun | None:
         """Return the run of a part, None where it is finished."""
-        if begun is not None and begun.status == "finished":
+        if begun is not None and begun.status == "finished" and not part.again:
             return None
         options = RunOptions(
             trials=self.job.trials, cache=self.job.cache, max_calls=share.max_calls, max_cost=share.max_cost
         )
         suite = self.job.suite_on(rows, share.workers)
-        return suite_run(suite, options, store=store, resumed=begun, run_id=None if begun else self.job.run_id)
+        run_id = None if begun else self.job.run_id
+        return suite_run(suite, options, store=store, resumed=begun, retries_errors=part.again, run_id=run_id)
+
+    def _earlier_problems(self, part: Part) -> list[RowProblem]:
+        """Return the rows that are no conversations, as the file of a part says that is done again."""
+        if not part.again:
+            return []
+        with read_part(self.folder, part.name) as found:
+            return found.about.problems
+
+    def _restored(self, part: Part, store: Store) -> Run | None:
+        """Put the conversations in the file of a part into its store, and return their run; None where it is new."""
+        if not part.again:
+            return None
+        with read_part(self.folder, part.name) as found:
+            run, grading = found.about.run, found.about.grading
+            if run is None or grading is None:
+                return None
+            entries = _moved(found.entries(), -part.position)
+            put_run(store.database, run_values(run), [grading_values(grading)], entries, lambda done: None)
+        return store.run(run.id)
 
     def _written(self, part: Part, about: About, entries: Iterator[Entry] | tuple[()], worked: Worked) -> Worked:
         """Write the file of a part, and put it into the folder of the results."""
@@ -161,11 +199,11 @@ def worked_before(folder: Folder, name: str) -> Worked:
         )
 
 
-def _placed(entries: Iterator[Entry], part: Part) -> Iterator[Entry]:
-    """Yield the conversations of a part with their places in the plan of the whole run."""
+def _moved(entries: Iterator[Entry], by: int) -> Iterator[Entry]:
+    """Yield conversations with other places in the plan: those of a part begin with 0, those of the whole elsewhere."""
     for entry in entries:
         assert entry.attempt is not None
-        yield replace(entry, attempt=entry.attempt._replace(position=part.position + entry.attempt.position))
+        yield replace(entry, attempt=entry.attempt._replace(position=entry.attempt.position + by))
 
 
 def _sort_out(suite: Suite, part: Part) -> list[RowProblem]:

@@ -152,8 +152,8 @@ class _Work:
             self.progress.broken[str(ended.part)] = worked.broken
         elif worked.is_done:
             self.progress.done[worked.name] = worked
-        elif worked.why == INTERRUPTED:
-            self.progress.stopped = INTERRUPTED
+        elif worked.is_over or worked.why == INTERRUPTED:
+            self.progress.stopped = worked.why
         else:
             self._ended_early(ended, worked)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Table, func, insert, select, update
 
 from vivavoce.errors import UsageError
 from vivavoce.records.remarks import Remarks
+from vivavoce.records.run import AttemptKey
 from vivavoce.store.database.database import Database, for_writing, values_of
 from vivavoce.store.database.schema import attempts, gradings, runs, scores
 from vivavoce.store.database.text import text_for
@@ -68,16 +69,18 @@ def put_run(
     sets: Sequence[Values],
     entries: Iterator[Entry],
     progress: Callable[[int], None],
+    replaced: Set[AttemptKey] = frozenset(),
 ) -> tuple[bool, int]:
     """Put a run, its gradings and its attempts into a store; return whether it is new there, and how many were put.
 
     The run and its gradings are given as the values of their rows. `progress` is called with how many of the attempts
-    are there. An attempt that is there already gets its missing scores.
+    are there. An attempt that is there already gets its missing scores; of those that are to be `replaced`, the one
+    that is there is put aside.
 
     Raises:
         UsageError: a different run has that id there.
     """
-    committer = Committer(target.place, run["id"], attempt_ids())
+    committer = Committer(target.place, run["id"], attempt_ids(), replaces=bool(replaced))
     with target.apart() as connection:
         with for_writing(connection).begin():
             new = _put(connection, target.place, runs, run, "started_at")
@@ -85,7 +88,9 @@ def put_run(
                 _put(connection, target.place, gradings, grading, "created_at")
         done = 0
         for batch in _batches(entries, COMMIT):
-            missing = list(_missing(connection, run["id"], batch))
+            again = [entry for entry in batch if entry.key in replaced]
+            rest = [entry for entry in batch if entry.key not in replaced] if again else batch
+            missing = [*again, *_missing(connection, run["id"], rest)]
             connection.rollback()
             if missing:
                 committer.store(connection, missing)
