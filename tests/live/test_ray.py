@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections import Counter
@@ -15,6 +16,7 @@ import pytest
 
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
+from vivavoce.testing.misbehaviour import status
 
 from .ray_runs import (
     CONCURRENT,
@@ -65,6 +67,14 @@ def check_once(server: LoopbackServer, number: int, lost: int) -> None:
 
     Of a worker that was killed these are the questions on their way, and answers that were not stored yet.
     """
+    check_merged(number)
+    times = asked(server)
+    assert len(times) == number
+    assert sum(times.values()) <= number + lost
+
+
+def check_merged(number: int) -> None:
+    """Check that every conversation is in the merged run once, with a score."""
     assert viva("merge", "out").returncode == 0
     with Store.open(".vivavoce/vivavoce.db") as store:
         (run,) = store.runs()
@@ -72,9 +82,6 @@ def check_once(server: LoopbackServer, number: int, lost: int) -> None:
         assert {key.sample_id for key in store.done(run.id)} == {f"r{at}" for at in range(number)}
         states = [row.state for row in store.scores(store.grading(run.id).id)]
         assert states == ["scored"] * number
-    times = asked(server)
-    assert len(times) == number
-    assert sum(times.values()) <= number + lost
 
 
 def test_workers_have_the_results_of_one_process(server: LoopbackServer) -> None:
@@ -98,6 +105,38 @@ def test_a_worker_that_is_killed_loses_nothing_and_pays_nothing_twice(server: Lo
     assert process.returncode == 0, err
     assert "1 worker died" in out
     check_once(server, 2 * TALKS, 2 * CONCURRENT)
+
+
+def test_workers_that_ray_ends_for_want_of_memory_are_counted_and_their_parts_tried_again(
+    server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at in range(2):
+        write_talks(Path(f"{at}.jsonl"), at * 50, 50)
+    with monkeypatch.context() as short:
+        short.setenv("RAY_memory_usage_threshold", "0.001")
+        short.setenv("RAY_memory_monitor_refresh_ms", "100")
+        ended = viva(*judged(server, *RAY))
+    assert ended.returncode == 3, ended.stderr
+    assert "3 workers died over it; the last: " in ended.stdout
+    assert "low on memory" in ended.stdout
+    assert viva(*judged(server, *RAY)).returncode == 0
+    check_once(server, 100, 6 * CONCURRENT)
+
+
+def test_what_a_dead_endpoint_did_not_answer_is_asked_by_the_same_command(server: LoopbackServer) -> None:
+    for at in range(2):
+        write_talks(Path(f"{at}.jsonl"), at * 50, 50)
+    server.answer = lambda body: fine(body) if re.search(r"Hi \d*[02468]\.", json.dumps(body)) else status(401, "dead")
+    dead = viva(*judged(server, *RAY))
+    assert dead.returncode == 3
+    assert "with errors in 2 of 2 parts" in dead.stdout
+    assert viva("merge", "out").returncode == 3
+    answered = Counter({key: 1 for key in asked(server) if re.search(r"Hi \d*[02468]\.", key)})
+    server.requests.clear()
+    server.answer = fine
+    assert viva(*judged(server, *RAY)).returncode == 0
+    assert not answered & asked(server)
+    check_merged(100)
 
 
 def test_a_driver_that_is_killed_loses_nothing_and_pays_nothing_twice(server: LoopbackServer) -> None:
