@@ -83,11 +83,13 @@ class Worker:
         try:
             return self._work_on(part, share)
         except OSError as error:
-            why = f"{part}, cannot be written in {self.scratch}: {error.strerror or error}"
+            place = f"{self.scratch} or {self.folder.place}"
+            why = f"{part}, cannot be written in {place}: {error.strerror or error}"
         except StoreError as error:
             why = str(error).replace(" and run again with --resume", "")
         except MemoryError:
-            return Worked(part.name, is_done=False, broken="there is not enough memory for it")
+            calls, cost = share.max_calls or 0, share.max_cost or 0.0  # nobody knows what was spent, so all of it
+            return Worked(part.name, False, calls=calls, cost=cost, broken="there is not enough memory for it")
         return Worked(part.name, is_done=False, why=why, is_over=True)
 
     def _work_on(self, part: Part, share: Share) -> Worked:
