@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -57,9 +58,10 @@ def environment() -> Environment:
 
 
 def read_templates() -> None:
-    """Read all templates, which takes half a second, before one is asked for."""
+    """Read all templates, which takes half a second, before one is asked for; requests are answered in between."""
     for name in environment().list_templates():
         environment().get_template(name)
+        time.sleep(0.02)
 
 
 def rendered(name: str, values: Mapping[str, object]) -> bytes:
