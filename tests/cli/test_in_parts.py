@@ -73,6 +73,7 @@ def test_rows_that_are_no_conversations_make_it_inconclusive_unless_they_are_all
     done = viva(*command)
     assert done.returncode == 3
     assert "1 row left out" in done.stdout
+    assert "without 1 row of the files that viva could not read" in viva("merge", "out").stderr
     assert "a.jsonl:4: not valid JSON" in done.stdout
     assert viva(*command, "--max-errors", "1").returncode == 0
 
@@ -122,6 +123,12 @@ def test_options_that_do_not_go_together_are_told(options: list[str], rule: str,
     done = viva("judge", "a.jsonl", "--metrics", "refusal", *options)
     assert done.returncode == 2
     assert rule in done.stderr
+
+
+def test_a_pattern_without_a_folder_for_the_parts_is_told_so(viva: Viva) -> None:
+    write_talks("a.jsonl", range(2))
+    done = viva("judge", "*.jsonl", "--metrics", "refusal")
+    assert (done.returncode, "*.jsonl: several files are judged in parts" in done.stderr) == (2, True)
 
 
 def test_a_suite_with_its_rows_inside_is_told_to_write_them_into_a_file(viva: Viva) -> None:

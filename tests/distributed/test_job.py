@@ -56,7 +56,7 @@ def test_a_broken_file_may_be_replaced(folder: Folder) -> None:
 def test_other_graders_are_refused(folder: Folder) -> None:
     write_jsonl(Path("a.jsonl"), range(5))
     begun(folder, ["a.jsonl"])
-    with pytest.raises(UsageError, match="was begun by another command: its graders differs"):
+    with pytest.raises(UsageError, match="was begun by a command that differs in its graders"):
         begun(folder, ["a.jsonl"], metrics="repetition")
 
 

@@ -195,9 +195,10 @@ def _file(names: Sequence[str]) -> Path:
     Raises:
         UsageError: there are several, or it does not exist.
     """
-    if len(names) > 1:
-        raise UsageError(f"{names[1]}: several files are judged in parts; name a folder for the results with --parts")
-    return existing(Path(names[0]))
+    path = Path(names[0])
+    if len(names) > 1 or (not path.exists() and any(sign in names[0] for sign in "*?[")):
+        raise UsageError(f"{names[-1]}: several files are judged in parts; name a folder for the results with --parts")
+    return existing(path)
 
 
 def _sampling(sample: int | None, by: str, weight_by: str | None, others: Mapping[str, object]) -> dict[str, object]:

@@ -10,8 +10,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from vivavoce.cli.options import MaxErrorsOption
 from vivavoce.cli.output import StoreOption, notes, store_of
 from vivavoce.cli.runner import report_run
-from vivavoce.distributed.merging import merge
+from vivavoce.distributed.merging import merge, rows_left_out
 from vivavoce.files.places import Folder
+from vivavoce.report.text import count
 from vivavoce.store.store import Store
 
 
@@ -43,4 +44,6 @@ def command(
                 max_errors=max_errors,
             )
         report_run(opened, result, None, ["--store", store] if store else [])
+    if left_out := rows_left_out(Folder(folder)):
+        notes().print(f"without {count(left_out, 'row')} of the files that viva could not read as conversations")
     raise typer.Exit(result.exit_code)

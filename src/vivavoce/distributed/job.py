@@ -229,7 +229,7 @@ def _check_same(folder: Folder, begun: Job, job: Job) -> None:
     then, now = _decisive(begun), _decisive(job)
     if changed := [name for name in {**then, **now} if then.get(name) != now.get(name)]:
         what = decides.get(changed[0], changed[0])
-        raise UsageError(f"{folder.place} was begun by another command: {what} differs; name another folder")
+        raise UsageError(f"{folder.place} was begun by a command that differs in {what}; name another folder")
 
 
 def _decisive(job: Job) -> dict[str, Any]:
