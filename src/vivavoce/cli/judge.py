@@ -103,8 +103,8 @@ WeightByOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="With --sample: draw a conversation the likelier, the more it has of this: turns, tool_errors, a field "
-        "with numbers, or an exact metric.",
+        help="With --sample: draw more often what has more of this: turns, tool_errors, a field with "
+        "numbers, or an exact metric.",
     ),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")]

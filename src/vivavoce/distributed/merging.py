@@ -53,8 +53,10 @@ def merge(folder: Folder, store: Store, tell: Tell, *, max_errors: str | None = 
     run, grading = _records(job, folder, names, planned)
     with store.claimed(run.id):
         sets = [grading_values(grading)]
-        mended = _mended(folder, names, store, run, grading)
-        put_run(store.database, run_values(run), sets, _entries(folder, names), lambda done: tell(done, count), mended)
+        replaced = _errors_gone(folder, names, store, run, grading)
+        put_run(
+            store.database, run_values(run), sets, _entries(folder, names), lambda done: tell(done, count), replaced
+        )
     build = partial(_build, run, store)
     options = RunOptions(max_errors=max_errors)
     ending = _Ending(build, store, options, run=run, grading=grading, left=left, planned=planned)
@@ -133,7 +135,7 @@ def _check_once(folder: Folder, names: Sequence[str]) -> int:
     return len(places)
 
 
-def _mended(folder: Folder, names: Sequence[str], store: Store, run: Run, grading: Grading) -> set[AttemptKey]:
+def _errors_gone(folder: Folder, names: Sequence[str], store: Store, run: Run, grading: Grading) -> set[AttemptKey]:
     """Return the conversations that have an error in the store, and none in the parts."""
     there = any(one.id == grading.id for one in store.gradings(run.id))
     wrong = {row.key for row in store.errors(grading.id)} if there else set[AttemptKey]()

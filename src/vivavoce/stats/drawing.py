@@ -1,6 +1,6 @@
 """Drawing some of many: how many from each stratum, how likely each one is, and which ones.
 
-What is drawn hangs on the seed alone: numpy keeps the numbers of its `RandomState` as they are for ever.
+What is drawn depends on the seed alone: numpy keeps the numbers of its `RandomState` as they are for ever.
 """
 
 from __future__ import annotations

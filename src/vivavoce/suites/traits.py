@@ -92,7 +92,7 @@ class Trait:
         """Return the number that each conversation has, not a number where it has none.
 
         Raises:
-            UsageError: it is no number of 0 or more, or no conversation has one.
+            UsageError: a value is not a number of 0 or more, or no conversation has one.
         """
         found = np.frombuffer(self.numbers, dtype=np.float64)
         if self.words:
