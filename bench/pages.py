@@ -403,7 +403,6 @@ def database(name: str, address: str, *, million: bool) -> None:
     if million:
         enlarge(address)
     with serving(address) as base:
-        time.sleep(2)  # in which a server reads its templates, beside what it answers
         reader = Reader(base)
         look(reader, ASKED_OF_A_MILLION if million else 0)
         reader.close()

@@ -64,7 +64,7 @@ def merge(folder: Folder, store: Store, tell: Tell, *, max_errors: str | None = 
 
 
 def rows_left_out(folder: Folder) -> int:
-    """Return how many rows of the files are no conversations, in the parts that are done."""
+    """Return how many rows of the files are not conversations, in the parts that are done."""
     job = read_job(folder)
     return 0 if job is None else sum(len(about.problems) for about in _known(folder, sorted(done_parts(job, folder))))
 

@@ -61,7 +61,7 @@ def read_templates() -> None:
     """Read all templates, which takes half a second, before one is asked for; requests are answered in between."""
     for name in environment().list_templates():
         environment().get_template(name)
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 def rendered(name: str, values: Mapping[str, object]) -> bytes:
