@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jinja2.exceptions import SecurityError
 
 from vivavoce.errors import SuiteFault, UsageError
 from vivavoce.metrics.prompts import HERE, Prompt, Wording, read_prompt
@@ -45,8 +44,8 @@ def test_words_of_ours_and_numbers_are_put_in_as_they_are() -> None:
     assert prompt(text).render(values) == 'good or bad 3 1. "a" 2. b'
 
 
-def test_what_is_computed_from_words_of_ours_is_quoted_again() -> None:
-    assert prompt("{{ goal ~ items }}").render({"goal": Wording("a"), "items": "\n"}) == '"a\\n"'
+def test_text_that_a_filter_made_from_our_words_is_quoted_again() -> None:
+    assert prompt("{{ items | join }}").render({"items": [Wording("a"), "\n"]}) == '"a\\n"'
 
 
 @pytest.mark.parametrize(
@@ -79,16 +78,12 @@ def test_a_block_that_does_not_exist_or_asks_for_too_much_is_refused() -> None:
 
 
 def test_a_template_cannot_reach_into_python() -> None:
-    from jinja2.exceptions import SecurityError
-
-    with pytest.raises(SecurityError):
+    with pytest.raises(SuiteFault, match="unsafe"):
         prompt("{{ goal.__class__.__mro__ }}").render({"goal": "x"})
 
 
 def test_a_name_that_nobody_fills_is_an_error() -> None:
-    from jinja2 import UndefinedError
-
-    with pytest.raises(UndefinedError):
+    with pytest.raises(SuiteFault, match="'goal' is undefined"):
         prompt("{{ goal }}").render({})
 
 
@@ -129,15 +124,15 @@ def test_the_hash_is_of_the_words_that_are_used() -> None:
 
 @pytest.mark.parametrize("text", ["{% include 'goal' %}", "{% import 'x' as x %}", "{% from 'x' import y %}"])
 def test_a_template_asks_for_no_other(text: str) -> None:
-    with pytest.raises(UsageError, match="asks for another template"):
+    with pytest.raises(UsageError, match="is not allowed in a template"):
         _ = prompt(text).template
-    with pytest.raises(UsageError, match="asks for another template"):
+    with pytest.raises(UsageError, match="is not allowed in a template"):
         _ = prompt("{% block x %}{% endblock %}", x=text).template
 
 
 def test_a_template_changes_no_value() -> None:
     values = {"goal": {"role": "clerk"}}
-    with pytest.raises(SecurityError):
+    with pytest.raises(UsageError, match="a call of 'update' is not allowed"):
         prompt("{{ goal.update({'role': 'king'}) }}").render(values)
     assert values == {"goal": {"role": "clerk"}}
 

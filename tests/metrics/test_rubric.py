@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.errors import GraderFault, UsageError
+from vivavoce.errors import GraderFault, SuiteFault, UsageError
 from vivavoce.metrics.rubric import STANDARD, Rubric, read_rubric
 
 VALUES = {"input": "Draw a cat", "ground_truth": None, "submission": "=^.^=", "conversation": "…"}
@@ -58,8 +58,10 @@ def test_a_template_in_the_material_is_text() -> None:
 
 
 def test_templates_cannot_reach_into_python() -> None:
-    with pytest.raises(GraderFault, match="cannot be rendered"):
+    with pytest.raises(UsageError, match="a call of '__subclasses__' is not allowed"):
         Rubric("{{ submission.__class__.__mro__[1].__subclasses__() }}", "jinja").render(VALUES)
+    with pytest.raises(SuiteFault, match="cannot be rendered: access to attribute '__class__'"):
+        Rubric("{{ submission.__class__ }}", "jinja").render(VALUES)
 
 
 @pytest.mark.parametrize("text", ["{{ submission }}", "{submission}"])

@@ -1,8 +1,8 @@
 """Prompts: the instructions for a judge, as templates in text files, with every value in them quoted.
 
-A template is Jinja in a sandbox. Values come from datasets, targets and users, so whatever `{{ … }}` puts in is written
-as a JSON string on one line; a name without a value is an error, never an empty place. The parts that a user may
-replace on their own stand in `{% block … %}`.
+A template is Jinja in a small sandbox (`safe_template`). Values come from datasets, targets and users, so whatever
+`{{ … }}` puts in is written as a JSON string on one line; a name without a value is an error, never an empty place.
+The parts that a user may replace on their own stand in `{% block … %}`.
 """
 
 from __future__ import annotations
@@ -46,8 +46,17 @@ class Prompt:
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def render(self, values: Mapping[str, object]) -> str:
-        """Return the prompt with the values put in."""
-        return self.template.render(values)
+        """Return the prompt with the values put in.
+
+        Raises:
+            SuiteFault: a value does not fit the template, or the prompt would be too large.
+        """
+        from jinja2 import TemplateError
+
+        try:
+            return self.template.render(values)
+        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+            raise SuiteFault(f"{self.name} cannot be rendered: {error}", kind="prompt") from error
 
     @cached_property
     def template(self) -> Template:
@@ -78,24 +87,20 @@ def _compiled(text: str, name: str, allowed: frozenset[str], blocks: tuple[tuple
 
     environment = _environment()
     try:
-        original = environment.from_string(text)
-        for block, _ in blocks:
-            if block not in original.blocks:
-                raise UsageError(f"{name} has no block '{block}'{did_you_mean(block, original.blocks)}")
-        sources = [text, *(source for _, source in blocks)]
-        parsed = [environment.parse(source) for source in sources]
-        if any(tree.find(kind) for tree in parsed for kind in (nodes.Include, nodes.Import, nodes.FromImport)):
-            raise UsageError(f"{name} asks for another template, and there is none beside it")
-        for variable in (match[1] for source in sources for match in _SINGLE.finditer(source)):
+        tree = environment.parse(text)
+        named = {block.name: block for block in tree.find_all(nodes.Block)}
+        # Jinja drops the last line break of a source, which a block keeps
+        sources = {block: environment.parse(f"{source}\n") for block, source in blocks}
+        for block, source in sources.items():
+            if block not in named:
+                raise UsageError(f"{name} has no block '{block}'{did_you_mean(block, named)}")
+            named[block].body = source.body
+        for variable in (match[1] for source in (text, *dict(blocks).values()) for match in _SINGLE.finditer(source)):
             if variable in allowed:
                 raise UsageError(f"{name} has {{{variable}}}, which is never filled; write {{{{ {variable} }}}}")
-        used = {variable for tree in parsed for variable in meta.find_undeclared_variables(tree)}
-        for variable in sorted(used - allowed):
+        for variable in sorted(meta.find_undeclared_variables(tree) - allowed):
             raise UsageError(f"{name} asks for '{variable}'{did_you_mean(variable, allowed)}")
-        if not blocks:
-            return original
-        replaced = [f"{{% block {block} %}}{source}{{% endblock %}}" for block, source in blocks]
-        return environment.from_string("{% extends original %}" + "".join(replaced), {"original": original})
+        return environment.from_string(tree)
     except (TemplateError, ValueError) as error:  # such as a number with too many digits
         raise UsageError(f"{name} is not a template: {error}") from error
 
@@ -114,14 +119,9 @@ def _text_of(path: Path) -> str:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from vivavoce.safe_template import SafeEnvironment
 
-    environment = ImmutableSandboxedEnvironment(
-        undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True, finalize=_quoted
-    )
-    environment.globals.clear()  # no prompt may use one, and each rendering would copy them
-    return environment
+    return SafeEnvironment(autoescape=False, trim_blocks=True, lstrip_blocks=True, finalize=_quoted)
 
 
 def _quoted(value: Any) -> Any:

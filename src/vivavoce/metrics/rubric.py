@@ -16,17 +16,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from jinja2 import Environment, TemplateError, meta
+from jinja2 import TemplateError, meta
 
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.metrics.prompts import Prompt, Wording
 from vivavoce.metrics.transcript import quoted
+from vivavoce.safe_template import SafeEnvironment
 
 Syntax = Literal["jinja", "letta", "replace"]
 """`{{ name }}`; `{name}` with doubled braces for literal ones; or `{name}` for declared names and nothing else."""
 
 STANDARD = ("input", "ground_truth", "submission", "conversation")
-_environment = Environment(autoescape=True)
+_environment = SafeEnvironment()
 """Finds variables; nothing is rendered in it."""
 _FIELD = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
 
@@ -79,10 +80,7 @@ class Rubric:
             return re.sub(r"\{(\w+)\}", lambda match: texts.get(match[1], match[0]), self.text)
         if self.syntax == "letta":
             return _FIELD.sub(lambda match: _put_in(values[match[1]]) if match[1] else match[0][0], self.text)
-        try:
-            return Prompt(self.text, self.name, names).render({name: values[name] for name in names})
-        except TemplateError as error:
-            raise GraderFault(f"{self.name} cannot be rendered: {error}", kind="options") from error
+        return Prompt(self.text, self.name, names).render({name: values[name] for name in names})
 
 
 _APPENDED = {"input": "Input", "ground_truth": "Ground truth", "submission": "Submission"}

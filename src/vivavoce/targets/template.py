@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote, urlsplit
 
-from jinja2 import StrictUndefined, TemplateError, Undefined, meta
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2 import TemplateError, Undefined, meta
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
+from vivavoce.safe_template import SafeEnvironment
 
 _ONE_VARIABLE = re.compile(r"\s*\{\{-?\s*([A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}]+\])*)\s*-?\}\}\s*")
 
@@ -94,7 +94,7 @@ def _text_template(text: str, place: str, allowed: Sequence[str]) -> Template:
     variables = _variables(text, place, allowed)
     if not (alone := _ONE_VARIABLE.fullmatch(text)):
         return Template(variables, place, _texts.from_string(text).render)
-    look_up = _texts.compile_expression(alone[1], undefined_to_none=False)
+    look_up = _texts.evaluate(alone[1])
 
     def value(values: Values) -> object:
         result = look_up(values)
@@ -121,5 +121,5 @@ def _encoded(value: object) -> str:
     return quote(str(value), safe="")
 
 
-_texts = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
-_addresses = ImmutableSandboxedEnvironment(undefined=StrictUndefined, finalize=_encoded)
+_texts = SafeEnvironment(keep_trailing_newline=True)
+_addresses = SafeEnvironment(finalize=_encoded)

@@ -1,0 +1,298 @@
+"""Templates written by other people: Jinja with a small language, and bounds on what a rendering may cost.
+
+Jinja's own sandbox keeps a template away from Python objects. It does not bound the work: `{{ 9**9**9 }}` cannot be
+interrupted once the interpreter computes it, and nested loops over long texts never end. So this sandbox accepts only
+names, attributes, items, tests, comparisons, `if`, `for` over lists and mappings, and a few filters; it never folds
+constants, it limits the size of a template, and it counts the steps and the characters of each rendering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, cast
+
+from jinja2 import StrictUndefined, Template, TemplateRuntimeError, TemplateSyntaxError, Undefined, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
+
+MAX_TEMPLATE_CHARS = 200_000
+"""Characters of the text of a template."""
+
+MAX_NODES = 5_000
+"""Parts of a template: each variable, text, test, and branch is one or two; 5,000 compile in half a second."""
+
+MAX_DEPTH = 40
+"""Levels to which expressions and blocks of a template may be nested."""
+
+MAX_STEPS = 100_000
+"""Turns of all loops, and thousands of characters that filters read, in one rendering."""
+
+MAX_OUTPUT_CHARS = 20_000_000
+"""Characters that one rendering may produce."""
+
+CHARS_PER_STEP = 1_000
+
+FILTERS = frozenset(
+    """
+    capitalize count d default first int join last length list lower string title tojson trim upper
+    """.split()  # noqa: SIM905
+)
+"""Filters of Jinja that a template may use: none makes much more of what it is given."""
+
+TESTS = frozenset(
+    """
+    boolean defined eq equalto even false float in integer iterable mapping ne none number odd sequence string true
+    undefined == !=
+    """.split()  # noqa: SIM905
+)
+"""Tests of Jinja that a template may use, after `is`."""
+
+METHODS = frozenset(("items", "keys", "values"))
+"""Methods that a template may call, without arguments."""
+
+_ALLOWED: tuple[type[nodes.Node], ...] = (
+    nodes.Template,
+    nodes.Output,
+    nodes.TemplateData,
+    nodes.Name,
+    nodes.Const,
+    nodes.Getattr,
+    nodes.Getitem,
+    nodes.Slice,
+    nodes.If,
+    nodes.For,
+    nodes.CondExpr,
+    nodes.Compare,
+    nodes.Operand,
+    nodes.And,
+    nodes.Or,
+    nodes.Not,
+    nodes.Filter,
+    nodes.Test,
+    nodes.Tuple,
+    nodes.List,
+    nodes.Dict,
+    nodes.Pair,
+    nodes.Keyword,
+    nodes.Block,
+)
+_OPERATORS = {
+    "Add": "+",
+    "Sub": "-",
+    "Mul": "*",
+    "Div": "/",
+    "FloorDiv": "//",
+    "Mod": "%",
+    "Pow": "**",
+    "Concat": "~",
+    "Neg": "-",
+    "Pos": "+",
+    "Assign": "set",
+    "AssignBlock": "set",
+    "Macro": "macro",
+    "CallBlock": "call",
+    "FilterBlock": "filter",
+    "With": "with",
+    "Include": "include",
+    "Import": "import",
+    "FromImport": "from",
+    "Extends": "extends",
+    "ScopedEvalContextModifier": "autoescape",
+}
+_LOOP = "bounded_loop"
+"""The filter that every `for` passes its values through; a template cannot name it, as it is not in FILTERS."""
+
+
+class TemplateTooLarge(TemplateRuntimeError):
+    """A rendering took more steps or produced more characters than a template may."""
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What is left for the rendering in progress."""
+
+    steps: int = MAX_STEPS
+    chars: int = MAX_OUTPUT_CHARS
+
+    def take_steps(self, count: int) -> None:
+        self.steps -= count
+        if self.steps < 0:
+            raise TemplateTooLarge(f"takes more than {MAX_STEPS:,} steps")
+
+    def take_chars(self, count: int) -> None:
+        self.chars -= count
+        if self.chars < 0:
+            raise TemplateTooLarge(f"produces more than {MAX_OUTPUT_CHARS:,} characters")
+
+
+_budget: ContextVar[_Budget] = ContextVar("template_budget")
+
+
+class SafeTemplate(Template):
+    """A template whose renderings are bounded."""
+
+    def render(self, *args: Any, **kwargs: Any) -> str:
+        """Return the text.
+
+        Raises:
+            TemplateTooLarge: it would take too many steps or characters; nothing is returned.
+        """
+        budget = _Budget()
+        token = _budget.set(budget)
+        try:
+            pieces: list[str] = []
+            for piece in self.generate(*args, **kwargs):
+                budget.take_chars(len(piece))
+                pieces.append(piece)
+            return "".join(pieces)
+        finally:
+            _budget.reset(token)
+
+
+class SafeEnvironment(ImmutableSandboxedEnvironment):
+    """Compiles templates of the small language.
+
+    Raises:
+        TemplateSyntaxError: when a template is compiled: it uses something that the language does not have.
+    """
+
+    template_class = SafeTemplate
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(undefined=StrictUndefined, optimized=False, cache_size=0, **options)
+        self.globals.clear()
+        bounded = {name: _charged(name, self.filters[name]) for name in FILTERS}
+        self.filters = {**bounded, _LOOP: _counted}
+        self.tests = {name: self.tests[name] for name in TESTS}
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        if len(source) > MAX_TEMPLATE_CHARS:
+            raise TemplateSyntaxError(
+                f"the template has {len(source):,} characters, at most {MAX_TEMPLATE_CHARS:,} allowed", 1
+            )
+        try:
+            tree = super()._parse(source, name, filename)
+            _check(tree)
+        except RecursionError as error:
+            raise TemplateSyntaxError(f"the template is nested more than {MAX_DEPTH} levels deep", 1) from error
+        return cast("nodes.Template", _CountLoops().visit(tree))
+
+    def evaluate(self, expression: str) -> Callable[[Mapping[str, Any]], object]:
+        """Compile an expression to a function that returns its value for given variables."""
+        self.parse(f"{{{{ {expression} }}}}")  # checks the language, which `compile_expression` does not
+        compute = self.compile_expression(expression, undefined_to_none=False)
+
+        def value(values: Mapping[str, Any]) -> object:
+            token = _budget.set(_Budget())
+            try:
+                return compute(values)
+            finally:
+                _budget.reset(token)
+
+        return value
+
+
+class _CountLoops(NodeTransformer):
+    """Passes the values of each loop through the counting filter."""
+
+    def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # the name that Jinja calls
+        self.generic_visit(node)
+        node.iter = nodes.Filter(node.iter, _LOOP, [], [], None, None, lineno=node.lineno)
+        return node
+
+
+def _check(tree: nodes.Node) -> None:
+    """Refuse what the language does not have, and a template with too many parts.
+
+    Raises:
+        TemplateSyntaxError: it names the construct and its line.
+    """
+    count = 0
+    pending = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        count += 1
+        if depth > MAX_DEPTH:
+            raise TemplateSyntaxError(f"the template is nested more than {MAX_DEPTH} levels deep", node.lineno)
+        if count > MAX_NODES:
+            raise TemplateSyntaxError(f"the template has more than {MAX_NODES:,} parts", node.lineno)
+        _check_node(node)
+        pending += [(child, depth + 1) for child in node.iter_child_nodes()]
+
+
+def _check_node(node: nodes.Node) -> None:
+    def refuse(what: str) -> TemplateSyntaxError:
+        return TemplateSyntaxError(f"{what} is not allowed in a template", node.lineno)
+
+    if isinstance(node, nodes.Call):
+        _check_call(node, refuse)
+    elif isinstance(node, nodes.Neg) and isinstance(node.node, nodes.Const):
+        pass  # the index of the last item
+    elif not isinstance(node, _ALLOWED):
+        kind = type(node).__name__
+        raise refuse(f"'{_OPERATORS.get(kind, kind.lower())}'")
+    if isinstance(node, nodes.Filter) and node.name not in FILTERS:
+        raise refuse(f"the filter '{node.name}'")
+    if isinstance(node, nodes.Test) and node.name not in TESTS:
+        raise refuse(f"the test '{node.name}'")
+    if isinstance(node, nodes.For) and node.recursive:
+        raise refuse("a recursive loop")
+
+
+def _check_call(node: nodes.Call, refuse: Callable[[str], TemplateSyntaxError]) -> None:
+    method = node.node.attr if isinstance(node.node, nodes.Getattr) else None
+    if method not in METHODS or node.args or node.kwargs or node.dyn_args or node.dyn_kwargs:
+        raise refuse(f"a call of '{method}'" if method else "a call")
+
+
+def _counted(values: object) -> Iterator[Any]:
+    """Yield the values of a loop, each one step; only lists and mappings can be gone through."""
+    if isinstance(values, Undefined):
+        str(values)  # a strict undefined says here what is missing
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TemplateRuntimeError(f"a loop needs a list or a mapping, got {type(values).__name__}")
+    budget = _budget.get()
+    for value in cast("Iterable[Any]", values):
+        budget.take_steps(1)
+        yield value
+
+
+def _charged(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a filter that counts the characters it reads and writes as steps."""
+
+    @wraps(function)
+    def charged(*args: Any, **kwargs: Any) -> Any:
+        budget = _budget.get(None)
+        if budget is None:  # Jinja tries filters of constants out while it compiles; this sandbox never asks it to
+            raise TemplateRuntimeError(f"the filter '{name}' is used outside a rendering")
+        if name == "join":
+            _check_joined(budget, args)
+        budget.take_steps(sum(map(_size, args)) // CHARS_PER_STEP)
+        result = function(*args, **kwargs)
+        budget.take_steps(_size(result) // CHARS_PER_STEP)
+        return result
+
+    return charged
+
+
+def _check_joined(budget: _Budget, args: Sequence[Any]) -> None:
+    """Charge the separators that `join` would write, before it writes them."""
+    texts = [arg for arg in args if isinstance(arg, str)]
+    sizes = [len(cast("Sequence[Any]", arg)) for arg in args if isinstance(arg, list | tuple | dict)]
+    if texts and sizes:
+        budget.take_chars(max(map(len, texts)) * max(sizes))
+
+
+def _size(value: object) -> int:
+    """Return about how many characters a value has."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        rows = cast("Mapping[object, object]", value)
+        return sum(_size(key) + _size(item) for key, item in rows.items())
+    if isinstance(value, list | tuple | set):
+        return sum(map(_size, cast("Iterable[object]", value)))
+    return 8
