@@ -5,14 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.grading.extractors import extractors
 from vivavoce.metrics.choice import LOCAL, Choice, reaches_out
 from vivavoce.metrics.config import Scope
 from vivavoce.metrics.factory import named_metric
 from vivavoce.suites.part import SettingsOfModel
+
+SETTINGS = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "max_tokens",
+    "max_completion_tokens",
+    "seed",
+    "stop",
+    "reasoning_effort",
+    "verbosity",
+    "frequency_penalty",
+    "presence_penalty",
+)
+"""What a request may set of a judge; anything else could choose another model, address, header or price."""
+
+
+def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    for name, value in settings.items():
+        if name not in SETTINGS:
+            raise ValueError(f"'{name}' cannot be set in a request{did_you_mean(name, SETTINGS)}")
+        if not isinstance(value, str | int | float | None) and name != "stop":
+            raise ValueError(f"'{name}' needs a number or a word, got {type(value).__name__}")
+    return settings
 
 
 class RequestedMetric(BaseModel):
@@ -28,7 +53,7 @@ class RequestedMetric(BaseModel):
     extractor: str | None = None
     extractor_config: dict[str, Any] = Field(default_factory=dict)
     temperature: float | None = Field(default=0.0, allow_inf_nan=False)
-    settings: SettingsOfModel = Field(default_factory=dict)
+    settings: Annotated[SettingsOfModel, AfterValidator(_check_settings)] = Field(default_factory=dict)
 
 
 Metrics = Annotated[list[str | RequestedMetric], Field(min_length=1, max_length=100)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, ConfigDict
 
@@ -17,17 +17,32 @@ SECRET = re.compile(
 """Names of headers and settings that contain keys."""
 
 
-def _without_keys(settings: dict[str, Any]) -> dict[str, Any]:
-    for name in settings:
-        if SECRET.fullmatch(name):
-            raise ValueError(
-                f"{name} is an API key, which would be stored; set it in the environment and name "
-                "the variable with api_key_env"
-            )
+ELSEWHERE = frozenset(("model", "models", "base_url", "api_base", "api_key_env", "max_retries", "request_timeout"))
+"""Settings that would choose another model or address than the one that is named, priced and stored, or its retries."""
+
+_NESTED = ("extra_body", "extra_headers")
+
+
+def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    for place, part in [("", settings), *((f"{name}.", settings.get(name)) for name in _NESTED)]:
+        if part is None:
+            continue
+        if not isinstance(part, dict):
+            raise ValueError(f"{place.rstrip('.')} needs a mapping, got {type(part).__name__}")
+        for name in cast("dict[str, Any]", part):
+            if SECRET.fullmatch(name):
+                raise ValueError(
+                    f"{place}{name} is an API key, which would be stored; set it in the environment and name "
+                    "the variable with api_key_env"
+                )
+            if name in ELSEWHERE:
+                raise ValueError(
+                    f"{place}{name} cannot be set here; it would change which model answers or how often it is asked"
+                )
     return settings
 
 
-SettingsOfModel = Annotated[dict[str, Any], AfterValidator(_without_keys)]
+SettingsOfModel = Annotated[dict[str, Any], AfterValidator(_check_settings)]
 
 
 def _without_user(address: str) -> str:
