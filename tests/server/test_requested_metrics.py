@@ -17,7 +17,7 @@ NOT_ALLOWED: list[tuple[dict[str, Any], str]] = [
     ({"metric": "safety", "config": {"model": "openai:x"}}, "model stands beside config, not in it"),
     ({"metric": "safety", "model": "openai:x"}, "model"),
     ({"metric": "safety", "settings": {"api_key": "sk-1"}}, "api_key is an API key"),
-    ({"metric": "safety", "settings": {"extra_body": {"model": "other"}}}, "'extra_body' cannot be set in a request"),
+    ({"metric": "safety", "settings": {"extra_body": {"top_k": 1}}}, "'extra_body' cannot be set in a request"),
     ({"metric": "safety", "settings": {"extra_headers": {"x-a": "1"}}}, "'extra_headers' cannot be set in a request"),
     ({"metric": "safety", "settings": {"models": ["other"]}}, "models cannot be set here"),
     ({"metric": "safety", "settings": {"base_url": "http://inside"}}, "base_url cannot be set here"),
