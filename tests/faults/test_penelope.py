@@ -14,9 +14,9 @@ from exams import agent, always, shown, sound
 from stage import call, judge, player, say, verdict
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import AnyMessage, FunctionCall, HumanMessage, ToolCall
-from vivavoce.metrics.transcript import quoted
 from vivavoce.models.model import Request
 from vivavoce.penelope import TestResult
+from vivavoce.safe_text import quoted
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.testing import ScriptedModel
 from vivavoce.testing.scripted import Scripted
@@ -167,7 +167,7 @@ HOSTILE = [
 
 def spoken(text: str) -> str:
     """Return a text as JSON spells it between two quotation marks."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+    return quoted(text)[1:-1]
 
 
 @pytest.mark.parametrize("native", [True, False])

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from conversations import REFUND, by, calls, says
 from vivavoce.messages import AnyMessage, HumanMessage, read_messages
-from vivavoce.metrics.transcript import Shown, quoted, transcript
+from vivavoce.metrics.transcript import Shown, transcript
+from vivavoce.safe_text import quoted
 
 TEXTS = st.text(st.characters(codec=None), max_size=30)
 """Any text, lone surrogates among them."""

@@ -13,7 +13,6 @@ import typer
 from vivavoce.cli.output import existing, notes
 from vivavoce.errors import UsageError
 from vivavoce.files.rows import read_rows
-from vivavoce.metrics.transcript import quoted
 from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.penelope.distil import Distilled, stream_distilled
@@ -21,6 +20,7 @@ from vivavoce.penelope.scenarios import Scenario, stream_scenarios
 from vivavoce.penelope.target_data import MOST
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.report.text import count, one_line, printable_json
+from vivavoce.safe_text import quoted
 from vivavoce.samples.rows import check_samples, read_samples
 from vivavoce.settings import settings
 from vivavoce.suites.document import read_records

@@ -13,10 +13,11 @@ from itertools import groupby
 from typing import Literal, cast
 
 from vivavoce.messages import AnyMessage, ToolCall
-from vivavoce.metrics.transcript import Transcript, named, quoted, written_arguments
+from vivavoce.metrics.transcript import Transcript, named, written_arguments
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import shorten
+from vivavoce.safe_text import quoted
 
 Outcome = Literal["succeeded", "failed"]
 """What the result of a call says; a call without a result did neither."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
-from vivavoce.metrics.transcript import quoted
+from vivavoce.safe_text import quoted
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template

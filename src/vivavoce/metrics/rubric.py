@@ -20,8 +20,8 @@ from jinja2 import TemplateError, meta
 
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.metrics.prompts import Prompt, Wording
-from vivavoce.metrics.transcript import quoted
 from vivavoce.safe_template import SafeEnvironment
+from vivavoce.safe_text import quoted
 
 Syntax = Literal["jinja", "letta", "replace"]
 """`{{ name }}`; `{name}` with doubled braces for literal ones; or `{name}` for declared names and nothing else."""

@@ -13,20 +13,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pydantic_core import PydanticSerializationError, to_json
-
 from vivavoce.conversation import mark_of, split_turns
 from vivavoce.messages import AnyMessage, RefusalPart, ToolMessage
 from vivavoce.records.agents import key_of
 from vivavoce.records.counting import turn_label
+from vivavoce.safe_text import quoted
 from vivavoce.session_mark import SessionMark
 
 CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English, good enough to split a conversation that is far too long."""
 
 _NAME = re.compile(r"[\w.:/-]{1,64}")
-_UNSEEN = re.compile("[\ud800-\udfff\u0085\u2028\u2029]")
-"""What JSON leaves as it is and yet ends a line for some readers, or is not a character at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,19 +182,6 @@ def acts(message: AnyMessage, tools: bool = True) -> bool:
     return bool(message.content or message.refusal or (tools and message.tool_calls))
 
 
-def quoted(value: object) -> str:
-    """Return a text, or anything else that JSON can hold, as JSON on one line."""
-    try:
-        line = to_json(value).decode() if isinstance(value, str) else _line(value)  # a text in a third of the time
-    except PydanticSerializationError:  # half a surrogate pair, which is not UTF-8
-        line = _line(value)
-    return line if line.isascii() else _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
-
-
-def _line(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
 def _speaker(message: AnyMessage) -> str:
     """Return who speaks: the role, and the name where several share it."""
     return f"{message.role} {named(message.name)}" if message.name else message.role
@@ -220,7 +204,7 @@ def _said(message: AnyMessage, refusal: str | None) -> str:
 
 
 def _retrieved(found: str | dict[str, object]) -> str:
-    return found if isinstance(found, str) else _line(found)
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, default=str)
 
 
 def named(name: str) -> str:

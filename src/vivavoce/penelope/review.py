@@ -15,13 +15,14 @@ from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.question import Question
-from vivavoce.metrics.transcript import Transcript, quoted, transcript
+from vivavoce.metrics.transcript import Transcript, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.prompts import HERE
 from vivavoce.records.counting import turn_span
 from vivavoce.records.score import Finding, FindingState
+from vivavoce.safe_text import quoted
 
 FaultKind = Literal["broke_character", "invented_fact", "stopped_early", "contradiction", "leak"]
 Obstacle = Literal["none", "impossible_goal", "contradictory_brief", "impossible_rule", "unknown_facts"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from vivavoce.errors import UsageError
-from vivavoce.metrics.transcript import quoted
 from vivavoce.penelope.words import Words
+from vivavoce.safe_text import quoted
 
 MOST = 10_000_000
 """Characters of data at most; a value is looked up in all of them."""

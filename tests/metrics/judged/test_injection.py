@@ -65,6 +65,9 @@ HOSTILE = {
 }
 PLACES = ["user", "assistant", "result", "argument", "arguments", "tool name", "retrieved", "system"]
 METRICS = ["turn_relevancy", "context_retention", "knowledge_retention", "safety"]
+UNSEEN_OR_CONTROL = re.compile(
+    r"<\||<<SYS|\[/?INST\]|[\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+)
 NAME = re.compile(r"[\w.:/-]{1,64}")
 
 
@@ -146,6 +149,7 @@ def test_what_is_said_stays_on_its_line_and_the_task_comes_last(place: str, said
         assert whole(read(place, attacked[changed[0]])) == whole(expected(place, said))
         assert changed[0] < attacked.index("")
         attacked[changed[0]].encode()
+        assert not UNSEEN_OR_CONTROL.search(attacked[changed[0]])
 
 
 @pytest.mark.parametrize("said", HOSTILE.values(), ids=HOSTILE.keys())

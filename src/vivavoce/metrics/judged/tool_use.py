@@ -17,12 +17,13 @@ from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.shape import Shape, limited
-from vivavoce.metrics.transcript import Transcript, named, quoted
+from vivavoce.metrics.transcript import Transcript, named
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.records.agents import Agents, several
 from vivavoce.records.score import Finding
+from vivavoce.safe_text import quoted
 
 QUESTIONS = ("needed", "right_tool", "right_arguments", "truthful")
 """The questions about each call; a call is right if all are answered yes."""

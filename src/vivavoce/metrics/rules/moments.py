@@ -12,11 +12,12 @@ from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, To
 from vivavoce.metrics.exact.arguments import Arguments, show
 from vivavoce.metrics.exact.paths import at_path
 from vivavoce.metrics.exact.refusal import declined
-from vivavoce.metrics.transcript import named, quoted
+from vivavoce.metrics.transcript import named
 from vivavoce.records.agents import Agents
 from vivavoce.records.answered import was_made
 from vivavoce.records.failure import shorten
 from vivavoce.records.trajectory import tool_results
+from vivavoce.safe_text import quoted
 
 Speaker = Literal["user", "assistant", "tool"]
 _SHOWN = 80

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import mimetypes
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.tools.tool import Tool, ToolResult
 from vivavoce.records.failure import shorten
 from vivavoce.records.trajectory import Turn, assistant_texts
+from vivavoce.safe_text import quoted
 from vivavoce.targets.channel import open_channel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.given import as_target
@@ -83,7 +83,7 @@ def tool_result_of(exchange: Turn) -> ToolResult:
 
 def result_text(result: ToolResult) -> str:
     """Return a result as the JSON text that the tester's model reads."""
-    return json.dumps(result.model_dump(exclude_none=True), ensure_ascii=False, default=str)
+    return quoted(result.model_dump(exclude_none=True))
 
 
 def _dialogue(target: Target | Callable[..., Any]) -> Dialogue:
