@@ -153,10 +153,15 @@ def test_private_addresses_are_refused(store: Store) -> None:
     ):
         with pytest.raises(UsageError, match="leads to a private network"):
             check_outward(url, private=False)
-    for url in ("http://[::ffff:127.0.0.1]/", "http://[2002:7f00:1::]/", "http://0/", "http://224.0.0.1/"):
+    for url in (
+        *("http://[::ffff:127.0.0.1]/", "http://[2002:7f00:1::]/", "http://0/", "http://224.0.0.1/"),
+        *("http://[64:ff9b::a9fe:a9fe]/", "http://[::127.0.0.1]/", "http://[::ffff:0:127.0.0.1]/", "http://[fec0::1]/"),
+        *("http://192.0.0.192/", "http://168.63.129.16/"),
+    ):
         with pytest.raises(UsageError, match="leads to a private network"):
             check_outward(url, private=False)
-    check_outward("http://93.184.215.14/", private=False)
+    for url in ("http://93.184.215.14/", "http://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/"):
+        check_outward(url, private=False)
     for url in ("file:///etc/passwd", "http://user:pass@x.example/", "ftp://x", ""):
         with pytest.raises(UsageError):
             check_outward(url, private=True)

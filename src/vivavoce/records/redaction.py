@@ -28,7 +28,7 @@ _PLAIN = re.compile(r"[\W\d_]*|[A-Z]?[^\W\d_A-Z]+(?:[ '._-][A-Z]?[^\W\d_A-Z]+)*|
 """Words and numbers, also several of them: `changeme`, `not-needed`, `2024-05-01`."""
 
 _NAMES = re.compile(
-    r"(?:^|_)(?:(?:API|ACCESS|SECRET|PRIVATE|AUTH)?_?KEY|TOKEN|SECRET|PASS|PAT|CREDENTIALS?)$"
+    r"(?:^|_)(?:(?:API|ACCESS|SECRET|PRIVATE|AUTH)?_?KEY|TOKEN|SECRET|PASS|PAT|AUTH|CREDENTIALS?)$"
     r"|(?:PASSWORD|PASSWD|PASSPHRASE|_PWD)$"
 )
 """Endings of the names of variables that hold keys; PWD and OLDPWD are folders."""
@@ -50,6 +50,9 @@ _SHAPES = re.compile(
     (?<![\w-])(?:
         sk-[\w-]{16,} | viva_[\w-]{43} | (?:AKIA|ASIA)[0-9A-Z]{16} | gh[pousr]_\w{36,} | github_pat_\w{22,}
       | glpat-[\w-]{20,} | xox[abprs]-[\w-]{10,} | AIza[\w-]{35} | hf_\w{30,} | eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+
+      | [sr]k_(?:live|test)_\w{16,} | whsec_\w{16,} | npm_\w{30,} | pypi-[\w-]{40,} | dckr_pat_[\w-]{20,}
+      | shp(?:at|ca|pa|ss)_\w{24,} | dop_v1_\w{40,} | SG\.[\w-]{16,}\.[\w-]{16,} | xapp-[\w-]{16,} | ya29\.[\w-]{20,}
+      | gsk_\w{30,} | xai-\w{30,} | nvapi-[\w-]{30,} | pplx-\w{30,} | r8_\w{30,} | lin_api_\w{30,}
     )
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----[^"']*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|(?=\\{0,3}["'])|\Z)
     | (?<=(?i:bearer)\ )(?=\S*\d)[\w.~+/=-]{8,}
@@ -67,7 +70,22 @@ _NAMED = re.compile(
 """The name of a header or a field and what it holds, unless that is a variable."""
 _HINTS = (
     *("sk-", "viva_", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "aiza"),
-    *("hf_", "eyj", "private key", "bearer ", "basic ", "://"),
+    *("hf_", "eyj", "private key", "bearer ", "basic ", "://", "k_live_", "k_test_", "whsec_", "npm_", "pypi-"),
+    *(
+        "dckr_pat_",
+        "shpat_",
+        "shpca_",
+        "shppa_",
+        "shpss_",
+        "dop_v1_",
+        "sg.",
+        "xapp-",
+        "ya29.",
+        "gsk_",
+        "xai-",
+        "nvapi-",
+    ),
+    *("pplx-", "r8_", "lin_api_"),
 )
 _NAME_HINTS = ("key", "authorization", "token", "secret", "passw", "passphrase", "_pwd")
 """What a text holds, in lower case, that is worth a look; to see that it holds none is much quicker than the look."""

@@ -67,10 +67,22 @@ def _address(url: str, *, private: bool) -> tuple[str, int]:
     return numbers[0], port
 
 
+_EMBEDDING = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96")))
+"""IPv6 networks whose last 32 bits are an IPv4 address: NAT64, IPv4-compatible, and IPv4-translated."""
+
+_RESERVED = (*map(ipaddress.ip_network, ("192.0.0.0/24", "168.63.129.16/32", "fec0::/10")),)
+"""Networks that Python calls global and no webhook may reach: IETF protocols, Azure's wire server, site-local."""
+
+
 def _is_public(number: str) -> bool:
+    """Say whether an address, or the IPv4 address inside it, is of the public internet."""
     address = ipaddress.ip_address(number.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+        if inner is None and any(address in network for network in _EMBEDDING):
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         if inner is not None:
             address = inner
+    if any(address.version == network.version and address in network for network in _RESERVED):
+        return False
     return address.is_global and not address.is_multicast
