@@ -30,7 +30,8 @@ def command(
         list[str] | None,
         typer.Argument(
             help="The earlier run and the later one, each by its id, the beginning or end of its id, or 'latest~1'; "
-            "default: the two newest, as for 'latest' alone. Of more, each is compared with the first. With --baseline only the later run.",
+            "default, and for 'latest' alone: the two newest. Of more, each is compared with the first. With "
+            "--baseline only the later run.",
             show_default=False,
         ),
     ] = None,

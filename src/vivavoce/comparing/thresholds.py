@@ -188,11 +188,14 @@ def limit_text(limit: Number) -> str:
     return _digits(float(limit))
 
 
+def score_text(score: float, decimals: int = 3) -> str:
+    """Return a number with so many decimals; a score between 0 and 1 has more where these would make it a 0 or a 1."""
+    return number_text(score, round(score), decimals=decimals) if 0 <= score <= 1 else f"{score:.{decimals}f}"
+
+
 def share_text(share: float, decimals: int = 1) -> str:
     """Return a share of 1 as a percentage that says 100% or 0% only where it is exactly that."""
-    percent = 100 * exact(share)
-    nearest = 100 if percent > 50 else 0
-    return f"{number_text(percent, nearest, decimals=decimals)}%"
+    return f"{number_text(100 * exact(share), 100 * round(share), decimals=decimals)}%"
 
 
 def _texts(value: float, decimals: int | None) -> Iterator[str]:

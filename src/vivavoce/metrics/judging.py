@@ -157,7 +157,7 @@ class JudgedMetric(StepwiseMetric):
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return one verdict of those about the pieces of a conversation: their mean, by the turns they are about."""
-        scored = [(verdict.score, verdict.turns) for verdict in verdicts if verdict.score is not None]
+        scored = [(float(verdict.score), verdict.turns) for verdict in verdicts if verdict.score is not None]
         scores, turns = [score for score, _ in scored], [turns for _, turns in scored]
         return merged(float(mean(scores, turns)) if any(turns) else None, verdicts)
 
