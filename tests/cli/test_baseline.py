@@ -106,3 +106,26 @@ def test_a_run_that_was_stopped_says_that_it_was_not_compared(viva: Viva) -> Non
     stopped = viva("run", "suite.yaml", "--quiet", "--baseline", "base.json", "--max-calls", "1")
     assert stopped.returncode == 3
     assert "not compared with base.json: the run is not complete" in stopped.stdout
+
+
+@pytest.mark.parametrize("options", [["--fail-on-worse"], ["--fail-on-break"], ["--smallest-effect", "0.1"]])
+def test_the_latest_run_is_compared_with_the_one_before_it(viva: Viva, options: list[str]) -> None:
+    viva("run", "suite.yaml", "--quiet", "--target", "worse.py:reply")
+    assert viva("compare", "latest", *options).returncode == 1
+    assert viva("compare", "latest", "--json").stdout == viva("compare", "--json").stdout
+
+
+@pytest.mark.parametrize("runs", [["latest", "latest"], ["latest~1", "latest~1"]])
+@pytest.mark.parametrize("options", [["--fail-on-worse"], ["--fail-on-break"], ["--smallest-effect", "0.1"]])
+def test_scores_are_not_compared_with_themselves(viva: Viva, runs: list[str], options: list[str]) -> None:
+    viva("run", "suite.yaml", "--quiet", "--target", "worse.py:reply")
+    decided = viva("compare", *runs, *options)
+    assert (decided.returncode, decided.stdout) == (2, "")
+    assert "both sides are the scores shop-" in decided.stderr
+    assert "name two runs, the earlier one first: viva compare latest~1 latest" in decided.stderr
+    assert viva("compare", *runs).returncode == 0, "without a verdict it is only said"
+
+
+def test_the_id_of_the_newest_run_alone_names_no_two_runs(viva: Viva) -> None:
+    run = json.loads(viva("show", "--json").stdout)["run"]["id"]
+    assert viva("compare", run, "--fail-on-worse").returncode == 2

@@ -94,7 +94,7 @@ def test_a_gate_with_a_threshold_of_its_own_counts_by_that_and_leaves_the_pass_r
     rows = [passing("a", 0.25, True), passing("b", 0.75, False)]
     gate = SimpleGate("g", Threshold("accuracy", "gte", 50, pass_threshold=0.5))
     found = summarise(tally(rows), attempts=2, failed=0, gate=gate)
-    assert (found.verdict, explained(found)) == ("pass", ["pass · g: pass rate must be ≥ 50%; it is 50%"])
+    assert (found.verdict, explained(found)) == ("pass", ["pass · g: share of scores ≥ 0.5 must be ≥ 50%; it is 50%"])
     assert found.grader("g").pass_rate == 0.5
 
 
@@ -102,7 +102,7 @@ def test_a_gate_that_counts_what_lies_below_still_counts_that() -> None:
     rows = [passing("a", 0.25, False), passing("b", 0.75, True), passing("c", 1.0, True)]
     gate = SimpleGate("g", Threshold("accuracy", "lte", 50, pass_op="lt"))
     found = summarise(tally(rows), attempts=3, failed=0, gate=gate)
-    assert explained(found) == ["fail · g: pass rate must be ≤ 50%; it is 66.67%"]
+    assert explained(found) == ["fail · g: share of scores < 1 must be ≤ 50%; it is 66.67%"]
 
 
 def test_without_a_gate_and_without_errors_there_is_nothing_to_decide() -> None:

@@ -20,7 +20,7 @@ from vivavoce.report.several import SeveralComparisons, compare_several
 from vivavoce.report.several_tables import markdown_several, several
 from vivavoce.report.side_by_side import comparison
 from vivavoce.report.sides import GradedSide
-from vivavoce.report.worse import Tolerance, ruled
+from vivavoce.report.worse import Tolerance, check_two_runs, ruled
 from vivavoce.run.result import EXIT_CODES
 from vivavoce.store.store import Store
 
@@ -30,7 +30,8 @@ def command(
         list[str] | None,
         typer.Argument(
             help="The earlier run and the later one, each by its id, the beginning or end of its id, or 'latest~1'; "
-            "default: the two newest. Of more, each is compared with the first. With --baseline only the later run.",
+            "default, and for 'latest' alone: the two newest. Of more, each is compared with the first. With "
+            "--baseline only the later run.",
             show_default=False,
         ),
     ] = None,
@@ -73,6 +74,8 @@ def command(
         if tolerance is not None:
             raise typer.Exit(EXIT_CODES[found.verdict])
         return
+    if named == ["latest"] and not (grading_a or grading_b or target_a or target_b):
+        named = []
     first, second = _runs(named, baseline, grading_a)
     earlier = None if baseline is None else read_baseline(baseline).side
     with Store.open(store_of(store), create=False) as opened:
@@ -81,6 +84,8 @@ def command(
         both = compare(opened, side, later, target_a, target_b)
         both = with_words(opened, both, side if isinstance(side, Grading) else None, later)
     if tolerance is not None:
+        if baseline is None:
+            check_two_runs(both)
         both = ruled(both, tolerance)
     _show(both, as_json=as_json, as_markdown=as_markdown)
     if both.ruling is not None:
@@ -90,7 +95,10 @@ def command(
 def _several(store: Store, named: list[str], tolerance: Tolerance | None) -> SeveralComparisons:
     def compared(one: Grading, other: Grading, level: float) -> Comparison:
         found = compare(store, one, other, level=level)
-        return found if tolerance is None else ruled(found, tolerance)
+        if tolerance is None:
+            return found
+        check_two_runs(found)
+        return ruled(found, tolerance)
 
     first, *others = (_scores(store, one, None) for one in named)
     return compare_several(first, others, store.run(first.run_id).suite, compared)

@@ -51,6 +51,8 @@ def merge(folder: Folder, store: Store, tell: Tell, *, max_errors: str | None = 
     left, count = len(job.parts) - len(names), _check_once(folder, names)
     planned = job.rows * job.each if left else count
     run, grading = _records(job, folder, names, planned)
+    if max_errors is not None:
+        run = run.model_copy(update={"options": {**run.options, "max_errors": max_errors}})
     with store.claimed(run.id):
         sets = [grading_values(grading)]
         replaced = _errors_gone(folder, names, store, run, grading)

@@ -6,13 +6,13 @@ turn: an assertion, a list of them, or null. A mapping holds for the whole conve
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, ValidationError
 
+from vivavoce.comparing.thresholds import mean
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.grading.asked import Asked, Judged, Passes
 from vivavoce.grading.assertions import (
@@ -281,8 +281,7 @@ def _asked(assertion: Assertion) -> Iterator[Asked]:
 
 def mean_held(parts: Sequence[tuple[Assertion, Held]]) -> float:
     """Return the mean value of assertions by weight."""
-    total = math.fsum(one.weight for one, _ in parts)
-    return min(1.0, math.fsum(one.weight * result.value for one, result in parts) / total)
+    return float(mean([result.value for _, result in parts], [one.weight for one, _ in parts]))
 
 
 def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:

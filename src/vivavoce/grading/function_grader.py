@@ -53,6 +53,8 @@ class FunctionGrading:
         truth = truth_of(function)
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise UsageError(f"scores of '{self.function}' are from 0 to 1; got threshold: {self.threshold:g}")
+        if self.threshold == 0:
+            raise UsageError(f"every score of '{self.function}' passes with threshold: 0; write a number above 0")
         if extract is None:
             extract = build_extractor(self.extractor, self.extractor_config, base)
         score: ScoreCase

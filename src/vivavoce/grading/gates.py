@@ -1,36 +1,34 @@
 """Gates: whether a run passes, from the scores of its samples.
 
-A score that is missing because of an error has no value. Instead, the gate is decided twice, once with every missing
-score as 0 and once as 1: if both agree, that is the verdict; if they differ, it is `inconclusive`. Skipped samples do
-not count.
+A score that is missing because of an error has no value. Instead, the gate is decided for everything that the missing
+scores could have been, from 0 to 1: if all of these agree, that is the verdict; if they differ, it is `inconclusive`.
+Skipped samples do not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal
 
+from vivavoce.comparing.thresholds import Number, Operator, compare, exact, mean, percentile, rounded, total
 from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.grading.population import Population
+from vivavoce.grading.possible import Possible
 from vivavoce.grading.scores import Scores
 from vivavoce.plugins import lazy
 from vivavoce.records.calibration import CalibrationNeed
-from vivavoce.records.reason import Aggregation, Code, Condition, Operator, RateBound, Reason, SampleTrials, Verdict
+from vivavoce.records.reason import Aggregation, Code, Condition, RateBound, Reason, SampleTrials, Verdict
 from vivavoce.records.score import PASSING
-from vivavoce.stats.intervals import mean_interval, percentile
+from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.passes import pass_at_k, pass_hat_k
+
+_PERCENTILES: Mapping[Aggregation, int] = {"min": 0, "median": 50, "p50": 50, "p95": 95, "p99": 99, "max": 100}
 
 LISTED = 20
 """Samples that a reason names at most."""
-
-_COMPARE: dict[Operator, Callable[[float, float], bool]] = {
-    "gt": lambda a, b: a > b,
-    "gte": lambda a, b: a >= b,
-    "lt": lambda a, b: a < b,
-    "lte": lambda a, b: a <= b,
-    "eq": lambda a, b: a == b,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +55,8 @@ class Threshold:
     on: RateBound = "mean"
     k: int | None = None
 
-    def aggregate(self, scores: Scores) -> float | None:
-        """Return the aggregate; `accuracy` is a percentage, 0 to 100.
+    def aggregate(self, scores: Scores) -> Fraction | None:
+        """Return the exact aggregate; `accuracy` is a percentage, 0 to 100.
 
         With `on: lower` it is the lower end of the 95% interval of the mean, of the accuracy or of pass^k, None for a
         single sample, which has no interval. `pass^k` is over the samples with `k` scores, None where there is none.
@@ -67,25 +65,81 @@ class Threshold:
         """
         if self.corrects:
             rate = scores.corrected()
-            found = None if rate is None else rate.low if self.on == "corrected_lower" else rate.value
-            return None if found is None else 100 * found
+            bound = None if rate is None else rate.low if self.on == "corrected_lower" else rate.value
+            return None if bound is None else 100 * exact(bound)
         if self.k is not None:
             return self._over_trials(scores, self.k)
-        values = list(scores.values)
         if self.aggregation == "accuracy":
-            values = [100.0 * one for one in self.passing(scores)]
-        if self.aggregation in ("avg_score", "accuracy"):
-            return self._mean(values, scores.clusters, scores.population)
-        if self.aggregation in ("min", "max"):
-            return min(values) if self.aggregation == "min" else max(values)
-        return percentile(values, {"median": 50, "p50": 50, "p95": 95, "p99": 99}[self.aggregation])
+            counted = self.passing(scores)
+            if self.on == "mean" and scores.population is None:
+                return Fraction(100 * sum(counted), len(counted)) if counted else None
+            share = self._mean([*map(float, counted)], scores.clusters, scores.population)
+            return None if share is None else 100 * share
+        if self.aggregation == "avg_score":
+            return self._mean(scores.values, scores.clusters, scores.population)
+        return percentile(scores.values, _PERCENTILES[self.aggregation])
+
+    def possible(self, scores: Scores, found: Fraction | None) -> Possible | None:
+        """Return what the aggregate can come to, whatever the missing scores are; None where that is not known.
+
+        `found` is the aggregate of the scores that exist. Single numbers are listed only where the operator asks for
+        one.
+        """
+        if not scores.errors:
+            return None if found is None else Possible.only(found)
+        if self.on == "mean" and self.k is not None:
+            return self._possible_trials(scores, self.k)
+        if self.on == "mean" and self.aggregation == "accuracy":
+            return self._possible_rate(scores)
+        ends = [self.aggregate(scores.filled(missing)) for missing in (0.0, 1.0)]
+        known = [end for end in ends if end is not None]
+        if not known or (self.k is None and len(known) < len(ends)):
+            return None
+        return Possible(min(known), max(known))
+
+    def _possible_rate(self, scores: Scores) -> Possible:
+        """Return each accuracy that the missing scores leave open: each of them is counted or not."""
+        counted = list(map(int, self.passing(scores)))
+        filled = scores.filled(0.0)
+        weights = [1] * len(filled.values) if filled.population is None else filled.population.weights()
+        whole = total(weights)
+        known = Possible.only(total(exact(w) * one for w, one in zip(weights[: len(counted)], counted, strict=True)))
+        for weight, count in Counter(weights[len(counted) :]).items():
+            steps = {exact(weight) * times for times in range(count + 1)}
+            if self.pass_threshold is not None or self.pass_op != "gte":
+                steps = self._open_steps(exact(weight), count)
+            known = known.plus(self._among(steps))
+        return known.times(100 / whole)
+
+    def _among(self, values: Collection[Fraction]) -> Possible:
+        return Possible.among(values) if self.op == "eq" else Possible(min(values), max(values))
+
+    def _open_steps(self, weight: Fraction, count: int) -> set[Fraction]:
+        """Return what some missing scores of a weight can add, where the gate itself says which scores count."""
+        limit = PASSING if self.pass_threshold is None else self.pass_threshold
+        sides = {compare(value, self.pass_op, limit) for value in (0.0, limit, 1.0)}
+        fewest, most = 0 if False in sides else count, count if True in sides else 0
+        return {weight * times for times in range(fewest, most + 1)}
+
+    def _possible_trials(self, scores: Scores, k: int) -> Possible | None:
+        """Return each mean over samples that the missing trials leave open: each of them passes or not."""
+        chance = pass_hat_k if self.aggregation == "pass^k" else pass_at_k
+        samples = [one for one in scores.by_sample() if one.scored + one.errors >= k]
+        if not samples:
+            return None
+        known = Possible.only(Fraction(0))
+        for one in samples:
+            trials = one.scored + one.errors
+            open_to = {chance(one.passed + more, trials, k) for more in range(one.errors + 1)}
+            known = known.plus(self._among(open_to))
+        return known.times(Fraction(1, len(samples)))
 
     @property
     def corrects(self) -> bool:
         """Whether it is about the rate without the errors of the judge."""
         return self.on in ("corrected", "corrected_lower")
 
-    def _over_trials(self, scores: Scores, k: int) -> float | None:
+    def _over_trials(self, scores: Scores, k: int) -> Fraction | None:
         chance = pass_hat_k if self.aggregation == "pass^k" else pass_at_k
         samples = [one for one in scores.by_sample() if one.scored >= k]
         if not samples:
@@ -98,23 +152,26 @@ class Threshold:
         if threshold is None and self.pass_op == "gte":
             return scores.passed
         limit = PASSING if threshold is None else threshold
-        return [_COMPARE[self.pass_op](value, limit) for value in scores.values]
+        return [compare(value, self.pass_op, limit) for value in scores.values]
 
-    def _mean(self, values: list[float], clusters: Sequence[str], population: Population | None = None) -> float | None:
-        scale = 100.0 if self.aggregation == "accuracy" else 1.0
-        if population is not None:
-            estimate = population.mean([value / scale for value in values])
-        elif self.on == "mean":
-            return sum(values) / len(values)
-        else:
-            estimate = mean_interval([value / scale for value in values], clusters)
+    def _mean(
+        self, values: Sequence[Number], clusters: Sequence[str], population: Population | None = None
+    ) -> Fraction | None:
+        if not values:
+            return None
         if self.on == "mean":
-            return estimate and estimate.mean * scale
-        return None if estimate is None or estimate.low is None else estimate.low * scale
+            return mean(values, None if population is None else population.weights())
+        floats = [float(value) for value in values]
+        estimate = mean_interval(floats, clusters) if population is None else population.mean(floats)
+        return None if estimate is None or estimate.low is None else exact(estimate.low)
 
-    def holds(self, found: float) -> bool:
+    def holds(self, found: Number) -> bool:
         """Return whether an aggregate is on the passing side."""
-        return _COMPARE[self.op](found, self.value)
+        return compare(found, self.op, self.value)
+
+    def stored(self, found: Fraction | None) -> float | None:
+        """Return an aggregate as a float on the same side of the value."""
+        return None if found is None else rounded(found, self.value)
 
     @property
     def condition(self) -> Condition:
@@ -126,28 +183,32 @@ class Threshold:
             lower=self.on in ("lower", "corrected_lower"),
             corrected=self.corrects,
             k=self.k,
+            pass_threshold=self.pass_threshold if self.aggregation == "accuracy" else None,
+            pass_op=self.pass_op if self.aggregation == "accuracy" else "gte",
         )
 
     def decide(
-        self, graders: Mapping[str, float], measure: Callable[[float | None], float | None], errors: int
+        self, graders: Mapping[str, float], found: Fraction | None, possible: Possible | None, errors: int
     ) -> GateResult:
-        """Return the verdict on `measure(None)`, the scores as they are, and on missing scores as 0 and as 1."""
-        found = measure(None)
+        """Return the verdict on `found`, the scores as they are, and on what is `possible` with the missing scores."""
 
         def result(verdict: Verdict, code: Code = "threshold") -> GateResult:
             reason = Reason(
-                verdict=verdict, code=code, graders=dict(graders), condition=self.condition, found=found, errors=errors
+                verdict=verdict,
+                code=code,
+                graders=dict(graders),
+                condition=self.condition,
+                found=self.stored(found),
+                errors=errors,
             )
             return GateResult(verdict, (reason,))
 
-        ends = [end for missing in (0.0, 1.0) if (end := measure(missing)) is not None]
-        if found is None and (self.k is None or not ends):
+        if found is None and (self.k is None or possible is None):
             return result("inconclusive", "no_interval")
-        verdicts = {self.holds(one) for one in (found, *ends) if one is not None}
-        unknown_end = self.k is None and len(ends) < 2
-        if len(verdicts) == 1 and not unknown_end:
-            return result("pass" if verdicts.pop() else "fail")
-        return result("inconclusive")
+        verdicts = set[bool]() if possible is None else possible.verdicts(self.op, self.value)
+        if len(verdicts) != 1:
+            return result("inconclusive")
+        return result("pass" if True in verdicts else "fail")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +217,8 @@ class SimpleGate:
 
     `needs` is the calibration without which its judge decides nothing. With a `level` it decides while trials are still
     made: once an interval of that level that holds at any time is on one side of the value; it is inconclusive before.
-    Of the trials the tester may have spoiled as many as `spoilable` says, which then do not count.
+    Of the trials the tester may have spoiled as many as `spoilable` says, which then do not count. With `errors_fail`
+    every error counts as a score of 0 that does not pass.
     """
 
     metric_key: str
@@ -165,26 +227,29 @@ class SimpleGate:
     needs: CalibrationNeed | None = None
     level: float | None = None
     spoilable: ErrorLimit | None = None
+    errors_fail: bool = False
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
         if unmet := _too_spoiled(self.metric_key, scores[self.metric_key], self.spoilable):
             return unmet
         found = _counted(scores[self.metric_key], self.spoilable)
-        return _telling(self._decide(found), found)
+        if unmet := _too_few(self.metric_key, found, self.min_scored, errors_fail=self.errors_fail):
+            return _with_tester_errors(unmet, found)
+        if self.errors_fail:
+            return _with_failed_errors(self._decide(found.with_errors_failed()), found)
+        return _with_tester_errors(self._decide(found), found)
 
     def _decide(self, found: Scores) -> GateResult:
-        unmet = _too_few(self.metric_key, found, self.min_scored)
-        unmet = unmet or _too_short(self.metric_key, found, self.threshold.k or 1) or self._uncalibrated(found)
+        unmet = _too_short(self.metric_key, found, self.threshold.k or 1) or self._uncalibrated(found)
         if unmet:
             return unmet
         if self.level is not None:
             return self._at_any_time(found, self.level)
 
-        def measure(missing: float | None) -> float | None:
-            return self.threshold.aggregate(found if missing is None else found.filled(missing))
-
-        return self.threshold.decide({self.metric_key: 1.0}, measure, found.errors)
+        aggregate = self.threshold.aggregate(found)
+        possible = self.threshold.possible(found, aggregate)
+        return self.threshold.decide({self.metric_key: 1.0}, aggregate, possible, found.errors)
 
     def interval(self, scores: Scores, level: float) -> tuple[float, float]:
         """Return the interval of its aggregate that holds at any time, as fractions of 1."""
@@ -196,17 +261,17 @@ class SimpleGate:
         """Return the verdict once the interval is on one side of the value, and the mean on the same."""
         threshold = self.threshold
         found, (low, high) = threshold.aggregate(scores), self.interval(scores, level)
-        value = threshold.value / 100 if threshold.aggregation == "accuracy" else threshold.value
-        apart = low > value or high < value
+        value = exact(threshold.value) / (100 if threshold.aggregation == "accuracy" else 1)
+        above, below = compare(low, "gt", value), compare(high, "lt", value)
         holds = found is not None and threshold.holds(found)
-        decided = apart and holds == ((low > value) == (threshold.op in ("gt", "gte")))
+        decided = (above or below) and holds == (above == (threshold.op in ("gt", "gte")))
         verdict: Verdict = "inconclusive" if not decided else "pass" if holds else "fail"
         reason = Reason(
             verdict=verdict,
             code="threshold" if decided else "undecided",
             graders={self.metric_key: 1.0},
             condition=threshold.condition,
-            found=found,
+            found=threshold.stored(found),
             low=low,
             high=high,
             errors=scores.errors,
@@ -242,14 +307,18 @@ class SamplesGate:
     min_pass: int
     min_scored: float = 0.0
     most: int | None = None
+    errors_fail: bool = False
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict, and in its reason the samples that missed it, else those that could not be decided."""
-        return _telling(self._decide(scores[self.metric_key]), scores[self.metric_key])
+        found = scores[self.metric_key]
+        if unmet := _too_few(self.metric_key, found, self.min_scored, errors_fail=self.errors_fail):
+            return _with_tester_errors(unmet, found)
+        if self.errors_fail:
+            return _with_failed_errors(self._decide(found.with_errors_failed()), found)
+        return _with_tester_errors(self._decide(found), found)
 
     def _decide(self, found: Scores) -> GateResult:
-        if unmet := _too_few(self.metric_key, found, self.min_scored):
-            return unmet
         found = replace(found, missing=(*found.missing, *found.allowed), allowed=())
         samples = found.by_sample()
         missed = [one for one in samples if self._missed(one)]
@@ -264,6 +333,8 @@ class SamplesGate:
     def undecided(self, scores: Scores) -> set[str]:
         """Return the samples of which another trial could say whether they pass often enough."""
         found = replace(scores, missing=(*scores.missing, *scores.allowed), allowed=())
+        if self.errors_fail:
+            found = found.with_errors_failed()
         return {one.sample_id for one in found.by_sample() if one.passed < self.min_pass and not self._missed(one)}
 
     def _missed(self, one: SampleTrials) -> bool:
@@ -298,6 +369,7 @@ class WeightedGate:
     threshold: Threshold
     min_scored: float = 0.0
     spoilable: ErrorLimit | None = None
+    errors_fail: bool = False
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
@@ -305,24 +377,30 @@ class WeightedGate:
             if unmet := _too_spoiled(key, scores[key], self.spoilable):
                 return unmet
         counted = {key: _counted(scores[key], self.spoilable) for key in self.weights}
-        return _telling(self._decide(counted), *counted.values())
+        for key, found in counted.items():
+            if unmet := _too_few(key, found, self.min_scored, errors_fail=self.errors_fail):
+                return _with_tester_errors(unmet, *counted.values())
+        if self.errors_fail:
+            failing = {key: found.with_errors_failed() for key, found in counted.items()}
+            return _with_failed_errors(self._decide(failing), *counted.values())
+        return _with_tester_errors(self._decide(counted), *counted.values())
 
     def _decide(self, scores: Mapping[str, Scores]) -> GateResult:
-        for key in self.weights:
-            if unmet := _too_few(key, scores[key], self.min_scored):
-                return unmet
         errors = sum(scores[key].errors for key in self.weights)
-        return self.threshold.decide(self.weights, lambda missing: self._mean(scores, missing), errors)
+        parts = [self.threshold.aggregate(scores[key]) for key in self.weights]
+        known = [part for part in parts if part is not None]
+        found = mean(known, [*self.weights.values()]) if len(known) == len(parts) else None
+        possible = self._possible(scores, parts) if errors or found is None else Possible.only(found)
+        return self.threshold.decide(self.weights, found, possible, errors)
 
-    def _mean(self, scores: Mapping[str, Scores], missing: float | None) -> float | None:
-        parts: list[float] = []
-        for key, weight in self.weights.items():
-            found = scores[key] if missing is None else scores[key].filled(missing)
-            aggregate = self.threshold.aggregate(found)
-            if aggregate is None:
+    def _possible(self, scores: Mapping[str, Scores], parts: Sequence[Fraction | None]) -> Possible | None:
+        whole, weighted = total(self.weights.values()), Possible.only(Fraction(0))
+        for (key, weight), known in zip(self.weights.items(), parts, strict=True):
+            part = self.threshold.possible(scores[key], known)
+            if part is None:
                 return None
-            parts.append(weight * aggregate)
-        return sum(parts) / sum(self.weights.values())
+            weighted = weighted.plus(part.times(exact(weight) / whole))
+        return weighted
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +439,15 @@ class EveryPass:
 Gate = SimpleGate | SamplesGate | WeightedGate | LogicalGate | EveryPass
 
 
+def graders_with_failing_errors(gate: Gate | None) -> frozenset[str]:
+    """Return the graders whose errors a gate counts as failures."""
+    if isinstance(gate, LogicalGate):
+        return frozenset(name for part in gate.conditions for name in graders_with_failing_errors(part))
+    if gate is None or isinstance(gate, EveryPass) or not gate.errors_fail:
+        return frozenset()
+    return frozenset(gate.weights) if isinstance(gate, WeightedGate) else frozenset((gate.metric_key,))
+
+
 def at_any_time(scores: Scores, values: Sequence[float], level: float) -> tuple[float, float]:
     """Return the interval of the mean of values from 0 to 1, one for each score, that holds after any round."""
     missing = (*scores.missing, *scores.allowed)
@@ -388,9 +475,11 @@ def _too_short(key: str, scores: Scores, trials: int, left_out: Collection[str] 
     return GateResult("inconclusive", (reason,))
 
 
-def _too_few(key: str, scores: Scores, min_scored: float) -> GateResult | None:
+def _too_few(key: str, scores: Scores, min_scored: float, *, errors_fail: bool) -> GateResult | None:
+    """Return that fewer scores exist than a gate demands, None where there are enough; failed errors need no score."""
     scored, expected = len(scores.values), len(scores.values) + scores.errors
-    if scored and scored >= min_scored * expected:
+    counted = scored or (errors_fail and expected + len(scores.allowed))
+    if counted and (not min_scored or compare(scored, "gte", exact(min_scored) * expected)):
         return None
     reason = Reason(
         verdict="inconclusive",
@@ -424,10 +513,20 @@ def _too_spoiled(key: str, scores: Scores, spoilable: ErrorLimit | None) -> Gate
     return GateResult("inconclusive", (reason,))
 
 
-def _telling(result: GateResult, *scores: Scores) -> GateResult:
+def _with_tester_errors(result: GateResult, *scores: Scores) -> GateResult:
     """Return a result whose reasons say how many of their errors the tester made."""
     spoiled = sum(len(one.spoiled) for one in scores)
     if not spoiled:
         return result
-    told = (one.model_copy(update={"tester_errors": min(spoiled, one.errors)}) for one in result.reasons)
-    return GateResult(result.verdict, tuple(told))
+    reasons = (one.model_copy(update={"tester_errors": min(spoiled, one.errors)}) for one in result.reasons)
+    return GateResult(result.verdict, tuple(reasons))
+
+
+def _with_failed_errors(result: GateResult, *scores: Scores) -> GateResult:
+    """Return a result whose reasons say how many errors the gate counted as failures."""
+    errors = sum(len(one.missing) + len(one.allowed) for one in scores)
+    if not errors:
+        return result
+    update = {"errors": errors, "errors_fail": True}
+    reasons = [reason.model_copy(update=update) for reason in result.reasons]
+    return _with_tester_errors(GateResult(result.verdict, tuple(reasons)), *scores)

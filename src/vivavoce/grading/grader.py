@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
+from vivavoce.comparing.thresholds import reaches
 from vivavoce.errors import BudgetExhausted, Deferred, GraderFault
 from vivavoce.grading.calling import call_user
 from vivavoce.grading.extractors import Extract, View
@@ -18,7 +19,7 @@ from vivavoce.grading.options import check_parameters
 from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import Failure, failure_of
-from vivavoce.records.score import PASSING, Score, failed, mean_of_turns, reaches, skipped
+from vivavoce.records.score import PASSING, Score, failed, mean_of_turns, skipped
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage, usage_of
 from vivavoce.samples.sample import Sample

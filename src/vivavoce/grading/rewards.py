@@ -6,13 +6,14 @@ A user's function is `(ctx)`, sync or async; it returns a number between 0 and 1
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.comparing.thresholds import mean, reaches
 from vivavoce.grading.calling import call_user
 from vivavoce.grading.foreign import reads_letta
 from vivavoce.grading.grader import as_grade
@@ -22,7 +23,7 @@ from vivavoce.messages import AnyMessage
 from vivavoce.plugins import Registry
 from vivavoce.records.failure import failure_of
 from vivavoce.records.run import Attempt
-from vivavoce.records.score import Score, State, failed, reaches
+from vivavoce.records.score import PASSING, Score, State, failed
 from vivavoce.records.usage import Usage
 from vivavoce.samples.sample import Sample
 
@@ -106,14 +107,13 @@ class WeightedReward:
             if without:
                 first = chosen[without[0]]
                 return Score(name=REWARD, state=state, reason=f"{without[0]}: {first.reason}", failure=first.failure)
-        total = math.fsum(self.weights.values())
-        value = math.fsum(weight * (chosen[name].value or 0.0) for name, weight in self.weights.items()) / total
-        return Score(name=REWARD, value=min(value, 1.0), passed=self._passes(value, chosen))
+        value = mean([score.value or 0.0 for score in chosen.values()], [*self.weights.values()])
+        return Score(name=REWARD, value=float(value), passed=self._passes(value, chosen))
 
-    def _passes(self, value: float, chosen: Mapping[str, Score]) -> bool:
+    def _passes(self, value: Fraction, chosen: Mapping[str, Score]) -> bool:
         if self.threshold is not None:
             return reaches(value, self.threshold)
-        return bool(next(iter(chosen.values())).passed) if len(chosen) == 1 else reaches(value)
+        return bool(next(iter(chosen.values())).passed) if len(chosen) == 1 else reaches(value, PASSING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Protocol
 
 from vivavoce.grading.population import Population
@@ -70,6 +71,23 @@ class Scores:
         population = self.population and self.population.filled(self.errors)
         more = {"trials": trials, "correction": self.correction, "population": population}
         return replace(Scores(values, passed, clusters, (), self.skipped), **more)
+
+    def with_errors_failed(self) -> Scores:
+        """Return the scores as if every error, also one that a limit allows, had been a score of 0 that did not pass.
+
+        Each takes a trial of its sample that has no score.
+        """
+        missing = (*self.missing, *self.allowed)
+        used: dict[str, set[int]] = {sample: set() for sample in missing}
+        for sample, trial in zip(self.clusters, self.trials, strict=False):
+            if sample in used:
+                used[sample].add(trial)
+        trials: list[int] = []
+        for sample in missing:
+            trials.append(next(trial for trial in count() if trial not in used[sample]))
+            used[sample].add(trials[-1])
+        filled = replace(self, missing=missing).filled(0.0)
+        return replace(filled, trials=[*self.trials, *trials])
 
     def corrected(self) -> CorrectedRate | None:
         """Return the rate of passing without the errors of the judge, None where nobody calibrated it."""

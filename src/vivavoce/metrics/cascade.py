@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vivavoce.comparing.thresholds import reaches
 from vivavoce.errors import UsageError
 from vivavoce.metrics.composition import Composition, fingerprint_of, part_finding, plain
 from vivavoce.metrics.config import MetricConfig
@@ -14,7 +15,7 @@ from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.steps import Plan
 from vivavoce.models.custom import ModelLike
-from vivavoce.records.score import Score, reaches
+from vivavoce.records.score import Score
 
 _SCALE = {"score_type", "direction", "minimum", "maximum", "categories"}
 """What of two configurations must be equal for their scores to mean the same."""

@@ -9,6 +9,7 @@ from typing import Any, Required
 
 from typing_extensions import TypedDict
 
+from vivavoce.comparing.thresholds import compare
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig, Scope
 from vivavoce.metrics.factory import MetricClass, make_metric, named_metric
@@ -82,6 +83,7 @@ def make_chosen(kind: MetricClass, how: Choice, base: Path, judge: Model | None 
     metric = make_metric(kind, name, judging=_judging(how), **options)
     if (threshold := how.get("threshold")) is not None:
         metric.config = passing_from(metric, threshold)
+    _check_can_fail(metric.name, metric.config)
     return lazy("vivavoce.grading.metrics:extracted")(metric, how, base) if apart else metric
 
 
@@ -89,7 +91,7 @@ def passing_from(metric: BaseMultiTurnMetric, threshold: float) -> MetricConfig:
     """Return the configuration of a metric with a threshold from which its scores pass.
 
     Raises:
-        UsageError: the threshold lies outside the range of its scores.
+        UsageError: the threshold lies outside the range of its scores, or lets every score pass.
     """
     config = metric.config
     if config.score_type == "categorical":
@@ -101,7 +103,21 @@ def passing_from(metric: BaseMultiTurnMetric, threshold: float) -> MetricConfig:
         raise UsageError(
             f"the scores of '{metric.name}' go from {config.minimum:g}{highest}; got threshold: {threshold:g}"
         )
-    return config.model_copy(update={"threshold": threshold})
+    passing = config.model_copy(update={"threshold": threshold})
+    _check_can_fail(metric.name, passing)
+    return passing
+
+
+def _check_can_fail(name: str, config: MetricConfig) -> None:
+    """Raise if the threshold of a metric is the worst score that it can give."""
+    higher = config.direction == "higher_is_better"
+    worst = config.minimum if higher else config.maximum
+    if config.threshold is None or worst is None or not compare(config.threshold, "eq", worst):
+        return
+    side = "above" if higher else "below"
+    raise UsageError(
+        f"every score of '{name}' passes with threshold: {config.threshold:g}; write a number {side} {worst:g}"
+    )
 
 
 LOCAL = "local"

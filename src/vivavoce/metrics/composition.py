@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from vivavoce.comparing.thresholds import mean
 from vivavoce.errors import Fault, UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evaluation import Named, choose, spent
@@ -195,8 +196,7 @@ class Weighted(Composition):
         missing = [result for part, result in applicable if part.name not in values]
         if missing or not values:
             return self.unscored(results, missing, weights=self.weights)
-        total = sum(self.weights[name] for name in values)
-        score = sum(self.weights[name] * value for name, value in values.items()) / total
+        score = float(mean([*values.values()], [self.weights[name] for name in values]))
         counted = [result for _, result in applicable]
         return self.scored(reading.metric_input, score, _summary(results), results, counted, weights=self.weights)
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from vivavoce.comparing.thresholds import compare, exact, reaches
 from vivavoce.errors import GraderFault
 from vivavoce.records.failure import shorten
-from vivavoce.records.score import ROUNDING, Raw, reaches
+from vivavoce.records.score import PASSING, Raw
 
 ScoreType = Literal["numeric", "categorical", "binary"]
 Direction = Literal["higher_is_better", "lower_is_better"]
 Scope = Literal["conversation", "window", "turn"]
 """What one judgement is about: the whole conversation, some turns in a row, or one turn."""
 
+
+RANGE_TOLERANCE = 1e-9
+"""How far rounding may carry a score beyond the ends of its range."""
 
 _TEXTS = ("class_name", "name", "description", "metric_type")
 
@@ -77,10 +83,10 @@ class MetricConfig(BaseModel):
             if isinstance(raw, str) and self.categories:
                 raise self._unfit(raw)
             return None if passed is None else float(passed), passed
-        if not -ROUNDING <= value <= 1 + ROUNDING:
+        if not -RANGE_TOLERANCE <= value <= 1 + RANGE_TOLERANCE:
             raise self._unfit(raw)
         value = min(max(value, 0.0), 1.0)
-        return value, reaches(value) if passed is None else passed
+        return value, reaches(value, PASSING) if passed is None else passed
 
     def _unfit(self, raw: Raw) -> GraderFault:
         name, score_text = self.name or self.class_name or "the metric", shorten(repr(raw), 80)
@@ -94,9 +100,7 @@ class MetricConfig(BaseModel):
             return score if self.direction == "higher_is_better" else not score
         if self.threshold is None:
             return None
-        if self.direction == "higher_is_better":
-            return reaches(score, self.threshold)
-        return reaches(self.threshold, score)
+        return compare(score, "gte" if self.direction == "higher_is_better" else "lte", self.threshold)
 
     def goodness(self, score: Raw) -> tuple[bool, float]:
         """Return the sort key of a score: the worst first, and one that fails before any that passes."""
@@ -110,9 +114,11 @@ class MetricConfig(BaseModel):
         if isinstance(score, str):
             return self.categories.index(score) / max(1, len(self.categories) - 1) if score in self.categories else None
         if isinstance(score, bool):
-            share = float(score)
+            share = Fraction(score)
         elif self.maximum is None:
             return None
+        elif not math.isfinite(score):
+            return score
         else:
-            share = (score - self.minimum) / (self.maximum - self.minimum)
-        return share if self.direction == "higher_is_better" else 1.0 - share
+            share = (exact(score) - exact(self.minimum)) / (exact(self.maximum) - exact(self.minimum))
+        return float(share if self.direction == "higher_is_better" else 1 - share)

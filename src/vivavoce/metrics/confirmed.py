@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from vivavoce.comparing.thresholds import reaches
 from vivavoce.errors import Fault, UsageError
 from vivavoce.metrics.composition import Composition, part_finding, plain
 from vivavoce.metrics.evaluation import spent
@@ -14,7 +15,6 @@ from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.steps import Plan, Together
 from vivavoce.models.custom import ModelLike, as_model
-from vivavoce.records.score import reaches
 
 Rule = Literal["majority", "all"]
 """When a failure stands: at least half of all opinions say fail, or all of them do; the first is one of them."""

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Unpack
 from pydantic import BaseModel, ValidationError
 from typing_extensions import TypedDict
 
+from vivavoce.comparing.thresholds import mean
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig, Scope
@@ -157,8 +158,8 @@ class JudgedMetric(StepwiseMetric):
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return one verdict of those about the pieces of a conversation: their mean, by the turns they are about."""
         scored = [(float(verdict.score), verdict.turns) for verdict in verdicts if verdict.score is not None]
-        turns = sum(turns for _, turns in scored)
-        return merged(sum(score * turns for score, turns in scored) / turns if turns else None, verdicts)
+        scores, turns = [score for score, _ in scored], [turns for _, turns in scored]
+        return merged(float(mean(scores, turns)) if any(turns) else None, verdicts)
 
     def conclude(self, verdict: Verdict) -> Verdict:
         """Return the verdict on the whole conversation.

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Unpack
 
 from typing_extensions import TypedDict
 
+from vivavoce.comparing.thresholds import mean
 from vivavoce.conversation import split_turns
 from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
@@ -194,6 +195,5 @@ def _merged(measured: Sequence[Measured]) -> Measured:
         return Measured(None, measured[0].reasoning)
     evidence = list(dict.fromkeys(quote for part in measured for quote in part.evidence))
     findings = [finding for part in measured for finding in part.findings]
-    mean = sum(scores) / len(scores)
     reason = f"mean of {len(scores)} parts, from {min(scores):g} to {max(scores):g}"
-    return Measured(mean, reason, evidence, findings=findings)
+    return Measured(float(mean(scores)), reason, evidence, findings=findings)

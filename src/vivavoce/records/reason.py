@@ -6,11 +6,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.comparing.thresholds import Operator
+
 Verdict = Literal["pass", "fail", "inconclusive"]
 OfScores = Literal["avg_score", "accuracy", "min", "max", "median", "p50", "p95", "p99"]
 Aggregation = OfScores | Literal["pass^k", "pass@k"]
 """What is compared: an aggregate of all scores, or of what the trials of each sample come to."""
-Operator = Literal["gt", "gte", "lt", "lte", "eq"]
 Bound = Literal["mean", "lower"]
 """A mean itself, or the lower end of its 95% interval."""
 RateBound = Bound | Literal["corrected", "corrected_lower"]
@@ -44,7 +45,8 @@ to leave out. `sentence`: one of an older store, of which only the words are kno
 class Condition(BaseModel):
     """What an aggregate of scores must be; with `lower` the lower end of its 95% interval; `k` is that of pass^k.
 
-    With `corrected` it is the pass rate without the errors of the judge.
+    With `corrected` it is the pass rate without the errors of the judge. A `pass_threshold` or another `pass_op` than
+    `gte` of the gate says which scores `accuracy` counts, whatever the grader lets pass.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -55,6 +57,8 @@ class Condition(BaseModel):
     lower: bool = False
     corrected: bool = False
     k: int | None = None
+    pass_threshold: float | None = None
+    pass_op: Operator = "gte"
 
 
 class SampleTrials(BaseModel):
@@ -74,8 +78,9 @@ class Reason(BaseModel):
     `graders` has the weight of each grader that it is about; empty for the whole run. `target` is named where a run
     has several. `found` is the aggregate. `errors` and `scored` count what has no score because of an error and
     what has one; for `errors`, of the code, they count conversations, and `limit` is how many may have an error. Of the
-    `errors`, `tester_errors` were made by the tester that led the conversations. For `spoiled`, `errors` of `scored`
-    conversations were spoiled, and `limit` is how many may be.
+    `errors`, `tester_errors` were made by the tester that led the conversations. With `errors_fail` the gate counts
+    each of the `errors` as a score of 0 that does not pass. For `spoiled`, `errors` of `scored` conversations were
+    spoiled, and `limit` is how many may be.
     `text` is a `sentence`, or of `calibration`. For `samples` and `few_trials`, `trials` is how many of them must
     pass or are needed, `scored` counts samples, `samples` are the first of those that missed it, and
     `samples_in_all` is how many did.
@@ -93,6 +98,7 @@ class Reason(BaseModel):
     high: float | None = None
     errors: int = 0
     tester_errors: int = 0
+    errors_fail: bool = False
     scored: int = 0
     min_scored: float = 0.0
     limit: str | None = None

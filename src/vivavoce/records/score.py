@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from vivavoce.comparing.thresholds import mean, reaches
 from vivavoce.errors import Blame
 from vivavoce.plugins import lazy
 from vivavoce.records.counting import turn_label
@@ -28,14 +29,6 @@ FAILED_STEP = "failed_step"
 
 PASSING = 1.0
 """The value from which a score passes unless its grader has a threshold."""
-
-ROUNDING = 1e-9
-"""How far a mean may lie below a threshold that every number in it reaches."""
-
-
-def reaches(value: float, threshold: float = PASSING) -> bool:
-    """Say whether a value is at least a threshold, rounding aside."""
-    return value >= threshold - ROUNDING
 
 
 class Evidence(BaseModel):
@@ -153,7 +146,7 @@ def with_passed(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a score with whether it passes, where nobody has said so."""
     value, state = fields.get("value"), fields.get("state", "scored")
     if fields.get("passed") is None and isinstance(value, int | float) and state == "scored":
-        return {**fields, "passed": reaches(value)}
+        return {**fields, "passed": reaches(value, PASSING)}
     return fields
 
 
@@ -182,7 +175,7 @@ def mean_of_turns(turns: Sequence[Score], threshold: float = PASSING, **more: An
         return Score(state="error", reason=reason, failure=first.failure, turns=tuple(turns), **more)
     if not values:
         return skipped("no turn has a ground truth", turns=tuple(turns), **more)
-    mean = math.fsum(values) / len(values)
+    whole = mean(values)
     passed = sum(turn.passed is True for turn in counted)
     reason = f"{passed}/{len(counted)} turns passed"
-    return Score(value=mean, passed=reaches(mean, threshold), reason=reason, turns=tuple(turns), **more)
+    return Score(value=float(whole), passed=reaches(whole, threshold), reason=reason, turns=tuple(turns), **more)

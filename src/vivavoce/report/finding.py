@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import comb
 
-from vivavoce.records.reason import Condition, Operator, Reason, Verdict
+from vivavoce.comparing.thresholds import SIGNS, Operator
+from vivavoce.records.reason import Condition, Reason, Verdict
 from vivavoce.records.run import Grading
 from vivavoce.report.headline import headline
-from vivavoce.report.reasons import reason_text
+from vivavoce.report.reasons import aggregate_name, failed_errors, found_text, reason_text, value_text
 from vivavoce.report.text import count
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.safe_text import safe
@@ -20,7 +21,6 @@ CHANCE = 0.05
 """The largest probability that chance alone gives a tag so many failures, over all tags together."""
 
 _WORDS: Mapping[Verdict, str] = {"pass": "passes", "fail": "fails", "inconclusive": "undecided"}
-_MET: Mapping[Operator, str] = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "eq": "="}
 _MISSED: Mapping[Operator, str] = {"gt": "≤", "gte": "<", "lt": "≥", "lte": ">", "eq": "≠"}
 
 
@@ -134,26 +134,22 @@ def _reason(reason: Reason, summary: Summary) -> str:
         return reason_text(reason)
     assert condition is not None
     assert reason.found is not None
-    sign = (_MET if reason.verdict == "pass" else _MISSED)[condition.op]
+    sign = (SIGNS if reason.verdict == "pass" else _MISSED)[condition.op]
+    failed = f"; {failed_errors(reason)}" if reason.errors_fail else ""
     match condition.aggregation:
         case "avg_score":
-            found = _apart(reason.found, condition.value)
-            return f"{_name(grader, summary)} {found}{_interval(grader.low, grader.high)} {sign} {condition.value:.4g}"
+            found = found_text(reason.found, condition, decimals=2)
+            ends = "" if reason.errors_fail else _interval(grader.low, grader.high)
+            return f"{_name(grader, summary)} {found}{ends} {sign} {value_text(condition)}{failed}"
         case "accuracy":
-            return f"{_name(grader, summary)} pass rate {reason.found:.4g}% {sign} {condition.value:.4g}%"
+            rate = f"{aggregate_name(condition)} {found_text(reason.found, condition)}"
+            return f"{_name(grader, summary)} {rate} {sign} {value_text(condition)}{failed}"
         case _:
             return reason_text(reason)
 
 
 def _bounded(condition: Condition) -> bool:
     return condition.lower or condition.corrected
-
-
-def _apart(found: float, limit: float) -> str:
-    """Return a mean with two decimals, with more where two would make it equal to its limit."""
-    return next(
-        (text for text in (f"{found:.{digits}f}" for digits in range(2, 9)) if float(text) != limit), f"{found:.2f}"
-    )
 
 
 def _grader(reason: Reason, summary: Summary) -> GraderSummary | None:

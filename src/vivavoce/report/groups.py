@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
+from vivavoce.comparing.thresholds import share_text
 from vivavoce.records.run import Grading
 from vivavoce.records.spending import dollars
 from vivavoce.report.sampled import uneven_note
@@ -113,7 +114,7 @@ def cells(group: Group) -> list[str]:
 
 
 def _percent(share: float) -> str:
-    return f"{share:.1%}"
+    return share_text(share)
 
 
 def _signed(share: float) -> str:

@@ -17,6 +17,7 @@ from typing import TextIO
 from xml.etree.ElementTree import Element, SubElement, tostring
 from xml.sax.saxutils import quoteattr
 
+from vivavoce.comparing.thresholds import limit_text
 from vivavoce.records.as_recorded import AS_RECORDED
 from vivavoce.records.counting import conversation_label, to_number
 from vivavoce.records.failure import shorten
@@ -143,7 +144,13 @@ def _graded(case: Element, attempt: Attempt, score: Score) -> Element:
         if value is not None:
             SubElement(properties, "property", name=name, value=_legal(str(value)))
     if score.passed is False:
-        _result(case, "failure", "score", f"scored {score.value:g}, which does not pass", _evidence(attempt, score))
+        _result(
+            case,
+            "failure",
+            "score",
+            f"scored {limit_text(score.value or 0.0)}, which does not pass",
+            _evidence(attempt, score),
+        )
     elif score.state == "error":
         failure = score.failure
         kind = f"{failure.blame}.{failure.kind}" if failure else "unknown"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
+from vivavoce.comparing.thresholds import score_text, share_text
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.run import Run
 from vivavoce.records.spending import by_role
@@ -172,7 +173,7 @@ def table(heads: list[str], sides: str, rows: Iterable[list[str]]) -> Iterator[s
 
 
 def _grader(one: GraderSummary) -> list[str]:
-    rate = "–" if one.pass_rate is None else f"{one.pass_rate:.1%}"
+    rate = "–" if one.pass_rate is None else share_text(one.pass_rate)
     counts = [str(one.scored), str(one.errors), str(one.skipped)]
     return [code(one.name), code(one.target), *counts, number(one.mean), interval(one.low, one.high), rate]
 
@@ -185,7 +186,7 @@ def _sample(one: Worst) -> str:
 
 def number(value: float | None) -> str:
     """Return a score, or a dash if there is none."""
-    return "–" if value is None else f"{value:.3f}"
+    return "–" if value is None else score_text(value)
 
 
 def interval(low: float | None, high: float | None) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vivavoce.records.reason import Aggregation, Condition, Operator, Reason
+from vivavoce.comparing.thresholds import SIGNS, limit_text, number_text
+from vivavoce.records.reason import Aggregation, Condition, Reason
+from vivavoce.records.score import PASSING
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
 
-_SIGNS: Mapping[Operator, str] = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "eq": "="}
 SHOWN = 10
 """Samples of a reason that are named at most."""
 _NAMES: Mapping[Aggregation, str] = {
@@ -53,7 +54,7 @@ def _what(reason: Reason) -> str:
             return f"{these} of fewer than {reason.trials} trials, which the gate needs: {_listed(reason)}"
         case "min_scored":
             expected = reason.scored + reason.errors
-            return f"{reason.scored:,} of {expected:,} scored; min_scored is {reason.min_scored:g}"
+            return f"{reason.scored:,} of {expected:,} scored; min_scored is {limit_text(reason.min_scored)}"
         case "errors":
             limit = "none may" if reason.limit in (None, "0") else f"at most {reason.limit} may"
             these = count(reason.errors, "conversation")
@@ -74,17 +75,24 @@ def errors_text(errors: int, of_tester: int) -> str:
     return f"{count(errors, 'error')} ({of_tester:,} of the tester)"
 
 
+def failed_errors(reason: Reason) -> str:
+    """Return how many errors a gate counted as failures."""
+    verb = "counts" if reason.errors == 1 else "count"
+    return f"{errors_text(reason.errors, reason.tester_errors)} {verb} as failed, with a score of 0"
+
+
 def _of_tester(reason: Reason) -> str:
     return f", {reason.tester_errors:,} of them because of the tester" if reason.tester_errors else ""
 
 
 def _samples(reason: Reason) -> str:
     must = f"each sample must pass at least {count(reason.trials or 0, 'time')}"
+    failed = f"; {failed_errors(reason)}" if reason.errors_fail else ""
     if reason.verdict == "pass":
-        return f"{must}; all {reason.scored:,} do"
+        return f"{must}; all {reason.scored:,} do{failed}"
     these = f"{reason.samples_in_all:,} of {reason.scored:,}"
     if reason.verdict == "fail":
-        return f"{must}; {these} did not: {_listed(reason)}"
+        return f"{must}; {these} did not: {_listed(reason)}{failed}"
     return f"{must}; errors could change the result of {these}: {_listed(reason)}"
 
 
@@ -96,13 +104,16 @@ def _listed(reason: Reason) -> str:
 
 def _condition(reason: Reason, errors: str) -> str:
     assert reason.condition is not None
-    must = f"{_name(reason.condition)} must be {_SIGNS[reason.condition.op]} {_number(reason.condition.value, reason)}"
+    condition = reason.condition
+    must = f"{aggregate_name(condition)} must be {SIGNS[condition.op]} {value_text(condition)}"
     if reason.code == "no_interval":
         return f"{must}; one sample has no interval"
-    known = "unknown" if reason.found is None else _number(reason.found, reason)
+    known = "unknown" if reason.found is None else found_text(reason.found, condition)
     text = f"{must}; it is {known}{_ends(reason)}"
     if reason.code == "undecided":
         return f"{text}, which does not decide it"
+    if reason.errors_fail:
+        return f"{text}; {failed_errors(reason)}"
     return f"{text}; {errors} could change the result" if reason.verdict == "inconclusive" else text
 
 
@@ -111,18 +122,32 @@ def _ends(reason: Reason) -> str:
     if reason.low is None or reason.high is None or reason.condition is None:
         return ""
     scale = 100 if reason.condition.aggregation == "accuracy" else 1
-    return f", interval {_number(scale * reason.low, reason)} to {_number(scale * reason.high, reason)}"
+    low, high = (found_text(scale * end, reason.condition) for end in (reason.low, reason.high))
+    return f", interval {low} to {high}"
 
 
-def _name(condition: Condition) -> str:
+def aggregate_name(condition: Condition) -> str:
+    """Return what a condition compares: `mean`, `pass^3`, `share of scores ≥ 0.6`."""
     name = _NAMES[condition.aggregation] + ("" if condition.k is None else str(condition.k))
+    if condition.pass_threshold is not None or condition.pass_op != "gte":
+        limit = PASSING if condition.pass_threshold is None else condition.pass_threshold
+        name = f"share of scores {SIGNS[condition.pass_op]} {limit_text(limit)}"
     name = f"corrected {name}" if condition.corrected else name
     return f"lower bound of the {name}" if condition.lower else name
 
 
-def _number(value: float, reason: Reason) -> str:
-    percent = reason.condition is not None and reason.condition.aggregation == "accuracy"
-    return f"{value:.4g}%" if percent else f"{value:.4g}"
+def value_text(condition: Condition) -> str:
+    """Return the value of a condition with all of its digits, in its unit."""
+    return f"{limit_text(condition.value)}{_unit(condition)}"
+
+
+def found_text(number: float, condition: Condition, *, decimals: int | None = None) -> str:
+    """Return a number in the unit of a condition, with so many digits that its side of the value is seen."""
+    return f"{number_text(number, condition.value, decimals=decimals)}{_unit(condition)}"
+
+
+def _unit(condition: Condition) -> str:
+    return "%" if condition.aggregation == "accuracy" else ""
 
 
 def _graders(weights: Mapping[str, float]) -> str:

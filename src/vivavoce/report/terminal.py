@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from vivavoce.comparing.thresholds import score_text, share_text
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.spending import in_words
 from vivavoce.records.usage import Usage
@@ -50,7 +51,7 @@ _WORST = (Column("sample"), Column("score", "right"), Column("why", flows=True))
 
 def number(value: float | None, digits: int = 3) -> str:
     """Return a number, or a dash if there is none."""
-    return "–" if value is None else f"{value:.{digits}f}"
+    return "–" if value is None else score_text(value, digits)
 
 
 def interval(low: float | None, high: float | None) -> str:
@@ -114,7 +115,7 @@ def summary_table(summary: Summary) -> FittingTable:
 
 
 def _cells(grader: GraderSummary) -> list[Text]:
-    rate = "–" if grader.pass_rate is None else f"{grader.pass_rate:.1%}"
+    rate = "–" if grader.pass_rate is None else share_text(grader.pass_rate)
     return [
         Text(safe(grader.label or grader.name)),
         Text(str(grader.scored)),

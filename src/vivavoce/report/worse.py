@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from vivavoce.comparing.thresholds import compare
+from vivavoce.errors import UsageError
 from vivavoce.records.reason import Verdict
 from vivavoce.report.comparison import (
     Comparison,
@@ -21,8 +23,6 @@ FEWEST = 6
 
 SHOWN = 10
 """Samples that a reason names at most."""
-
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,19 @@ def ruled(found: Comparison, tolerance: Tolerance) -> Comparison:
     verdicts = {reason.verdict for reason in reasons}
     verdict: Verdict = "fail" if "fail" in verdicts else "inconclusive" if "inconclusive" in verdicts else "pass"
     return found.model_copy(update={"ruling": Ruling(verdict=verdict, reasons=reasons)})
+
+
+def check_two_runs(found: Comparison) -> None:
+    """Refuse to decide whether some scores are worse than themselves.
+
+    Raises:
+        UsageError: both sides are the same scores.
+    """
+    if found.same:
+        raise UsageError(
+            f"both sides are the scores {found.grading_b}, so neither can be worse; name two runs, the earlier one "
+            "first: viva compare latest~1 latest"
+        )
 
 
 def _reasons(found: Comparison, tolerance: Tolerance) -> Iterator[RulingReason]:
@@ -125,10 +138,10 @@ def _verdict(change: MeanDifference, tolerance: Tolerance) -> Verdict:
     if change.difference is None or change.low is None or change.high is None:
         return "inconclusive"
     matters = tolerance.smallest_effect
-    big = matters is None or change.difference <= -matters + _ROUNDING
-    if change.high < 0 and big:
+    big = matters is None or compare(change.difference, "lte", -matters)
+    if compare(change.high, "lt", 0) and big:
         return "fail"
-    if change.n < FEWEST or (matters is not None and big and change.difference < -_ROUNDING):
+    if change.n < FEWEST or (matters is not None and big and compare(change.difference, "lt", 0)):
         return "inconclusive"
     return "pass"
 

@@ -290,7 +290,9 @@ class ExperimentRun(Execution):
         changed = _change(run, grading, experiment)
         if changed is not None:
             raise Changed(f"cannot resume {run.id}: {changed} has changed since; start a new run")
-        run = run.model_copy(update={"status": "running", "finished_at": None})
+        limit = self.options.max_errors
+        options = run.options if limit is None else {**run.options, "max_errors": limit}
+        run = run.model_copy(update={"status": "running", "finished_at": None, "options": options})
         self.store.update_run(run)
         return run, grading
 

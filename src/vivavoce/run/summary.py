@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.comparing.thresholds import reaches
 from vivavoce.grading.error_limit import ErrorLimit
-from vivavoce.grading.gates import EveryPass, Gate, at_any_time
+from vivavoce.grading.gates import EveryPass, Gate, at_any_time, graders_with_failing_errors
 from vivavoce.grading.population import Population
 from vivavoce.grading.scores import Corrects, Scores
 from vivavoce.records.as_recorded import RecordingSummary
@@ -19,7 +20,7 @@ from vivavoce.records.details import AgentSummary, Latency, VarianceSummary
 from vivavoce.records.reason import Reason, Verdict
 from vivavoce.records.run import AttemptKey, ScoreRow
 from vivavoce.records.sampling import Drawn, Sampling
-from vivavoce.records.score import State, reaches
+from vivavoce.records.score import State
 from vivavoce.records.trials import TrialsSpent
 from vivavoce.records.usage import Usage
 from vivavoce.stats.agreement import agreement
@@ -373,8 +374,9 @@ def _decide(
     attempts: int,
     limit: ErrorLimit | None,
 ) -> tuple[Verdict | None, list[Reason]]:
-    silent = _silent(tallies)
-    if not any(found.values for found in tallies.values()):
+    failing = graders_with_failing_errors(gate)
+    silent = [reason for reason in _silent(tallies) if failing.isdisjoint(reason.graders)]
+    if not any(counted.values or (name in failing and counted.errors) for (_, name), counted in tallies.items()):
         return "inconclusive", silent or [Reason(verdict="inconclusive", code="nothing_scored")]
     verdict, reasons = _by_gate(tallies, gate, correct, tolerant=limit is not None)
     known = {(reason.target, *reason.graders) for reason in reasons if reason.code == "nothing_scored"}

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+
+from vivavoce.comparing.thresholds import mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,22 +21,22 @@ class Passes:
     left_out: int
 
 
-def pass_at_k(successes: int, trials: int, k: int) -> float:
-    """Return the chance that at least one of `k` trials, drawn from those seen, succeeded.
+def pass_at_k(successes: int, trials: int, k: int) -> Fraction:
+    """Return the exact chance that at least one of `k` trials, drawn from those seen, succeeded.
 
     Source: M. Chen et al., Evaluating Large Language Models Trained on Code, arXiv:2107.03374 (2021), equation 1.
     """
     _check(successes, trials, k)
-    return 1 - math.comb(trials - successes, k) / math.comb(trials, k)
+    return 1 - Fraction(math.comb(trials - successes, k), math.comb(trials, k))
 
 
-def pass_hat_k(successes: int, trials: int, k: int) -> float:
-    """Return the chance that all of `k` trials, drawn from those seen, succeeded.
+def pass_hat_k(successes: int, trials: int, k: int) -> Fraction:
+    """Return the exact chance that all of `k` trials, drawn from those seen, succeeded.
 
     Source: S. Yao et al., tau-bench, arXiv:2406.12045 (2024).
     """
     _check(successes, trials, k)
-    return math.comb(successes, k) / math.comb(trials, k)
+    return Fraction(math.comb(successes, k), math.comb(trials, k))
 
 
 def passes(counts: Sequence[tuple[int, int]], k: int) -> Passes | None:
@@ -46,8 +49,8 @@ def passes(counts: Sequence[tuple[int, int]], k: int) -> Passes | None:
         return None
     return Passes(
         k=k,
-        at_k=math.fsum(pass_at_k(c, n, k) for c, n in enough) / len(enough),
-        hat_k=math.fsum(pass_hat_k(c, n, k) for c, n in enough) / len(enough),
+        at_k=float(mean([pass_at_k(c, n, k) for c, n in enough])),
+        hat_k=float(mean([pass_hat_k(c, n, k) for c, n in enough])),
         samples=len(enough),
         left_out=len(counts) - len(enough),
     )

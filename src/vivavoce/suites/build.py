@@ -386,11 +386,13 @@ class Builder:
             for key in spec.weights:
                 self._known_key(key, (*at, "weights", key))
             threshold = Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, "gte", spec.on)
-            return WeightedGate(spec.weights, threshold, spec.min_scored, _spoilable(spec))
+            return WeightedGate(
+                spec.weights, threshold, spec.min_scored, _spoilable(spec), errors_fail=spec.errors == "fail"
+            )
         self._known_key(spec.metric_key, (*at, "metric_key"))
         if isinstance(spec, SamplesGateSpec):
             self._enough_trials(spec.min_pass, (*at, "min_pass"))
-            return SamplesGate(spec.metric_key, spec.min_pass, spec.min_scored)
+            return SamplesGate(spec.metric_key, spec.min_pass, spec.min_scored, errors_fail=spec.errors == "fail")
         self._enough_trials(spec.k or 1, (*at, "k"))
         return SimpleGate(
             spec.metric_key,
@@ -398,6 +400,7 @@ class Builder:
             spec.min_scored,
             spec.needs_calibration,
             spoilable=_spoilable(spec),
+            errors_fail=spec.errors == "fail",
         )
 
     def _enough_trials(self, needed: int, at: KeyPath) -> None:

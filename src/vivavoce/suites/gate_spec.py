@@ -6,11 +6,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
+from vivavoce.comparing.thresholds import SIGNS, Operator, compare
 from vivavoce.errors import UsageError
 from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.records.calibration import CalibrationNeed
-from vivavoce.records.reason import Aggregation, Bound, OfScores, Operator, RateBound
-from vivavoce.suites.part import Spec, check_weights
+from vivavoce.records.reason import Aggregation, Bound, OfScores, RateBound
+from vivavoce.records.score import PASSING
+from vivavoce.suites.part import PassingThreshold, Spec, check_weights
 
 
 class RewardSpec(Spec):
@@ -19,7 +21,7 @@ class RewardSpec(Spec):
     Without a `threshold`, the reward of one grader passes if its score passes, and any other reward passes at 1.
     """
 
-    threshold: float | None = Field(default=None, ge=0, le=1)
+    threshold: PassingThreshold = None
 
 
 class MetricRewardSpec(RewardSpec):
@@ -85,12 +87,36 @@ SpoiledLimit = Annotated[int | str | None, AfterValidator(_limit)]
 """How many conversations the tester may spoil, as a number or a share, so that the others decide."""
 
 
+Errors = Literal["undecided", "fail"]
+"""What a missing score counts as: anything from 0 to 1, so that it may leave a run undecided, or a failure of 0."""
+
+
+def _check_counted(threshold: float | None, op: Operator) -> None:
+    """Raise if a gate's own rule of what `accuracy` counts takes every score, or none."""
+    limit = PASSING if threshold is None else threshold
+    if len({compare(score, op, limit) for score in (0.0, limit, 1.0)}) == 1:
+        which = "every score" if compare(limit, op, limit) else "no score"
+        name = "pass_threshold" if threshold is not None else "pass_op"
+        raise ValueError(f"{which} is {SIGNS[op]} {limit:g}, so this gate counts {which}; change {name}")
+
+
+def _check_errors(errors: Errors, op: Operator, on: RateBound, pass_op: Operator = "gte") -> None:
+    """Raise if errors that count as 0 could make a condition hold."""
+    if errors == "fail" and pass_op not in ("gt", "gte"):
+        raise ValueError(f"errors: fail counts errors as 0, which pass_op: {pass_op} could count as a pass")
+    if errors == "fail" and op not in ("gt", "gte"):
+        raise ValueError(f"errors: fail counts errors as 0, which op: {op} could reward; write op: gt or gte")
+    if errors == "fail" and on in ("corrected", "corrected_lower"):
+        raise ValueError(f"errors: fail counts scores that no judge gave, and on: {on} corrects those of a judge")
+
+
 class ConditionSpec(Spec):
     """An aggregate of one grader's scores compared with a value; `k` is for pass^k and pass@k.
 
     `needs_calibration` says on how many labels the judge must be calibrated, and how far it must agree with them,
     before it decides: without that the run is inconclusive. With `max_tester_errors` the gate decides net of the
-    conversations that the tester spoiled, while these are no more than that.
+    conversations that the tester spoiled, while these are no more than that. With `errors: fail` every other missing
+    score counts as 0 and as not passed.
     """
 
     metric_key: str
@@ -104,6 +130,17 @@ class ConditionSpec(Spec):
     min_scored: float = Field(default=0.0, ge=0, le=1)
     needs_calibration: CalibrationNeed | None = None
     max_tester_errors: SpoiledLimit = None
+    errors: Errors = "undecided"
+
+    @model_validator(mode="after")
+    def _failing_errors(self) -> Self:
+        _check_errors(self.errors, self.op, self.on, self.pass_op)
+        return self
+
+    @model_validator(mode="after")
+    def _counts_some(self) -> Self:
+        _check_counted(self.pass_threshold, self.pass_op)
+        return self
 
     @model_validator(mode="after")
     def _corrected(self) -> Self:
@@ -138,6 +175,7 @@ class SamplesGateSpec(Spec):
     metric_key: str
     min_pass: int = Field(ge=1)
     min_scored: float = Field(default=0.0, ge=0, le=1)
+    errors: Errors = "undecided"
 
 
 class WeightedGateSpec(Spec):
@@ -152,6 +190,13 @@ class WeightedGateSpec(Spec):
     on: Bound = "mean"
     min_scored: float = Field(default=0.0, ge=0, le=1)
     max_tester_errors: SpoiledLimit = None
+    errors: Errors = "undecided"
+
+    @model_validator(mode="after")
+    def _failing_errors(self) -> Self:
+        _check_counted(self.pass_threshold, "gte")
+        _check_errors(self.errors, self.op, self.on)
+        return self
 
     @field_validator("weights")
     @classmethod

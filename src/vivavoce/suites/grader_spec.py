@@ -11,7 +11,7 @@ from vivavoce.metrics.cascade import wrong_thresholds
 from vivavoce.metrics.config import Scope as MetricScope
 from vivavoce.metrics.confirmed import Rule
 from vivavoce.models.modes import Mode
-from vivavoce.suites.part import Address, SettingsOfModel, Spec
+from vivavoce.suites.part import Address, PassingThreshold, SettingsOfModel, Spec
 from vivavoce.suites.recording_spec import RecordingGraderSpec
 from vivavoce.suites.rule_grader import RuleGraderSpec
 
@@ -25,7 +25,7 @@ class GraderSpec(Spec):
     """
 
     scope: Scope | None = None
-    threshold: float | None = Field(default=None, ge=0, le=1)
+    threshold: PassingThreshold = None
     scores_errors: bool = False
     display_name: str | None = None
     extractor: str = "last_assistant"

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, ConfigDict
+from pydantic import AfterValidator, ConfigDict, Field
 
 from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
 from vivavoce.written import Written
@@ -59,6 +59,16 @@ class Spec(Written):
     """A part of a suite: immutable, without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _can_fail(threshold: float | None) -> float | None:
+    if threshold == 0:
+        raise ValueError("with 0 every score passes; write a number above 0, or leave threshold out")
+    return threshold
+
+
+PassingThreshold = Annotated[float | None, Field(ge=0, le=1), AfterValidator(_can_fail)]
+"""The lowest score, above 0 and up to 1, that passes; None for the default."""
 
 
 def check_weights(weights: dict[str, float]) -> dict[str, float]:

@@ -24,6 +24,7 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import IN_ONE_RUN, plan_of
 from vivavoce.suites.stored import dump_spec, stored_suite
+from vivavoce.suites.trials_spec import TrialsUntil
 
 
 def open_regrading(
@@ -38,8 +39,8 @@ def open_regrading(
     """Return the regrading of a run, ready to execute.
 
     `suite` has other graders, and other ground truths for samples of the same id; without it, the run's own suite is
-    used, with its grading functions as they are now. Only the options about judges are used. `resumed` names an
-    interrupted set of scores to continue.
+    used, with its grading functions as they are now. Only the options about judges and about errors are used; without
+    a limit on errors, that of the run holds. `resumed` names an interrupted set of scores to continue.
 
     Raises:
         UsageError: there is no such run, or it is not finished.
@@ -49,6 +50,8 @@ def open_regrading(
         raise UsageError(IN_ONE_RUN)
     if run.status != "finished":
         raise UsageError(f"run {run.id} is not finished; {_how_to_finish(run)}")
+    if options.max_errors is None:
+        options = options.model_copy(update={"max_errors": run.options.get("max_errors")})
     build = partial(_build, run, suite, options, store)
     return Regrading(build, store, options, listeners, run=run, resumed=resumed)
 
@@ -71,7 +74,7 @@ def _build(
     judges = JudgeOpener(budget, answers, options.replay, suite.spec.max_concurrent, base=suite.base)
     if other is None:
         return scoring_of(run, judges, store)
-    plan = plan_of(suite, RunOptions())
+    plan = plan_of(suite, RunOptions(trials=run.options.get("trials")))
     prepared = prepare(suite, plan, judges, _tester(run))
     return _experiment(prepared.suite, prepared.scoring, Samples(plan.every))
 
@@ -83,7 +86,10 @@ def scoring_of(run: Run, judges: JudgeOpener, store: Store) -> Experiment:
         UsageError: something that its suite names is not there any more.
     """
     suite = stored_suite(run)
-    builder = Builder(suite, judges.open, tester=_tester(run), asked=_asked(suite, store, run.id))
+    trials = suite.spec.trials
+    until = trials if isinstance(trials, TrialsUntil) and not run.options.get("trials") else None
+    asked = _asked(suite, store, run.id)
+    builder = Builder(suite, judges.open, tester=_tester(run), asked=asked, until=until)
     return _experiment(suite, builder.scoring(), Samples(tuple, count=0))
 
 

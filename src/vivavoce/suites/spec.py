@@ -12,7 +12,7 @@ from vivavoce.samples.content import VERSION
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.gate_spec import AnyGateSpec, AnyRewardSpec
 from vivavoce.suites.grader_spec import AnyGraderSpec
-from vivavoce.suites.part import Spec
+from vivavoce.suites.part import PassingThreshold, Spec
 from vivavoce.suites.recording_spec import RecordingSpec
 from vivavoce.suites.target_spec import AnyTargetSpec
 from vivavoce.suites.tester_spec import TesterSpec
@@ -71,7 +71,7 @@ class AgreementSpec(Spec):
 
     predictor: str
     truth: str
-    threshold: float | None = Field(default=None, ge=0, le=1)
+    threshold: PassingThreshold = None
 
 
 class SuiteSpec(Spec):

@@ -6,8 +6,10 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Unpack, cast
 
+from vivavoce.comparing.thresholds import mean
 from vivavoce.errors import GraderFault
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.config import MetricConfig
@@ -78,7 +80,7 @@ class ContextMetric(ExactMetric):
         counted = [(look, missed, number) for look, missed, number in shares if number]
         if not counted:
             return Measured(None, "there is nothing to compare in these turns")
-        score = sum((number - len(missed)) / number for _, missed, number in counted) / len(counted)
+        score = float(mean([Fraction(number - len(missed), number) for _, missed, number in counted]))
         findings = [self._finding(look, name) for look, missed, _ in counted for name in missed]
         return Measured(score, _reason(findings), findings=findings)
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Unpack
 
 from pydantic import BaseModel, Field, model_validator
 
+from vivavoce.comparing.thresholds import mean
 from vivavoce.messages import AnyMessage, ToolMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered
@@ -115,7 +116,7 @@ class FaithfulnessMetric(JudgedMetric):
             for claim in reply.claims
         ]
         turns = _by_turn(reply.claims)
-        score = sum(turn["score"] for turn in turns) / len(turns) if turns else None
+        score = float(mean([turn["score"] for turn in turns])) if turns else None
         reasoning = reply.reasoning if turns else self.nothing
         return Verdict(score, reasoning, reply.confidence, claims, extra={"by_turn": turns}, turns=len(turns))
 

@@ -6,17 +6,18 @@ import json
 from datetime import datetime
 from typing import Any
 
+from vivavoce.comparing.thresholds import score_text, share_text
 from vivavoce.safe_text import safe
 
 
 def score(value: float | None, digits: int = 2) -> str:
     """Return a score, or a dash if there is none."""
-    return "–" if value is None else f"{value:.{digits}f}"
+    return "–" if value is None else score_text(value, digits)
 
 
 def percent(share: float | None) -> str:
     """Return a share between 0 and 1 as a percentage."""
-    return "–" if share is None else f"{share:.1%}"
+    return "–" if share is None else share_text(share)
 
 
 def span(seconds: float | None) -> str:
