@@ -33,7 +33,10 @@ NOT_BEFORE_WORD = rf"(?![^\W{_SPACELESS}\p{{Hangul}}])(?!\d)(?!\p{{M}})"
 _JOINING = rf"(?:[^\W{_SPACELESS}]|\d)"
 _HANGUL = r"\p{Hangul}"
 _BEFORE_HANGUL, _AFTER_HANGUL = rf"(?<!{_HANGUL}|\p{{M}})(?={_HANGUL})", rf"(?<={_HANGUL})(?!{_HANGUL})"
-BOUNDARY = rf"(?!\p{{M}})(?:(?<!{_JOINING})|(?!{_JOINING})|{_BEFORE_HANGUL}|{_AFTER_HANGUL})"
+_IN_OTHER_SCRIPTS = (
+    rf"(?:(?<![\x00-\x7f])|(?![\x00-\x7f]))(?:(?<!{_JOINING})|(?!{_JOINING})|{_BEFORE_HANGUL}|{_AFTER_HANGUL})"
+)
+BOUNDARY = rf"(?:(?<!\w)|(?!\w)|{_IN_OTHER_SCRIPTS})(?!\p{{M}})"
 """Part of a `regex` pattern for folded text: a word boundary, as `is_boundary` finds it."""
 
 _INVISIBLE = regex.compile(r"(?:(?!\s)[\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}])+")
