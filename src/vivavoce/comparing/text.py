@@ -39,9 +39,10 @@ _IN_OTHER_SCRIPTS = (
 BOUNDARY = rf"(?:(?<!\w)|(?!\w)|{_IN_OTHER_SCRIPTS})(?!\p{{M}})"
 """Part of a `regex` pattern for folded text: a word boundary, as `is_boundary` finds it."""
 
-_INVISIBLE = regex.compile(r"(?:(?!\s)[\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}])+")
+_CONTROLS = r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"
+_INVISIBLE = regex.compile(rf"[\p{{Cf}}\p{{Default_Ignorable_Code_Point}}{_CONTROLS}]+")
 _VISIBLE = regex.compile(r"[^\s\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]")
-_ASCII_INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
+_ASCII_INVISIBLE = re.compile(rf"[{_CONTROLS}]")
 _WORDS = regex.compile(rf"[{_SPACELESS}--[\d\W]]\p{{M}}*|(?:[^\W{_SPACELESS}]|\d)+", regex.V1)
 
 _RAISED = "\u2070\u00b9\u00b2\u00b3\u2074-\u2079\u207a\u207b"
@@ -136,10 +137,9 @@ def split_words(text: str) -> list[str]:
 
 def encoding_note(text: str, words: str) -> str:
     """Return how a text writes some words that it contains, if only their encoding differs; otherwise an empty text."""
-    wanted = words.strip()
-    if not wanted or wanted.casefold() in text.casefold():
+    if " ".join(words.casefold().split()) in " ".join(text.casefold().split()):
         return ""
-    span = FoldedText(text).find(wanted)
+    span = FoldedText(text).find(words)
     return "" if span is None else f"only the encoding differs: {text[span.start : span.end]!r}"
 
 

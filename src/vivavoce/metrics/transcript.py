@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from vivavoce.comparing.text import is_blank
 from vivavoce.conversation import mark_of, split_turns
 from vivavoce.messages import AnyMessage, RefusalPart, ToolMessage
 from vivavoce.records.agents import key_of
@@ -182,7 +183,8 @@ def acts(message: AnyMessage, tools: bool = True) -> bool:
     """Say whether the assistant says something in a message, or does something where `tools` count."""
     if message.role != "assistant":
         return False
-    return bool(message.content or message.refusal or (tools and message.tool_calls))
+    shows_more = isinstance(message.content, list) and any(part.type != "text" for part in message.content)
+    return shows_more or not is_blank(message.text) or bool(message.refusal or (tools and message.tool_calls))
 
 
 def quoted(value: object) -> str:
