@@ -102,7 +102,7 @@ def same_text(a: str, b: str, *, ignore_case: bool = False) -> bool:
     """
     if a == b:
         return True
-    return fold(a) == fold(b) if ignore_case else _fold_encoding(a) == _fold_encoding(b)
+    return fold(a) == fold(b) if ignore_case else fold_encoding(a) == fold_encoding(b)
 
 
 def contains(text: str, words: str) -> bool:
@@ -209,7 +209,7 @@ class FoldedText:
         return origins
 
 
-def _fold_encoding(text: str) -> str:
+def fold_encoding(text: str) -> str:
     """Return a text with one form of each character, its case and the amount of its white space as they are."""
     characters = _fold_characters(text, case=True)
     return _SPACES.sub(" ", _LINE_ENDS.sub("\n", characters)).strip()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack, cast
 
+from vivavoce.comparing.text import fold
 from vivavoce.errors import GraderFault
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.config import MetricConfig
@@ -189,7 +190,7 @@ def _retrieved(one: Any) -> Retrieved:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return fold(text)
 
 
 def _texts(value: Any) -> bool:

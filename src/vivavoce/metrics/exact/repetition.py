@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
+from vivavoce.comparing.text import fold
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.choice import chosen
@@ -22,8 +23,9 @@ class RepetitionMetric(ExactMetric):
     """Gives the share of messages that nearly repeat an earlier one of the same speaker.
 
     Two messages are nearly the same when at most 1 - `similarity` of their words would have to be deleted or inserted
-    to make one of the other, capitals and punctuation aside; every Chinese, Japanese or Korean sign is a word. Messages
-    of fewer than `fewest_words` words, such as "Yes, please.", may come as often as they like. Needs two longer ones.
+    to make one of the other, apart from case, encoding, and punctuation; every Chinese, Japanese or Korean sign is a
+    word. Messages of fewer than `fewest_words` words, such as "Yes, please.", may come as often as they like. Needs two
+    longer ones.
     From 0 to 1; lower is better, and with a `threshold` that share passes. `details["repeats"]` pairs each turn with
     the earlier one.
 
@@ -32,6 +34,8 @@ class RepetitionMetric(ExactMetric):
 
     Source: RapidFuzz, normalised indel similarity.
     """
+
+    version: ClassVar[str] = "2"
 
     def __init__(
         self,
@@ -108,4 +112,4 @@ def _encoded(texts: list[list[str]]) -> Sequence[Sequence[str]]:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
+    return _WORD.findall(fold(text))
