@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -40,10 +40,10 @@ BOUNDARY = rf"(?:(?<!\w)|(?!\w)|{_IN_OTHER_SCRIPTS})(?!\p{{M}})"
 """Part of a `regex` pattern for folded text: a word boundary, as `is_boundary` finds it."""
 
 _CONTROLS = r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"
-_INVISIBLE = regex.compile(rf"[\p{{Cf}}\p{{Default_Ignorable_Code_Point}}{_CONTROLS}]+")
+_INVISIBLE = regex.compile(rf"[\p{{Cf}}\p{{Default_Ignorable_Code_Point}}{_CONTROLS}]")
 _VISIBLE = regex.compile(r"[^\s\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]")
 _ASCII_INVISIBLE = re.compile(rf"[{_CONTROLS}]")
-_WORDS = regex.compile(rf"[{_SPACELESS}--[\d\W]]\p{{M}}*|(?:[^\W{_SPACELESS}]|\d)+", regex.V1)
+_WORDS = regex.compile(rf"[{_SPACELESS}{_HANGUL}--[\d\W]]\p{{M}}*|(?:[^\W{_SPACELESS}{_HANGUL}]|\d)+", regex.V1)
 
 _RAISED = "\u2070\u00b9\u00b2\u00b3\u2074-\u2079\u207a\u207b"
 _LOWERED = "\u2080-\u208b"
@@ -71,7 +71,6 @@ _MARKS = {
     "\u2800": " ",
 }
 """Quotation marks, dashes, and spaces that NFKC keeps apart; it maps others, such as full-width ones, to these."""
-_FOLDED_MARKS = re.compile("[" + re.escape("".join(_MARKS)) + "]")
 _ACUTE = re.compile("[\\s\u2800]\u0301")
 """What NFKC makes of an acute accent that stands alone, which people type as an apostrophe."""
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
@@ -131,7 +130,7 @@ def is_boundary(text: str, place: int) -> bool:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the folded words of a text in order; each letter of a script without spaces is a word."""
+    """Return the folded words of a text in order; a letter of a script without spaces or of Hangul is a word."""
     return _WORDS.findall(fold(text))
 
 
@@ -171,6 +170,18 @@ class FoldedText:
         for place in self._places(needle, whole, 0) if needle else ():
             yield self.span(place, place + len(needle))
 
+    def find_in_order(self, parts: Iterable[str]) -> list[Span]:
+        """Return where parts stand in the original text, each after the one before it; empty if one is missing."""
+        spans: list[Span] = []
+        start = 0
+        for needle in map(_fold_words, parts):
+            start = self.folded.find(needle, start)
+            if start < 0:
+                return []
+            spans.append(self.span(start, start + len(needle)))
+            start += len(needle)
+        return spans
+
     def matches(self, pattern: regex.Pattern[str]) -> Iterator[Span]:
         """Yield where in the original text a pattern for folded text matches."""
         for match in pattern.finditer(self.folded):
@@ -180,10 +191,11 @@ class FoldedText:
         """Return where a part of the folded text stands in the original text, in whole characters."""
         if self.text.isascii() and len(self.text) == len(self.folded):
             return Span(start, end)
+        starts, ends = self._origins
         if start >= end:
-            place = self._origins[start].start if start < len(self._origins) else len(self.text)
+            place = starts[start] if start < len(starts) else len(self.text)
             return Span(place, place)
-        return Span(self._origins[start].start, self._origins[end - 1].end)
+        return Span(starts[start], ends[end - 1])
 
     def _places(self, needle: str, whole: bool, start: int) -> Iterator[int]:
         while (place := self.folded.find(needle, start)) >= 0:
@@ -195,18 +207,19 @@ class FoldedText:
                 start = place + 1
 
     @cached_property
-    def _origins(self) -> list[Span]:
-        """The place in the original text of each folded character."""
-        origins: list[Span] = []
+    def _origins(self) -> tuple[list[int], list[int]]:
+        """Where in the original text the source of each folded character starts and ends."""
+        starts: list[int] = []
+        ends: list[int] = []
         after_space = True
         for start, end in _clusters(self.text):
             for character in _fold_cluster(self.text[start:end]):
-                if not (character.isspace() and after_space):
-                    origins.append(Span(start, end))
-                after_space = character.isspace()
-        if after_space and origins:
-            origins.pop()
-        return origins
+                is_space = character.isspace()
+                if not (is_space and after_space):
+                    starts.append(start)
+                    ends.append(end)
+                after_space = is_space
+        return starts, ends
 
 
 def fold_encoding(text: str) -> str:
@@ -221,7 +234,8 @@ def _fold_characters(text: str, *, case: bool) -> str:
         if not case:
             return text.translate(_ASCII_FOLD)
         return _ASCII_INVISIBLE.sub("", text).replace("`", "'")
-    text = _INVISIBLE.sub("", text)
+    for character in filter(_is_invisible, set(text)):
+        text = text.replace(character, "")
     if _FOLLOWING.search(text):
         text = _ATTACHED.sub(_detach, text)
     text = unicodedata.normalize("NFKC", text)
@@ -229,7 +243,9 @@ def _fold_characters(text: str, *, case: bool) -> str:
         text = unicodedata.normalize("NFKC", text.casefold().replace("i\u0307", "i"))  # from "İ"
     if "\u0301" in text:
         text = _ACUTE.sub("'", text)
-    return _FOLDED_MARKS.sub(lambda match: _MARKS[match[0]], text)
+    for mark in _MARKS.keys() & set(text):
+        text = text.replace(mark, _MARKS[mark])
+    return text
 
 
 def _detach(match: re.Match[str]) -> str:
@@ -247,24 +263,29 @@ def _fold_cluster(cluster: str) -> str:
     return _fold_characters(cluster, case=False)
 
 
-def _clusters(text: str) -> Iterator[Span]:
+def _clusters(text: str) -> Iterator[tuple[int, int]]:
     """Yield the parts of a text that fold independently of each other: a character with what may combine with it."""
     start = 0
-    for place in range(1, len(text)):
-        if not _follows(text[place]):
-            yield Span(start, place)
+    for place, character in enumerate(text):
+        if place and not _follows(character):
+            yield start, place
             start = place
     if text:
-        yield Span(start, len(text))
+        yield start, len(text)
 
 
 @lru_cache(maxsize=4096)
 def _follows(character: str) -> bool:
     """Return whether a character may combine with the one before it."""
-    if _INVISIBLE.match(character) or _FOLLOWING.match(character):
+    if _is_invisible(character) or _FOLLOWING.match(character):
         return True
     first = unicodedata.normalize("NFKD", character)[0]
     return _is_mark(first) or "\u1160" <= first <= "\u11ff" or "\ud7b0" <= first <= "\ud7fb"
+
+
+@lru_cache(maxsize=4096)
+def _is_invisible(character: str) -> bool:
+    return _INVISIBLE.match(character) is not None
 
 
 @lru_cache(maxsize=4096)
