@@ -125,7 +125,7 @@ async def test_silence_is_zero_and_the_grader_is_not_asked() -> None:
         raise AssertionError("asked about nothing")
 
     result = await grader(generous, "none").grade(asked("x"), held("a", "b", "  "))
-    assert (result.value, result.reason) == (0.0, "empty submission: the extractor found nothing")
+    assert (result.value, result.reason) == (0.0, "the answer is empty: the extractor found nothing")
 
 
 async def test_a_sample_without_a_truth_is_skipped_by_a_grader_that_needs_one() -> None:

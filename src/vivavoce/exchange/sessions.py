@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
+from vivavoce.comparing.text import fold
 from vivavoce.errors import did_you_mean
 from vivavoce.messages import AnyMessage, Message, read_messages, said_by_user
 from vivavoce.session_mark import SessionMark
@@ -98,11 +99,12 @@ def _check_names(marks: Sequence[SessionMark]) -> None:
             continue
         if not mark.user.strip() or len(mark.user) > LONGEST_NAME or not mark.user.isprintable():
             raise ValueError(f"session {mark.number}: a 'user' is a name of one line, up to {LONGEST_NAME} characters")
-        known = first.setdefault(" ".join(mark.user.casefold().split()), mark)
+        known = first.setdefault(fold(mark.user), mark)
         if known.user != mark.user:
             raise ValueError(
                 f"sessions {known.number} and {mark.number} are of '{known.user}' and '{mark.user}', which differ in "
-                "case or spaces only; write the name of one person one way, and give another person another name"
+                "case, spaces, or encoding only; write the name of one person one way, and give another person another "
+                "name"
             )
 
 

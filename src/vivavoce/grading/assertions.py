@@ -15,6 +15,7 @@ from pydantic import (
     StrictInt,
 )
 
+from vivavoce.comparing.text import encoding_note
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
 from vivavoce.grading.scene import Held, Scene, held_unless
@@ -108,7 +109,7 @@ class OfWords(Assertion, ABC):
 
 
 class Contains(OfWords):
-    """The assistant says each of these texts, in any case."""
+    """The assistant says each of these texts, in any case and encoding."""
 
     contains: Texts
 
@@ -123,7 +124,7 @@ class Contains(OfWords):
 
 
 class NotContains(OfWords):
-    """The assistant says none of these texts, in any case."""
+    """The assistant says none of these texts, in any case and encoding."""
 
     not_contains: Texts
 
@@ -134,8 +135,8 @@ class NotContains(OfWords):
 
     def held(self, scene: Scene) -> Held:
         """Look for each text in all that is said."""
-        found = [text for text in self.not_contains if scene.says(text)]
-        return held_unless(f"contains {_quoted(found)}" if found else self.holds_idly(scene))
+        forbidden = ", ".join(_quote_from(scene.said, text) for text in self.not_contains if scene.says(text))
+        return held_unless(f"contains {forbidden}" if forbidden else self.holds_idly(scene))
 
 
 class Regex(OfWords):
@@ -154,7 +155,7 @@ class Regex(OfWords):
 
 
 class Equals(OfWords):
-    """The answer is this text, white space at its ends aside."""
+    """The answer is this text in any encoding, except for white space at its ends."""
 
     equals: Text
 
@@ -169,7 +170,7 @@ class Equals(OfWords):
 
 
 class OneOf(OfWords):
-    """The answer is one of these texts, white space at its ends aside."""
+    """The answer is one of these texts in any encoding, except for white space at its ends."""
 
     one_of: Texts
 
@@ -242,6 +243,12 @@ class Latency(Assertion):
             raise GraderFault(message, kind="missing")
         too_slow = f"takes {slowest:.3g} s, more than {self.latency:g} s" if slowest > self.latency else ""
         return held_unless(too_slow or self.holds_idly(scene))
+
+
+def _quote_from(said: str, wanted: str | float) -> str:
+    """Return words as they are wanted, with how the assistant encodes them if that differs."""
+    note = encoding_note(said, wanted) if isinstance(wanted, str) else ""
+    return f"{wanted!r} ({note})" if note else repr(wanted)
 
 
 def _quoted(texts: Sequence[Any]) -> str:

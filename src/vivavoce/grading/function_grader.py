@@ -13,7 +13,7 @@ from vivavoce.grading.calling import TIME_LIMIT
 from vivavoce.grading.extractors import Extract, build_extractor
 from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.grading.grader import Grader, Scope, ScoreCase, in_spite_of_errors, user_score
-from vivavoce.grading.graders import Grade, of_tests, truth_of
+from vivavoce.grading.graders import Grade, of_tests, truth_of, version_of
 from vivavoce.grading.options import read_options
 from vivavoce.grading.standalone import graded
 from vivavoce.metrics.config import MetricConfig
@@ -63,7 +63,7 @@ class FunctionGrading:
             score, version = user_score(function, self.config, self.timeout), source_of(function)
         else:
             accepts_empty = truth in ("reference_tool_calls", "conversation")
-            score, version = _bound(function, read_options(function, self.config)), "1"
+            score, version = _bound(function, read_options(function, self.config)), version_of(function)
         shown = [*extractor_parts(self.extractor, self.extractor_config, base), self.scope]
         parts = [self.function, version, self.config, shown]
         parts += tester() if of_tests(function) else ()

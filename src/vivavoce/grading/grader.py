@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
+from vivavoce.comparing.text import is_blank
 from vivavoce.comparing.thresholds import reaches
 from vivavoce.errors import BudgetExhausted, Deferred, GraderFault
 from vivavoce.grading.calling import call_user
@@ -119,7 +120,7 @@ class Grader:
         try:
             extracted = self.extract(view)
             submission = extracted if isinstance(extracted, str) else await extracted
-            if not self.accepts_empty and not submission.strip():
+            if not self.accepts_empty and is_blank(submission):
                 return self._decided(_EMPTY), submission
             scored = self.score(Case(sample, submission, view))
             return self._decided(scored if isinstance(scored, Score) else await scored), submission
@@ -188,7 +189,7 @@ def in_spite_of_errors(grader: Grader) -> Grader:
 
 
 _NEVER_HELD = Failure(blame="environment", kind="missing", message="the recording ends before this turn")
-_EMPTY = Score(value=0.0, reason="empty submission: the extractor found nothing")
+_EMPTY = Score(value=0.0, reason="the answer is empty: the extractor found nothing")
 
 
 def _ended_early(whole: Score, failure: Failure) -> Score:

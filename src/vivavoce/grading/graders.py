@@ -16,10 +16,11 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import PlainValidator
 from rapidfuzz import fuzz
 
+from vivavoce.comparing.text import encoding_note, fold, is_blank
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.grading.extractors import View
 from vivavoce.grading.options import Pattern
-from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses, numbers
+from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses, name_answer, numbers
 from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule
 from vivavoce.metrics.exact.selection import of_tools, select_calls
@@ -56,25 +57,25 @@ class Case:
             GraderFault: it is empty, so every text would contain it.
         """
         value = self.sample.ground_truth
-        if value == "":
+        if isinstance(value, str) and is_blank(value):
             raise GraderFault("the ground truth is empty; remove it, or write null", kind="options")
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def exact_match(case: Case) -> Score:
-    """Score 1 when the submission equals the ground truth, ignoring whitespace at the ends."""
-    return _verdict(differs(case.submission, case.truth))
+    """Score 1 when the submission equals the ground truth, ignoring encoding and whitespace at the ends."""
+    return _verdict_on(case, differs(case.submission, case.truth), case.truth)
 
 
 def contains(case: Case) -> Score:
-    """Score 1 when the submission contains the ground truth, ignoring case."""
-    return _verdict(lacks(case.submission, case.truth))
+    """Score 1 when the submission contains the ground truth, ignoring case, encoding, and whitespace at its ends."""
+    return _verdict_on(case, lacks(case.submission, case.truth), case.truth)
 
 
 def regex_match(case: Case) -> Score:
     """Score 1 when the ground truth, a regular expression, matches anywhere in the submission."""
     try:
-        return _verdict(mismatches(case.submission, case.truth))
+        return _verdict_on(case, mismatches(case.submission, case.truth))
     except UsageError as error:
         raise GraderFault(f"the ground truth {error}", kind="options") from error
 
@@ -101,15 +102,16 @@ def numeric(case: Case, *, tolerance: float = 0.0, relative: float = 0.0, take: 
     expected = numbers(case.truth)
     if len(expected) != 1:
         raise GraderFault(f"the ground truth {case.truth!r} is not one number", kind="options")
-    return _verdict(misses(case.submission, expected[0], tolerance, relative, take))
+    return _verdict_on(case, misses(case.submission, expected[0], tolerance, relative, take))
 
 
 def fuzzy_ratio(case: Case) -> Score:
     """Score the similarity of submission and ground truth, 0 to 1.
 
-    The similarity is the normalised indel similarity of the texts in lower case (rapidfuzz `fuzz.ratio` / 100).
+    The similarity is the normalised indel similarity of the folded texts: without differences in case, encoding, and
+    the amount of whitespace (rapidfuzz `fuzz.ratio` / 100).
     """
-    similarity = fuzz.ratio(case.submission.strip().lower(), case.truth.strip().lower()) / 100
+    similarity = fuzz.ratio(fold(case.submission), fold(case.truth)) / 100
     return Score(value=similarity, reason=f"similarity {similarity:.2f} to {case.truth!r}")
 
 
@@ -192,6 +194,9 @@ _TRUTHS: dict[str, Truth] = {
     "recorded": "conversation",
 }
 
+_VERSIONS = {"exact_match": "2", "contains": "2", "fuzzy_ratio": "2", "expect": "2"}
+"""Versions of built-in graders whose scores changed; the others are at 1."""
+
 _OF_TESTS = "vivavoce.grading.outcomes"
 _OF_ROWS = "vivavoce.grading.expect"
 
@@ -213,6 +218,11 @@ def truth_of(function: Grade) -> Truth | None:
     return _TRUTHS.get(function.__name__) if function.__module__ == __name__ else None
 
 
+def version_of(function: Grade) -> str:
+    """Return the version of a built-in grader, which is part of its fingerprint."""
+    return _VERSIONS.get(function.__name__, "1")
+
+
 def of_tests(function: Grade) -> bool:
     """Return whether a function reads the record of the tester that led the conversation."""
     return function.__module__ == _OF_TESTS
@@ -220,6 +230,15 @@ def of_tests(function: Grade) -> bool:
 
 def _verdict(complaint: str) -> Score:
     return Score(value=0.0, reason=complaint) if complaint else _MATCHES
+
+
+def _verdict_on(case: Case, complaint: str, wanted: str = "") -> Score:
+    """Return the verdict on an answer: a miss names a refusal, a match says if only its encoding differs."""
+    if complaint:
+        kind = name_answer(case.submission)
+        return _verdict(f"{complaint}; {kind}" if kind else complaint)
+    note = encoding_note(case.submission, wanted)
+    return Score(value=1.0, reason=f"matches; {note}") if note else _MATCHES
 
 
 _NOT_PRINTABLE = re.compile(r"[^\x20-\x7e\n\r]")

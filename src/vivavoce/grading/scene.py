@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from vivavoce.comparing.text import FoldedText, is_blank
 from vivavoce.grading.extractors import View
-from vivavoce.grading.words import plain, says
+from vivavoce.grading.words import says
 from vivavoce.messages import HumanMessage, ToolCall, ToolMessage
 from vivavoce.records.agents import Agents
 from vivavoce.records.score import Score
@@ -35,18 +36,18 @@ class Scene:
         return "\n".join(self.texts)
 
     @cached_property
-    def plain(self) -> str:
-        """All that the assistant says, however it is set."""
-        return plain(self.said)
+    def folded(self) -> FoldedText:
+        """All that the assistant says, to be searched in any case and encoding."""
+        return FoldedText(self.said)
 
     def says(self, wanted: str | float) -> bool:
-        """Say whether the assistant says words, in any case, or a number."""
-        return says(self.said, self.plain, wanted)
+        """Return whether the assistant says some words, in any case and encoding, or a number."""
+        return says(self.folded, wanted)
 
     @property
     def silent(self) -> bool:
         """Whether the assistant says nothing."""
-        return not self.said.strip()
+        return is_blank(self.said)
 
     @property
     def answer(self) -> str:

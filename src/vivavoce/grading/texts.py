@@ -7,7 +7,9 @@ import math
 import re
 from typing import Any, Literal
 
+from vivavoce.comparing.text import contains, is_blank, same_text
 from vivavoce.expressions import expression
+from vivavoce.metrics.exact.refusal import find_refusal
 from vivavoce.models.json_schema import mismatch
 
 Take = Literal["last", "first"]
@@ -20,13 +22,23 @@ _NUMBER = re.compile(
 
 
 def lacks(text: str, wanted: str) -> str:
-    """Say that a text does not contain another, in any case."""
-    return "" if wanted.lower() in text.lower() else f"does not contain {wanted!r}"
+    """Say that a text does not contain another, in any case and encoding."""
+    return "" if contains(text, wanted) else f"does not contain {wanted.strip()!r}"
 
 
 def differs(text: str, wanted: str) -> str:
-    """Say that a text is not another, white space at their ends aside."""
-    return "" if text.strip() == wanted.strip() else f"is not {wanted.strip()!r}"
+    """Say that a text is not another in any encoding, except for white space at their ends."""
+    if same_text(text, wanted):
+        return ""
+    near = "; only case or white space differs" if same_text(text, wanted, ignore_case=True) else ""
+    return f"is not {wanted.strip()!r}{near}"
+
+
+def name_answer(text: str) -> str:
+    """Say that an answer is empty or a refusal; empty for other answers."""
+    if is_blank(text):
+        return "the answer is empty"
+    return "the assistant refused" if find_refusal(text) is not None else ""
 
 
 def mismatches(text: str, pattern: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether a text says some words or a number, however they are set."""
+"""Whether a text says some words or a number."""
 
 from __future__ import annotations
 
@@ -6,39 +6,21 @@ import json
 import re
 from functools import lru_cache
 
-_SET_ALIKE = str.maketrans(
-    {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2011": "-", "\u00ad": None, "\u200b": None}
-)
-"""Curly quotes, a hyphen that does not break, and characters that nobody sees."""
+from vivavoce.comparing.text import FoldedText, same_text
 
 
-def plain(text: str) -> str:
-    """Return a text in small letters, with straight quotes, and one space for any white space."""
-    straight = text if text.isascii() else text.translate(_SET_ALIKE)
-    return " ".join(straight.lower().split())
-
-
-def says(text: str, plain_text: str, wanted: str | float) -> bool:
-    """Say whether a text has words in it, in any case, or a number as a whole; `plain_text` is the text as plain.
-
-    Words that are plain are found however they are set. In others, quotes and white space are meant as they are.
-    """
+def says(text: FoldedText, wanted: str | float) -> bool:
+    """Return whether a text contains some words, in any case and encoding, or a number as a whole."""
     if not isinstance(wanted, str):
-        return _number(wanted).search(text) is not None
-    small = wanted.lower()
-    return small in text.lower() or (_is_plain(small) and small in plain_text)
+        return _number(wanted).search(text.text) is not None
+    return text.contains(wanted)
 
 
 def is_said(text: str, wanted: str | float) -> bool:
-    """Say whether a text is another or a number, white space at its ends aside."""
+    """Return whether a text is another in any encoding, or a number, except for white space at its ends."""
     if isinstance(wanted, str):
-        return text.strip() == wanted.strip()
+        return same_text(text, wanted)
     return _number(wanted).fullmatch(text.strip()) is not None
-
-
-@lru_cache(maxsize=4096)
-def _is_plain(small: str) -> bool:
-    return bool(small) and plain(small) == small
 
 
 @lru_cache(maxsize=4096)

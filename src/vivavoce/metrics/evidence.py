@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from vivavoce.comparing.text import fold, is_blank, is_boundary
 from vivavoce.messages import AnyMessage, RefusalPart
 from vivavoce.metrics.result import Evidence
 from vivavoce.metrics.transcript import Transcript
@@ -22,7 +22,6 @@ WHOLE_WORDS = 6
 
 _CALL = re.compile(r"\W*(?:call |result )?#?(c\d+)\W*", re.IGNORECASE)
 _MARKS = " \"'"
-_SAME = str.maketrans({**dict.fromkeys("“”„«»", '"'), **dict.fromkeys("‘’‚‹›", "'"), **dict.fromkeys("‐‑‒–—―−", "-")})
 _LEFT_OUT = re.compile(r"\[(?:\.\.\.|…)\]|\((?:\.\.\.|…)\)|\.\.\.|…")
 
 
@@ -38,11 +37,10 @@ class Place:
 class Checker:
     """Looks evidence up in one conversation.
 
-    A quote may differ in capitals, in white space, in the kind of quotation marks and dashes, may be escaped as in the
-    transcript, may leave words out where it says `...`, and may begin or end inside a word unless it is short; beyond
-    that it has to stand in one message, in what a tool was given, or in what was retrieved for an answer. It stands
-    where it is word for word, else at the first place that differs in no more than that. Messages may be added while
-    it is in use: it reads on from where it stopped.
+    A quote may differ in case and encoding, may be escaped as in the transcript, may leave words out where it says
+    `...`, and may begin or end inside a word unless it is short; beyond that it has to stand in one message, in what a
+    tool was given, or in what was retrieved for an answer. It stands where it is word for word, else at the first place
+    that differs in no more than that. Messages may be added while it is in use: it reads on from where it stopped.
     """
 
     def __init__(self, messages: Sequence[AnyMessage], written: Transcript) -> None:
@@ -51,7 +49,6 @@ class Checker:
         self._turns: list[int | None] = []
         self._texts: list[tuple[int, str]] = []
         self._folded: list[str] = []
-        self._plain: dict[int, str] = {}
         self._known: dict[tuple[str, bool], Evidence] = {}
         self._calls: list[int] = []
         self._results: dict[int, int] = {}
@@ -60,7 +57,7 @@ class Checker:
 
     def checked(self, given: Iterable[str], *, against: bool = False) -> list[Evidence]:
         """Return pieces of evidence with where they stand, each once and in order; `against` as in `look_up`."""
-        found = [self.look_up(text, against=against) for text in given if text.strip()]
+        found = [self.look_up(text, against=against) for text in given if not is_blank(text)]
         return list({one.text: one for one in found}.values())
 
     def look_up(self, text: str, *, against: bool = False) -> Evidence:
@@ -115,10 +112,9 @@ class Checker:
             yield from (index for index, words in self._texts if text in words and _end(text, words, 0) >= 0)
         for quote in (text, _unescaped(text)) if "\\" in text else (text,):
             pieces = _LEFT_OUT.split(quote) if "..." in quote or "…" in quote else (quote,)
-            parts = [part for piece in pieces if (part := plain(piece).strip(_MARKS))]
+            parts = [part for piece in pieces if (part := fold(piece).strip(_MARKS))]
             if _is_long_enough("".join(parts)):
-                last_word = parts[-1].rpartition(" ")[2]
-                yield from (index for index, said in self._holding(last_word) if _in_order(parts, said))
+                yield from (index for index, said in self._folded_texts() if _in_order(parts, said))
                 yield from (index for index, said in self._shown_calls() if _in_order(parts, said))
 
     def _read_on(self) -> None:
@@ -139,20 +135,16 @@ class Checker:
             elif message.role == "tool" and (number := self._by_id.get(message.tool_call_id or "")) is not None:
                 self._results.setdefault(number, index)
 
-    def _holding(self, word: str) -> Iterator[tuple[int, str]]:
-        """Yield the plain texts that hold a word; in the others nobody need straighten the white space."""
-        self._folded += [_folded(words) for _, words in self._texts[len(self._folded) :]]
-        for number, folded in enumerate(self._folded):
-            if word in folded:
-                if number not in self._plain:
-                    self._plain[number] = " ".join(folded.split())
-                yield self._texts[number][0], self._plain[number]
+    def _folded_texts(self) -> Iterator[tuple[int, str]]:
+        """Yield the folded texts, each with the index of its message."""
+        self._folded += [fold(words) for _, words in self._texts[len(self._folded) :]]
+        yield from ((index, folded) for (index, _), folded in zip(self._texts, self._folded, strict=True))
 
     def _shown_calls(self) -> Iterator[tuple[int, str]]:
         """Yield the calls as a judge sees them, which is not quite how they were written."""
         if self._written.calls:
             lines = (line for part in (self._written.opening, *self._written.turns) for line in part)
-            yield from zip(self._calls, (plain(line) for line in lines if line.startswith("call ")), strict=True)
+            yield from zip(self._calls, (fold(line) for line in lines if line.startswith("call ")), strict=True)
 
 
 def _reference(text: str) -> str | None:
@@ -170,18 +162,6 @@ def _unescaped(text: str) -> str:
         return str(json.loads(f'"{text}"'))
     except ValueError:
         return text
-
-
-def plain(text: str) -> str:
-    """Return a text without what a faithful quote may change."""
-    return " ".join(_folded(text).split())
-
-
-def _folded(text: str) -> str:
-    """Return a text with one form of each letter and mark, its white space as it was."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text).translate(_SAME)
-    return text.casefold()
 
 
 def _words(message: AnyMessage) -> list[str]:
@@ -218,9 +198,7 @@ def _end(part: str, said: str, start: int) -> int:
         end = found + len(part)
         if not short and not _in_number(said, found) and not _in_number(said, end):
             return end
-        cuts_before = found > 0 and _spelled(said[found - 1]) and _spelled(part[0])
-        cuts_after = end < len(said) and _spelled(said[end]) and _spelled(part[-1])
-        if not cuts_before and not cuts_after:
+        if is_boundary(said, found) and is_boundary(said, end):
             return end
         start = found + 1
     return -1
@@ -229,10 +207,3 @@ def _end(part: str, said: str, start: int) -> int:
 def _in_number(said: str, place: int) -> bool:
     """Say whether there are digits on both sides of a place."""
     return 0 < place < len(said) and said[place - 1].isdecimal() and said[place].isdecimal()
-
-
-def _spelled(letter: str) -> bool:
-    """Say whether a letter is of a script that sets words apart: not Thai, Lao, Burmese, Khmer, Chinese or Japanese."""
-    return letter.isalnum() and not (
-        "\u0e00" <= letter <= "\u109f" or "\u1780" <= letter <= "\u17ff" or "\u2e80" <= letter <= "\ua4cf"
-    )

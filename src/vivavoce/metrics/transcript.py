@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from vivavoce.comparing.text import is_blank
 from vivavoce.conversation import mark_of, split_turns
 from vivavoce.messages import AnyMessage, RefusalPart, ToolMessage
 from vivavoce.records.agents import key_of
@@ -179,7 +180,8 @@ def acts(message: AnyMessage, tools: bool = True) -> bool:
     """Say whether the assistant says something in a message, or does something where `tools` count."""
     if message.role != "assistant":
         return False
-    return bool(message.content or message.refusal or (tools and message.tool_calls))
+    shows_more = isinstance(message.content, list) and any(part.type != "text" for part in message.content)
+    return shows_more or not is_blank(message.text) or bool(message.refusal or (tools and message.tool_calls))
 
 
 def _speaker(message: AnyMessage) -> str:

@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from vivavoce.comparing.text import fold
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, describe
-from vivavoce.metrics.evidence import plain
 from vivavoce.metrics.prompts import Wording
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, Request
@@ -235,5 +235,5 @@ def _in_data(scenario: Scenario, data: TargetData | None) -> Scenario:
 def _is_new(goal: str, earlier: Sequence[str]) -> bool:
     from rapidfuzz.fuzz import ratio
 
-    text = plain(goal)
-    return bool(text) and all(ratio(text, plain(other)) < SIMILAR for other in earlier)
+    text = fold(goal)
+    return bool(text) and all(ratio(text, fold(other)) < SIMILAR for other in earlier)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, ClassVar
 
+from vivavoce.comparing.text import fold
 from vivavoce.errors import Blame, TestingFault
 from vivavoce.penelope.context import GoalProgress, TestState
 from vivavoce.penelope.words import spelled_small
@@ -327,7 +328,7 @@ def first_stop(conditions: tuple[StoppingCondition, ...], state: TestState) -> S
 
 
 def _same(texts: list[str]) -> bool:
-    return len({" ".join(text.split()).casefold() for text in texts}) == 1
+    return len(set(map(fold, texts))) == 1
 
 
 def _short(text: str) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from vivavoce.metrics.evidence import plain
-
-_LETTER = r"[^\W_\u0e00-\u109f\u1780-\u17ff\u2e80-\ua4cf]"  # of scripts that set words apart
+from vivavoce.comparing.text import FoldedText
 
 
 def spelled_small(name: str) -> str:
@@ -16,16 +14,11 @@ def spelled_small(name: str) -> str:
 
 
 class Words:
-    """Texts, made ready once for many values; capitals, kinds of quotation marks and dashes, and spacing may differ."""
+    """Texts that are folded once for many values."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._text = "\n".join(map(plain, texts))  # no value holds a line end, so none is found across two texts
+        self._texts = [FoldedText(text) for text in texts]
 
     def hold(self, value: str) -> bool:
-        """Say whether a value stands in one of the texts as whole words."""
-        needle = plain(value)
-        if not any(map(str.isalnum, needle)) or needle not in self._text:
-            return False
-        before = f"(?<!{_LETTER})" if re.match(_LETTER, needle[0]) else ""
-        after = f"(?!{_LETTER})" if re.match(_LETTER, needle[-1]) else ""
-        return re.search(f"{before}{re.escape(needle)}{after}", self._text) is not None
+        """Return whether a value with a letter or a digit stands in one of the texts as whole words."""
+        return any(map(str.isalnum, value)) and any(text.contains(value, whole=True) for text in self._texts)

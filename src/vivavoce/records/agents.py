@@ -7,12 +7,12 @@ alone are one agent, called as it is first. A result belongs to the agent that m
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from vivavoce.comparing.text import fold
 from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from vivavoce.records.answered import says_failed
 from vivavoce.records.score import Evidence, Finding
@@ -43,7 +43,7 @@ class Handoff:
 
 def key_of(name: str) -> str:
     """Return what the spellings of a name share."""
-    plain = unicodedata.normalize("NFKC", name).casefold()
+    plain = fold(name)
     return "".join(filter(str.isalnum, plain)) or plain
 
 

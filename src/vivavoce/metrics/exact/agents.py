@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Unpack, cast
 
+from vivavoce.comparing.text import is_blank
 from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, ToolCall
 from vivavoce.metrics.agent_tools import ToolsByAgent, read_tools_by_agent, tools_of_agents
@@ -240,7 +241,7 @@ def _is_returned(one: Handoff, every: Sequence[Handoff], agents: Agents) -> bool
             return False
         if isinstance(message, AIMessage) and agents.acting[place] == one.receiver:
             others = [call for call in message.tool_calls or () if call is not back.call]
-            if message.text.strip() or message.refusal or others:
+            if not is_blank(message.text) or message.refusal or others:
                 return False
     return True
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Unpack, cast
 
+from vivavoce.comparing.text import fold
 from vivavoce.comparing.thresholds import mean
 from vivavoce.errors import GraderFault
 from vivavoce.messages import AnyMessage
@@ -191,7 +192,7 @@ def _retrieved(one: Any) -> Retrieved:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return fold(text)
 
 
 def _texts(value: Any) -> bool:

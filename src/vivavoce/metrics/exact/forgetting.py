@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
@@ -30,12 +30,15 @@ class ForgettingMetric(ExactMetric):
 
     A question is a turn with a text or a number as its ground truth, of which the same user said that truth in an
     earlier session; the last time counts. Its distance is how many of the user's own sessions lie between, 1 for the
-    next one. It is known where the assistant says it as whole words, whatever the capitals. From 0 to 1; lower is
+    next one. It is known where the assistant says it as
+    whole words, in any case and encoding. From 0 to 1; lower is
     better, and only 0 passes unless `threshold` says otherwise. With a `distance`, only questions of that distance
     count. `details["by_distance"]` counts what was asked and what was forgotten.
 
     Known failure: a truth that its user said in other words was told nobody knows when, and is left out.
     """
+
+    version: ClassVar[str] = "2"
 
     def __init__(self, *, distance: int | None = None, **options: Unpack[MeasuringOptions]) -> None:
         config = MetricConfig(

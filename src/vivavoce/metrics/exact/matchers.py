@@ -13,6 +13,7 @@ from typing import ClassVar, Protocol, cast
 
 from pydantic import JsonValue
 
+from vivavoce.comparing.text import same_text
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 
@@ -73,14 +74,14 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class Casefold:
-    """`casefold`: the same text, upper and lower case being alike."""
+    """`casefold`: the same text in any case and encoding."""
 
     alone: ClassVar[bool] = False
 
     def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
-        """Compare texts by `str.casefold`."""
+        """Compare texts in any case and encoding."""
         if isinstance(actual, str) and isinstance(expected, str):
-            return actual.casefold() == expected.casefold()
+            return same_text(actual, expected, ignore_case=True)
         return typed_equal(actual, expected)
 
     def describe(self, expected: str) -> str:

@@ -1,4 +1,4 @@
-"""Looking for phrases in what was said: whole words, whatever the capitals, the spaces and the form of apostrophes."""
+"""Phrases that are looked up in folded text as whole words: lists of them, and patterns for any of a list."""
 
 from __future__ import annotations
 
@@ -6,29 +6,26 @@ import re
 from collections.abc import Iterable
 from importlib.resources import files
 
-_APOSTROPHES = str.maketrans("’‘ʼ`´", "'''''")
+import regex
+
+from vivavoce.comparing.text import BOUNDARY, fold
 
 
-def listed(file: str) -> list[str]:
-    """Return the lines of a list beside this module, without empty ones and those that begin with `#`."""
+def read_phrases(file: str) -> list[str]:
+    """Return the lines of a list in the folder of this module, except empty ones and those that begin with `#`."""
     text = files("vivavoce.metrics.exact").joinpath(file).read_text(encoding="utf-8")
     return [line for line in map(str.strip, text.splitlines()) if line and not line.startswith("#")]
 
 
-def literal(phrases: Iterable[str]) -> list[str]:
-    """Return phrases as expressions that match just them."""
-    return [re.escape(straight(" ".join(phrase.split()))).replace(r"\ ", " ") for phrase in phrases if phrase.strip()]
+def escape_phrases(phrases: Iterable[str]) -> list[str]:
+    """Return phrases as expressions that match just them in folded text."""
+    return [re.escape(folded).replace(r"\ ", " ") for phrase in phrases if (folded := fold(phrase))]
 
 
-def compiled(expressions: Iterable[str]) -> re.Pattern[str] | None:
-    """Return one pattern for any of these expressions, in which a space is any white space; None for no expressions.
+def compile_phrases(expressions: Iterable[str]) -> regex.Pattern[str] | None:
+    """Return one pattern for any of these expressions as whole words, None for no expressions.
 
-    It is made for text that `straight` returned. What it matches begins and ends at the edge of a word.
+    It is made for text that `fold` returned: expressions are in lower case, with plain apostrophes and single spaces.
     """
-    either = "|".join(expression.replace(" ", r"\s+") for expression in expressions)
-    return re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE) if either else None
-
-
-def straight(text: str) -> str:
-    """Return a text of the same length with every apostrophe in its plain form."""
-    return text.translate(_APOSTROPHES)
+    either = "|".join(expressions)
+    return regex.compile(f"{BOUNDARY}(?:{either}){BOUNDARY}") if either else None

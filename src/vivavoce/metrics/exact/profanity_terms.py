@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from functools import cache
-from typing import Unpack
+from typing import ClassVar, Unpack
 
+from vivavoce.comparing.text import FoldedText, fold
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.choice import chosen
-from vivavoce.metrics.exact.phrases import compiled, listed, literal, straight
+from vivavoce.metrics.exact.phrases import compile_phrases, escape_phrases, read_phrases
 from vivavoce.metrics.exact.speakers import SPEAKERS, Speaker, utterances
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 
@@ -24,6 +25,8 @@ class ProfanityTermsMetric(ExactMetric):
     Known failures: this is not toxicity. An insult in clean words is not found, a quotation is; nor are spellings that
     hide a word ("f*ck", "fuuuck") found unless they are among your terms.
     """
+
+    version: ClassVar[str] = "2"
 
     def __init__(
         self,
@@ -42,10 +45,10 @@ class ProfanityTermsMetric(ExactMetric):
         )
         super().__init__(config, **options)
         self.speaker: Speaker = chosen(self.name, "speaker", speaker, SPEAKERS)
-        spared = {term.casefold() for term in allowed}
-        terms_sought = [term for term in (*_packaged(), *terms) if term.casefold() not in spared]
+        spared = set(map(fold, allowed))
+        terms_sought = [term for term in (*_packaged(), *terms) if fold(term) not in spared]
         self.terms = tuple(sorted(terms_sought, key=len, reverse=True))  # the longest of two that begin alike is found
-        self._pattern = compiled(literal(self.terms))
+        self._pattern = compile_phrases(escape_phrases(self.terms))
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -58,16 +61,16 @@ class ProfanityTermsMetric(ExactMetric):
         if not messages:
             return Measured(None, f"no {self.speaker} message has words")
         matched = [
-            (message, list(self._pattern.finditer(straight(message.text))) if self._pattern else [])
+            (message, list(FoldedText(message.text).matches(self._pattern)) if self._pattern else [])
             for message in messages
         ]
-        profane = [(message, matches) for message, matches in matched if matches]
-        evidence = [message.quote(match.start(), match.end()) for message, matches in profane for match in matches]
-        terms = Counter(" ".join(match[0].casefold().split()) for _, matches in profane for match in matches)
+        profane = [(message, spans) for message, spans in matched if spans]
+        evidence = [message.quote(*span) for message, spans in profane for span in spans]
+        terms = Counter(fold(message.text[slice(*span)]) for message, spans in profane for span in spans)
         reason = f"{len(profane)} of {len(messages)} messages of the {self.speaker} hold a listed term"
         return Measured(len(profane) / len(messages), reason, evidence, {"terms": {**terms}})
 
 
 @cache
 def _packaged() -> tuple[str, ...]:
-    return tuple(listed("profanity_terms.txt"))
+    return tuple(read_phrases("profanity_terms.txt"))

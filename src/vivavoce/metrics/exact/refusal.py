@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cache
-from typing import Unpack
+from typing import ClassVar, Unpack
 
+import regex
+
+from vivavoce.comparing.text import FoldedText, Span, is_blank
 from vivavoce.messages import AIMessage, RefusalPart
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.phrases import compiled, listed, literal, straight
+from vivavoce.metrics.exact.phrases import compile_phrases, escape_phrases, read_phrases
 from vivavoce.metrics.exact.speakers import Utterance, numbered
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.metrics.result import Evidence
@@ -30,6 +33,8 @@ class RefusalMetric(ExactMetric):
     the request and says no such phrase is missed, and "I cannot provide an address, for there is none" is found.
     """
 
+    version: ClassVar[str] = "2"
+
     def __init__(
         self, *, phrases: Collection[str] = (), wanted: bool = False, **options: Unpack[MeasuringOptions]
     ) -> None:
@@ -40,8 +45,8 @@ class RefusalMetric(ExactMetric):
             direction="higher_is_better" if wanted else "lower_is_better",
         )
         super().__init__(config, **options)
-        self._expressions = (*_packaged(), *literal(phrases))
-        self._pattern = compiled(self._expressions)
+        self._expressions = (*_packaged(), *escape_phrases(phrases))
+        self._pattern = compile_phrases(self._expressions)
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -52,7 +57,7 @@ class RefusalMetric(ExactMetric):
         """Look into the beginning of each answer."""
         refusals: list[Evidence | None] = []
         for turn, message in numbered(part):
-            if isinstance(message, AIMessage) and (message.text.strip() or declined(message)):
+            if isinstance(message, AIMessage) and (not is_blank(message.text) or declined(message)):
                 refusals.append(self._refusal(turn, message))
         if not refusals:
             return Measured(None, "no assistant message has words")
@@ -63,10 +68,8 @@ class RefusalMetric(ExactMetric):
     def _refusal(self, turn: int | None, message: AIMessage) -> Evidence | None:
         if words := declined(message):
             return Utterance(turn, words).quote()
-        match = self._pattern.search(straight(message.text)) if self._pattern else None
-        if match is None or match.start() >= REACH:
-            return None
-        return Utterance(turn, message.text).quote(match.start(), match.end())
+        span = _find(message.text, self._pattern)
+        return None if span is None else Utterance(turn, message.text).quote(span.start, span.end)
 
 
 def declined(message: AIMessage) -> str | None:
@@ -76,6 +79,24 @@ def declined(message: AIMessage) -> str | None:
     return message.refusal or "\n".join(marked) or None
 
 
+def find_refusal(text: str) -> Span | None:
+    """Return where a text refuses by one of the packaged phrases, None where it does not."""
+    return _find(text, _packaged_pattern())
+
+
+def _find(text: str, pattern: regex.Pattern[str] | None) -> Span | None:
+    """Return where a text matches a pattern first, if that begins within reach."""
+    if pattern is None:
+        return None
+    span = next(FoldedText(text[: REACH * 2]).matches(pattern), None)
+    return span if span is not None and span.start < REACH else None
+
+
 @cache
 def _packaged() -> tuple[str, ...]:
-    return tuple(listed("refusal_phrases.txt"))
+    return tuple(read_phrases("refusal_phrases.txt"))
+
+
+@cache
+def _packaged_pattern() -> regex.Pattern[str] | None:
+    return compile_phrases(_packaged())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
+from vivavoce.comparing.text import split_words
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.choice import chosen
@@ -14,16 +14,14 @@ from vivavoce.metrics.exact.speakers import SPEAKERS, Speaker, Utterance, uttera
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.records.counting import turn_label
 
-_DENSE = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_WORD = re.compile(rf"[{_DENSE}]|[^\W{_DENSE}]+")
-
 
 class RepetitionMetric(ExactMetric):
     """Gives the share of messages that nearly repeat an earlier one of the same speaker.
 
     Two messages are nearly the same when at most 1 - `similarity` of their words would have to be deleted or inserted
-    to make one of the other, capitals and punctuation aside; every Chinese, Japanese or Korean sign is a word. Messages
-    of fewer than `fewest_words` words, such as "Yes, please.", may come as often as they like. Needs two longer ones.
+    to make one of the other, apart from case, encoding, and punctuation; each letter of Korean, and of scripts that set
+    no spaces between words, such as Chinese and Thai, is a word. Messages of fewer than `fewest_words` words, such as
+    "Yes, please.", may come as often as they like. Needs two longer ones.
     From 0 to 1; lower is better, and with a `threshold` that share passes. `details["repeats"]` pairs each turn with
     the earlier one.
 
@@ -32,6 +30,8 @@ class RepetitionMetric(ExactMetric):
 
     Source: RapidFuzz, normalised indel similarity.
     """
+
+    version: ClassVar[str] = "2"
 
     def __init__(
         self,
@@ -61,7 +61,9 @@ class RepetitionMetric(ExactMetric):
 
     def measure(self, part: Part) -> Measured:
         """Compare each message with all earlier ones."""
-        long = [message for message in utterances(part, self.speaker) if len(_words(message.text)) >= self.fewest_words]
+        long = [
+            message for message in utterances(part, self.speaker) if len(split_words(message.text)) >= self.fewest_words
+        ]
         if len(long) < 2:
             return Measured(None, f"the {self.speaker} has fewer than two messages of {self.fewest_words} words")
         repeats = self._repeats(long)
@@ -89,7 +91,7 @@ def near_repeats(texts: Sequence[str], similarity: float = 0.9) -> list[tuple[in
     from rapidfuzz.distance import Indel
     from rapidfuzz.process import extractOne
 
-    written = _encoded([_words(text) for text in texts])
+    written = _encoded([split_words(text) for text in texts])
     found: list[tuple[int, int, float]] = []
     for i in range(1, len(written)):
         nearest = extractOne(written[i], written[:i], scorer=Indel.normalized_similarity, score_cutoff=similarity)
@@ -105,7 +107,3 @@ def _encoded(texts: list[list[str]]) -> Sequence[Sequence[str]]:
     if len(letters) > sys.maxunicode:
         return texts
     return ["".join(chr(letters[word]) for word in text) for text in texts]
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any, Unpack
 
+from vivavoce.comparing.text import is_blank
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.embedded import EmbeddedMetric, similarity
@@ -75,7 +76,7 @@ def _spoken(part: Part) -> list[tuple[Utterance, bool]]:
     return [
         (Utterance(turn, message.text), message.role == "assistant")
         for turn, message in numbered(part)
-        if message.role in ("user", "assistant") and message.text.strip()
+        if message.role in ("user", "assistant") and not is_blank(message.text)
     ]
 
 

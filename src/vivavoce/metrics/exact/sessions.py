@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from vivavoce.comparing.text import FoldedText, is_blank
 from vivavoce.conversation import mark_of, split_turns
 from vivavoce.messages import AnyMessage
-from vivavoce.metrics.exact.phrases import compiled, literal, straight
 from vivavoce.metrics.exact.speakers import Speaker, Utterance
 from vivavoce.metrics.measuring import Part
 from vivavoce.session_mark import SessionMark
@@ -23,7 +23,9 @@ class SessionTurn:
 
     def said(self, speaker: Speaker) -> list[Utterance]:
         """Return the messages of one side that have words."""
-        return [Utterance(self.index, one.text) for one in self.messages if one.role == speaker and one.text.strip()]
+        return [
+            Utterance(self.index, one.text) for one in self.messages if one.role == speaker and not is_blank(one.text)
+        ]
 
 
 def session_turns(part: Part) -> list[SessionTurn]:
@@ -39,9 +41,8 @@ def is_in(part: Part, turn: SessionTurn) -> bool:
 
 
 def place_in(utterances: Iterable[Utterance], phrase: str) -> tuple[Utterance, int, int] | None:
-    """Return the first message that holds a phrase as whole words, and where in it; None where none does."""
-    pattern = compiled(literal([phrase]))
-    for one in utterances:
-        if pattern is not None and (found := pattern.search(straight(one.text))):
-            return one, found.start(), found.end()
+    """Return the first message that contains a phrase as whole words, and where in it; None where none does."""
+    for utterance in utterances:
+        if (span := FoldedText(utterance.text).find(phrase, whole=True)) is not None:
+            return utterance, span.start, span.end
     return None

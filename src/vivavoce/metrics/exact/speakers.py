@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from vivavoce.comparing.text import is_blank
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.measuring import Part
 from vivavoce.metrics.result import Evidence
@@ -40,5 +41,5 @@ def utterances(part: Part, speaker: Speaker) -> list[Utterance]:
     return [
         Utterance(turn, message.text)
         for turn, message in numbered(part)
-        if message.role == speaker and message.text.strip()
+        if message.role == speaker and not is_blank(message.text)
     ]

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from vivavoce.comparing.text import is_blank
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.metrics.exact.arguments import Arguments, show
 from vivavoce.metrics.exact.paths import at_path
@@ -118,7 +119,7 @@ def _called(made: Moment, result: ToolMessage | None) -> Moment:
 def _words(message: AnyMessage) -> str:
     """Return the words of a message, which for a marked refusal stand elsewhere."""
     refusal = declined(message) if isinstance(message, AIMessage) else None
-    return message.text if message.text.strip() else refusal or ""
+    return refusal or "" if is_blank(message.text) else message.text
 
 
 def _number(turn: int | None) -> int:

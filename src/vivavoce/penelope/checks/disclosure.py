@@ -6,8 +6,11 @@ import re
 from collections.abc import Awaitable, Collection, Mapping
 from functools import lru_cache
 
+import regex
+
+from vivavoce.comparing.text import fold
 from vivavoce.conversation import ConversationHistory
-from vivavoce.metrics.exact.phrases import compiled, straight
+from vivavoce.metrics.exact.phrases import compile_phrases
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.asked_for import DETAILS, AskedFor
@@ -17,10 +20,10 @@ from vivavoce.penelope.judging import metric_input_of, note_unjudged
 SHORTEST = 3
 """Characters from which a value is found with other spaces and hyphens in it."""
 
-_GAP = r"[\s\u2010-\u2015-]*"
+_GAP = "[ -]*"
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
-_ANYTHING = compiled([r"(your|more|further|following|additional) (\w+ )?(details|information|info|data)"])
+_ANYTHING = compile_phrases([r"(your|more|further|following|additional) (\w+ )?(details|information|info|data)"])
 _REVEAL_NOTHING = {"yes", "no", "true", "false", "none", "unknown", ""}
 """Values that give nothing away by themselves."""
 
@@ -31,9 +34,10 @@ _FILLERS = {"a", "an", "and", "by", "for", "has", "in", "is", "my", "of", "on", 
 class DisclosureCheck:
     """Objects to a message that tells facts which the target has not asked for.
 
-    A fact is told when its value stands in the message, whatever the capitals, spaces and hyphens; it was asked for
-    when a word of its name stands in a reply of the target, or a reply asks for details at large. What was said
-    already, by the target or to it, and what stands in the goal, the scenario or the openings, is not a secret.
+    A fact is told when its value stands in the message, in any case and encoding, and with any spaces and hyphens
+    inside it; it was asked for when a word of its name stands in a reply of the target, or a reply asks for details at
+    large. What was said already, by the target or to it, and what stands in the goal, the scenario or the openings, is
+    not a secret.
 
     Where the words of the replies do not say so, `judge` is asked which of the facts the target asked for, in whatever
     words or language. Without a judge, or where it gives no answer, a fact that is asked for in other words counts as
@@ -93,8 +97,8 @@ def _asking(facts: Collection[str], state: TestState) -> MultiTurnEvaluationInpu
 
 
 def _contains(text: str, value: str) -> bool:
-    pattern = _value(straight(value).strip())
-    return pattern is not None and pattern.search(straight(text)) is not None
+    pattern = _value(fold(value))
+    return pattern is not None and pattern.search(fold(text)) is not None
 
 
 def _is_open(value: str, state: TestState) -> bool:
@@ -106,23 +110,23 @@ def _is_open(value: str, state: TestState) -> bool:
 def _was_asked(fact: str, state: TestState) -> bool:
     replies = [turn.reply for turn in state.turns if not turn.forgotten]
     patterns = [pattern for pattern in (_mention(fact), _ANYTHING) if pattern]
-    return any(pattern.search(reply) for reply in replies for pattern in patterns)
+    return any(pattern.search(fold(reply)) for reply in replies for pattern in patterns)
 
 
 @lru_cache(maxsize=1024)
-def _value(value: str) -> re.Pattern[str] | None:
-    if value.casefold() in _REVEAL_NOTHING:
+def _value(value: str) -> regex.Pattern[str] | None:
+    if value in _REVEAL_NOTHING:
         return None
-    signs = [sign for sign in value if not re.fullmatch(_GAP, sign)]
+    signs = value.replace(" ", "").replace("-", "")
     if len(signs) < SHORTEST:
-        return compiled([re.escape(value)])
-    return compiled([_GAP.join(map(re.escape, signs))])
+        return compile_phrases([re.escape(value)])
+    return compile_phrases([_GAP.join(map(re.escape, signs))])
 
 
 @lru_cache(maxsize=1024)
-def _mention(fact: str) -> re.Pattern[str] | None:
+def _mention(fact: str) -> regex.Pattern[str] | None:
     """Return a pattern for the words of a name, in singular and plural, and with hyphens in them."""
-    words = [word.casefold() for word in _WORD.findall(_CAMEL.sub(" ", fact))]
+    words = _WORD.findall(fold(_CAMEL.sub(" ", fact)))
     telling = [word for word in words if word not in _FILLERS and len(word) > 1] or words
     forms = {form for word in (*telling, "".join(words)) for form in (word, word.removesuffix("s")) if form}
-    return compiled(f"{'-?'.join(form)}(?:s|es|'s)?" for form in sorted(forms))
+    return compile_phrases(f"{'-?'.join(form)}(?:s|es|'s)?" for form in sorted(forms))

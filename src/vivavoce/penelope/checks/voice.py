@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 
-from vivavoce.metrics.exact.phrases import straight
+import regex
+
+from vivavoce.comparing.text import fold, is_blank
+from vivavoce.metrics.exact.phrases import compile_phrases
 from vivavoce.penelope.context import TestContext, TestState
 
 LONGEST = 20_000
@@ -20,7 +23,7 @@ SHORTEST_RUN = 8
 """Words that a text needs to count as copied: fewer may coincide by chance."""
 
 _LIST = Path(__file__).with_name("jargon_phrases.txt")
-_WORD = re.compile(r"\w+")
+_WORD = regex.compile(r"\w+")
 _SPEAKER = re.compile(r"\W*(User|USER|Human|HUMAN|Customer|Tester|Assistant|AI)\W{0,2}:")
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»")
 
@@ -42,7 +45,7 @@ class VoiceCheck:
 
     def objection(self, message: str, state: TestState) -> str | None:
         """Return what shows that a tester writes, and no user."""
-        if not message.strip():
+        if is_blank(message):
             return "the message is empty; write what the user says next"
         if len(message) > LONGEST:
             return f"the message has {len(message)} characters; no user writes more than {LONGEST}, be brief"
@@ -60,7 +63,7 @@ def jargon_in(message: str) -> Iterator[str]:
     """Yield the words of a message that no user would write, whatever the test is about."""
     if speaker := _SPEAKER.match(message):
         yield speaker.group().strip()
-    yield from (match.group() for match in _pattern().finditer(straight(message).casefold()))
+    yield from (match.group() for match in _pattern().finditer(fold(message)))
 
 
 def _copied(message: str, context: TestContext) -> Iterator[str]:
@@ -82,7 +85,7 @@ def _normalised(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(straight(text).casefold())
+    return _WORD.findall(fold(text))
 
 
 @lru_cache(maxsize=256)
@@ -98,8 +101,9 @@ def _in_a_row(words: list[str], length: int) -> Iterator[str]:
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
-    """Return one pattern for text in small letters, which is searched twice as fast as with capitals ignored."""
+def _pattern() -> regex.Pattern[str]:
+    """Return one pattern for folded text."""
     lines = map(str.strip, _LIST.read_text(encoding="utf-8").splitlines())
-    either = "|".join(line.replace(" ", r"\s+") for line in lines if line and not line.startswith("# "))
-    return re.compile(rf"(?<!\w)(?:{either})(?!\w)")
+    pattern = compile_phrases(line for line in lines if line and not line.startswith("# "))
+    assert pattern is not None
+    return pattern

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Literal
 
-from vivavoce.conversation import ConversationHistory
-from vivavoce.messages import AIMessage, HumanMessage
-from vivavoce.metrics.exact.refusal import RefusalMetric, declined
-from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.comparing.text import is_blank, same_text
+from vivavoce.messages import AIMessage
+from vivavoce.metrics.exact.refusal import declined, find_refusal
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.turn import Turn
 
 Reaction = Literal["unanswered", "refused", "repeated", "asked", "answered"]
 """What the target last did: failed or said nothing, refused, said the same again, asked back, or answered plainly."""
-
-_BEGINNING = 1_000
-"""Characters of an answer that are searched for a refusal."""
 
 
 def turns_kept(state: TestState) -> list[Turn]:
@@ -31,9 +27,9 @@ def reaction(state: TestState) -> Reaction | None:
     last, before = state.turns[-1], turns_kept(state)[:-1]
     if refused(last):
         return "refused"
-    if not last.reply.strip():
+    if is_blank(last.reply):
         return "unanswered"
-    if before and before[-1].reply.split() == last.reply.split():
+    if before and same_text(before[-1].reply, last.reply, ignore_case=True):
         return "repeated"
     return "asked" if last.reply.rstrip().endswith(("?", "？")) else "answered"
 
@@ -45,16 +41,10 @@ def refused(turn: Turn) -> bool:
 
 def refuses_in_words(turn: Turn) -> bool:
     """Say whether the target's last words in a turn refuse: its provider says so, or a phrase at their beginning."""
-    answers = [m for m in turn.exchange.messages if isinstance(m, AIMessage) and (m.text.strip() or declined(m))]
-    return bool(answers) and (declined(answers[-1]) is not None or _refuses(answers[-1].text[:_BEGINNING]))
+    answers = [m for m in turn.exchange.messages if isinstance(m, AIMessage) and (not is_blank(m.text) or declined(m))]
+    return bool(answers) and (declined(answers[-1]) is not None or _refuses(answers[-1].text))
 
 
 @lru_cache(maxsize=1024)
 def _refuses(text: str) -> bool:
-    history = ConversationHistory(messages=[HumanMessage(content=""), AIMessage(content=text)])
-    return _metric().evaluate_conversation(MultiTurnEvaluationInput(conversation_history=history)).value == 1
-
-
-@cache
-def _metric() -> RefusalMetric:
-    return RefusalMetric(wanted=True)
+    return find_refusal(text) is not None

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from vivavoce.comparing.text import contains
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.messages import describe
@@ -27,7 +28,7 @@ class _Part(BaseModel):
 class Condition(_Part):
     """What must hold of the target's reply; several conditions must all hold.
 
-    `contains` is a text in any capitals, `matches` a regular expression found anywhere, both looked for in the
+    `contains` is a text in any case and encoding, `matches` a regular expression found anywhere, both looked for in the
     first 20,000 characters; `refused` says whether the reply has to refuse or must not.
     """
 
@@ -54,7 +55,7 @@ class Condition(_Part):
         """Say whether it holds of the reply of this turn."""
         reply = turn.reply[:SEARCHED]
         return (
-            (self.contains is None or self.contains.casefold() in reply.casefold())
+            (self.contains is None or contains(reply, self.contains))
             and (self.matches is None or expression(self.matches).found_in(reply))
             and (self.refused is None or self.refused is refused(turn))
         )

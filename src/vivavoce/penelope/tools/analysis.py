@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,9 +11,9 @@ from typing import Any, Generic, Self, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from vivavoce.comparing.text import FoldedText, fold
 from vivavoce.errors import Fault, UsageError
 from vivavoce.messages import HumanMessage
-from vivavoce.metrics.evidence import plain
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, Request
 from vivavoce.pacing.waiting import in_thread
@@ -172,20 +171,13 @@ def listing(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + more
 
 
-_LETTER = "[^\\W\u0e00-\u109f\u1780-\u17ff\u2e80-\u9fff]"  # the scripts left out set no words apart
-
-
 class Source:
     """A text that quotes are looked up in."""
 
     def __init__(self, text: str) -> None:
-        self._text = plain(text)
+        self._text = FoldedText(text)
 
     def holds(self, quote: str) -> bool:
-        """Say whether a quote stands in the text word by word; capitals, white space and marks of quotation aside."""
-        needle = plain(quote).strip(" \"'")
-        if not any(map(str.isalnum, needle)):
-            return False
-        before = f"(?<!{_LETTER})" if needle[0].isalnum() else ""
-        after = f"(?!{_LETTER})" if needle[-1].isalnum() else ""
-        return re.search(f"{before}{re.escape(needle)}{after}", self._text) is not None
+        """Return whether a quote stands in the text as whole words, without the quotation marks around it."""
+        words = fold(quote).strip(" \"'")
+        return any(map(str.isalnum, words)) and self._text.contains(words, whole=True)

@@ -7,8 +7,11 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cache
 
-from vivavoce.metrics.exact.phrases import compiled, listed, straight
-from vivavoce.metrics.exact.refusal import REACH
+import regex
+
+from vivavoce.comparing.text import fold
+from vivavoce.metrics.exact.phrases import compile_phrases
+from vivavoce.metrics.exact.refusal import find_refusal
 from vivavoce.metrics.exact.sentiment import has_lexicon, sentiment
 from vivavoce.penelope.tools.analysis import excerpt, listing
 from vivavoce.penelope.tools.sentences import sentences, stems, words
@@ -44,16 +47,15 @@ _FIGURES = frozenset(("date", "time", "money", "quantity", "number"))
 
 
 @cache
-def _pattern(expression: str) -> re.Pattern[str]:
-    pattern = compiled([expression])
+def _pattern(expression: str) -> regex.Pattern[str]:
+    pattern = compile_phrases([expression])
     assert pattern is not None
     return pattern
 
 
 def _matches(expression: str, text: str) -> list[str]:
-    """Return what matches, each once, in small letters and in order."""
-    matches = _pattern(expression).finditer(straight(text))
-    return list(dict.fromkeys(" ".join(match[0].lower().split()) for match in matches))
+    """Return what matches, folded, each once and in order."""
+    return list(dict.fromkeys(match[0] for match in _pattern(expression).finditer(fold(text))))
 
 
 def length(text: str) -> str:
@@ -73,7 +75,7 @@ def tone(text: str) -> tuple[str, float | None]:
     """
     text = text[:MEASURED]
     negative = _matches(_NEGATIVE, text)
-    positive = _matches(_POSITIVE, _pattern(_NEGATIVE).sub(" ", straight(text)))
+    positive = _matches(_POSITIVE, _pattern(_NEGATIVE).sub(" ", fold(text)))
     score = sentiment(text) if has_lexicon() else None
     basis = [f"words: {listing([*positive, *negative])}"] if positive or negative else []
     basis += [f"English lexicon {score:+.2f}" if score is not None else "no lexicon installed"]
@@ -114,15 +116,8 @@ def policy(text: str) -> str:
 
 def refusal(text: str) -> str | None:
     """Quote the words with which a reply refuses, as `RefusalMetric` finds them."""
-    match = _refusing().search(straight(text[: REACH * 2]))
-    return f'Refusal: "{excerpt(match[0])}"' if match and match.start() < REACH else None
-
-
-@cache
-def _refusing() -> re.Pattern[str]:
-    pattern = compiled(listed("refusal_phrases.txt"))
-    assert pattern is not None
-    return pattern
+    span = find_refusal(text)
+    return None if span is None else f'Refusal: "{excerpt(text[span.start : span.end])}"'
 
 
 def question(text: str) -> str | None:

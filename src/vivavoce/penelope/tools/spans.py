@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal, get_args
 
+import regex
+
+from vivavoce.comparing.text import NOT_AFTER_WORD, NOT_BEFORE_WORD
 from vivavoce.metrics.exact.personal_patterns import find_personal_data
 
 Kind = Literal["url", "email", "phone", "date", "time", "money", "quantity", "code", "number"]
@@ -56,7 +59,7 @@ def _without(text: str, spans: list[Span]) -> str:
     return "".join([*parts, text[end:]])
 
 
-_URL = re.compile(r"(?<!\w)(?:https?://|www\.)[^\s<>\"'`\\^{}|\0]+", re.IGNORECASE)
+_URL = regex.compile(NOT_AFTER_WORD + r"(?:https?://|www\.)[^\s<>\"'`\\^{}|\0]+", regex.IGNORECASE)
 
 
 def _urls(text: str) -> Iterator[Span]:
@@ -72,11 +75,11 @@ def _personal(text: str, region: str | None) -> Iterator[Span]:
             yield Span(datum.kind, datum.start, text[datum.start : datum.end], datum.key)
 
 
-_PHONE = re.compile(
-    r"(?<![\w.+/-])(?:"
+_PHONE = regex.compile(
+    rf"{NOT_AFTER_WORD}(?<![.+/-])(?:"
     r"(?:\+?1[-. ])?(?:\([0-9]{3}\) ?|[0-9]{3}[-. ])[0-9]{3}[-. ][0-9]{4}"
     r"|\+[0-9]{1,3}(?:[ .-]?\(?[0-9]{1,5}\)?){2,6}"
-    r")(?![\w-])"
+    rf"){NOT_BEFORE_WORD}(?!-)"
 )
 
 
@@ -96,7 +99,7 @@ _WEEKDAY = r"(?i:mon|tues|wednes|thurs|fri|satur|sun)day"
 _DAY = r"(?P<day>[0-3]?[0-9])(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>[12][0-9]{3})(?![0-9])"
 _DATES = [
-    re.compile(rf"(?<![\w.-]){expression}(?![\w-])")
+    regex.compile(rf"{NOT_AFTER_WORD}(?<![.-]){expression}{NOT_BEFORE_WORD}(?!-)")
     for expression in (
         r"(?P<year>[12][0-9]{3})(?P<mark>[-/])(?P<month>[01]?[0-9])(?P=mark)(?P<day>[0-3]?[0-9])(?:T[0-9:.]{4,15}Z?)?",
         rf"(?:{_WEEKDAY},? )?{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?",
@@ -142,10 +145,11 @@ def _iso(year: str | None, month: int, day: str | None) -> str:
     return f"{year or '-'}-{day_of_year.month:02}" + (f"-{day_of_year.day:02}" if day else "")
 
 
-_TIME = re.compile(
-    r"(?<![\w.:])(?P<hour>[0-2]?[0-9])(?::(?P<minute>[0-5][0-9])(?::[0-5][0-9])?)?"
-    r"(?P<half> ?[ap](?:m\b|\.m\.))?(?![\w:])",
-    re.IGNORECASE,
+_TIME = regex.compile(
+    rf"{NOT_AFTER_WORD}(?<![.:])"
+    r"(?P<hour>[0-2]?[0-9])(?::(?P<minute>[0-5][0-9])(?::[0-5][0-9])?)?"
+    rf"(?P<half> ?[ap](?:m{NOT_BEFORE_WORD}|\.m\.))?{NOT_BEFORE_WORD}(?!:)",
+    regex.IGNORECASE,
 )
 
 
@@ -162,10 +166,10 @@ def _times(text: str) -> Iterator[Span]:
 _AMOUNT = r"[0-9]++(?:[.,][0-9]++)*+"
 _CURRENCIES = {"$": "$ us$ usd dollar dollars", "€": "€ eur euro euros", "£": "£ gbp", "¥": "¥ jpy yen", "₹": "₹ inr"}
 _CURRENCY = {spelling: sign for sign, spellings in _CURRENCIES.items() for spelling in spellings.split()}
-_MONEY = re.compile(
-    rf"(?<![\w.,])(?:(?:(?P<before>US\$|[$€£¥₹]|(?:USD|EUR|GBP|JPY|INR|CHF)\b) ?(?P<amount>{_AMOUNT}))"
-    rf"|(?P<other>{_AMOUNT}) ?(?P<after>[$€£¥₹]|(?:USD|EUR|GBP|JPY|INR|CHF|dollars?|euros?|yen)\b))",
-    re.IGNORECASE,
+_MONEY = regex.compile(
+    rf"{NOT_AFTER_WORD}(?<![.,])(?:(?:(?P<before>US\$|[$€£¥₹]|(?:USD|EUR|GBP|JPY|INR|CHF)\b) ?(?P<amount>{_AMOUNT}))"
+    rf"|(?P<other>{_AMOUNT}) ?(?P<after>[$€£¥₹]|(?:USD|EUR|GBP|JPY|INR|CHF|dollars?|euros?|yen){NOT_BEFORE_WORD}))",
+    regex.IGNORECASE,
 )
 
 
@@ -182,10 +186,10 @@ _UNITS = (
     "|kb|mb|gb|tb|ml|l|kwh|mbps|gbps"
 )
 _NO_UNITS = "this|thus|its|has|was|does|less|plus|minus|times|perhaps|always|unless|across|versus|towards|besides|yes"
-_QUANTITY = re.compile(
-    rf"(?<![\w.,-])(?P<amount>{_AMOUNT})(?: ?(?:to|[-–]) ?(?P<up_to>{_AMOUNT}))?"
-    rf"(?:(?:[ -]?|\u00a0)(?P<unit>(?i:{_UNITS}))(?!\w)|[ \u00a0]?(?P<sign>%|°[CF]?)"
-    rf"| (?!(?:{_NO_UNITS})\b)(?P<plural>[a-z]{{3,20}}s)(?!\w))"
+_QUANTITY = regex.compile(
+    rf"{NOT_AFTER_WORD}(?<![.,-])(?P<amount>{_AMOUNT})(?: ?(?:to|[-–]) ?(?P<up_to>{_AMOUNT}))?"
+    rf"(?:(?:[ -]?|\u00a0)(?P<unit>(?i:{_UNITS})){NOT_BEFORE_WORD}|[ \u00a0]?(?P<sign>%|°[CF]?)"
+    rf"| (?!(?:{_NO_UNITS})\b)(?P<plural>[a-z]{{3,20}}s){NOT_BEFORE_WORD})"
 )
 
 
@@ -201,7 +205,7 @@ def _unit(text: str) -> str:
     return "%" if text in ("percent", "per cent") else text.removesuffix("s") if len(text) > 2 else text
 
 
-_CODE = re.compile(r"(?<![\w-])#?(?P<code>[A-Za-z0-9]++(?:-[A-Za-z0-9]++)*+)(?!\w)")
+_CODE = regex.compile(rf"{NOT_AFTER_WORD}(?<!-)#?(?P<code>[A-Za-z0-9]++(?:-[A-Za-z0-9]++)*+){NOT_BEFORE_WORD}")
 
 
 def _codes(text: str) -> Iterator[Span]:
@@ -212,7 +216,7 @@ def _codes(text: str) -> Iterator[Span]:
             yield Span("code", match.start("code"), code, code.upper())
 
 
-_NUMBER = re.compile(rf"(?<![\w.,])(?:(?<![\w)])[-−])?{_AMOUNT}(?!\w)")
+_NUMBER = regex.compile(rf"{NOT_AFTER_WORD}(?<![.,])(?:{NOT_AFTER_WORD}(?<!\))[-−])?{_AMOUNT}{NOT_BEFORE_WORD}")
 _MARKER = re.compile(r"^[ \t]{0,12}+(?:[>*#-][ \t]{0,3}+){0,3}+(?:\*\*)?[0-9]{1,3}[.)](?=[ \t*])", re.MULTILINE)
 
 

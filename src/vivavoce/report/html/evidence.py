@@ -6,16 +6,15 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from string import ascii_lowercase
 from typing import Literal
 
+from vivavoce.comparing.text import FoldedText, Span, fold
 from vivavoce.records.score import Evidence
 from vivavoce.report.html.content.legible import legible
 
 _LEFT_OUT = re.compile(r"\[(?:\.\.\.|…)\]|\((?:\.\.\.|…)\)|\.\.\.|…")
-_ALIKE = {mark: f"[{marks}]" for marks in ('“”„«»"', "‘’‚‹›'", "‐‑‒–—―−\\-") for mark in marks if mark != "\\"}
-_EDGE = " \"'“”‘’"
+_EDGE = " \"'"
 
 
 Ink = Literal["bad", "src", "met"]
@@ -137,10 +136,10 @@ class Register:
 
     def marks(self, text: str, turn: int | None, *, by_assistant: bool) -> list[Mark]:
         """Return where the evidence of a turn is in a text; `by_assistant` if the assistant wrote it."""
-        spans: list[tuple[int, int, Place]] = []
-        for (where, _), quote in self._cited.items():
-            if where == turn and quote.kind != "call" and quote.verified and not quote.letter:
-                spans += [(start, end, quote.place) for start, end in _spans(quote.text, text)]
+        quotes = [quote for (where, _), quote in self._cited.items() if where == turn and quote.kind != "call"]
+        missing = [quote for quote in quotes if quote.verified and not quote.letter]
+        folded = FoldedText(text if missing else "")
+        spans = [(start, end, quote.place) for quote in missing for start, end in _spans(quote.text, folded)]
         kept: list[tuple[int, int, Place]] = []
         for span in sorted(spans, key=lambda span: (span[0], -span[1])):
             if not kept or span[0] >= kept[-1][1]:
@@ -190,28 +189,14 @@ def _letter(number: int) -> str:
     return (_letter(rest - 1) if rest else "") + ascii_lowercase[last]
 
 
-def _spans(quote: str, text: str) -> list[tuple[int, int]]:
-    """Return where a quote is: case, white space and punctuation style may differ, and words may be left out."""
+def _spans(quote: str, text: FoldedText) -> list[Span]:
+    """Return where a quote is: case and encoding may differ, and words may be left out."""
     quote = legible(quote)
     for wording in (quote, _unescaped(quote)) if "\\" in quote else (quote,):
-        parts = [part for piece in _LEFT_OUT.split(wording) if (part := piece.strip().strip(_EDGE).strip())]
-        found: list[tuple[int, int]] = []
-        start = 0
-        for part in parts:
-            match = _pattern(part).search(text, start)
-            if match is None:
-                break
-            found.append(match.span())
-            start = match.end()
-        if parts and len(found) == len(parts):
-            return found
+        parts = [part for piece in _LEFT_OUT.split(wording) if (part := fold(piece).strip(_EDGE))]
+        if spans := text.find_in_order(parts):
+            return spans
     return []
-
-
-@lru_cache(maxsize=1024)
-def _pattern(part: str) -> re.Pattern[str]:
-    words = ("".join(_ALIKE.get(mark) or re.escape(mark) for mark in word) for word in part.split())
-    return re.compile(r"\s+".join(words), re.IGNORECASE)
 
 
 def _unescaped(text: str) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from vivavoce.comparing.text import FoldedText
 from vivavoce.messages import AIMessage
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.report.html.turn_windows import Window
@@ -75,13 +76,13 @@ def _part(talk: Trajectory, states: Sequence[SampleStatus | None], first: int, e
 
 
 def found_words(talk: Trajectory, sought: str, states: Sequence[SampleStatus | None]) -> FoundWords:
-    """Return the turns that hold some words, in whatever case, in a message or in the arguments of a tool call."""
-    wanted = sought.casefold()
+    """Return the turns with some words, in any case and encoding, in a message or in the arguments of a tool call."""
     rows: list[OutlineRow] = []
     for place, turn in enumerate(talk.turns):
-        text = next((text for text in _texts(turn) if wanted in text.casefold()), None)
-        if text is not None:
-            start = max(text.casefold().index(wanted) - _BEFORE, 0)
+        folded = next((folded for folded in map(FoldedText, _texts(turn)) if folded.contains(sought)), None)
+        if folded is not None:
+            text, span = folded.text, folded.find(sought)
+            start = max((text.index(sought) if span is None else span.start) - _BEFORE, 0)
             words = one_line(("… " if start else "") + text[start : start + _READ], _WIDTH)
             rows.append(OutlineRow(turn.index, words, states[place], _session(turn)))
     return FoundWords(sought, rows[:FOUND], frozenset(row.turn for row in rows))

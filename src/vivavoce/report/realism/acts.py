@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-from vivavoce.metrics.exact.phrases import compiled, straight
+import regex
+
+from vivavoce.comparing.text import fold
+from vivavoce.metrics.exact.phrases import compile_phrases
 
 OPENING = 25
 """Characters from the beginning of a message within which it greets, confirms or refuses."""
@@ -21,7 +24,7 @@ _HEAD = re.compile(r"\[(.+)\]")
 
 def does(act: str, message: str) -> bool:
     """Return whether a message does something, such as `thanks`, in English words; see `english_phrases.txt`."""
-    found = _patterns()[act].search(straight(message))
+    found = _patterns()[act].search(fold(message))
     return found is not None and (act not in _AT_THE_BEGINNING or found.start() < OPENING)
 
 
@@ -31,7 +34,7 @@ def asks(message: str) -> bool:
 
 
 @cache
-def _patterns() -> Mapping[str, re.Pattern[str]]:
+def _patterns() -> Mapping[str, regex.Pattern[str]]:
     text = files("vivavoce.report.realism").joinpath("english_phrases.txt").read_text(encoding="utf-8")
     lists: dict[str, list[str]] = {}
     for line in map(str.strip, text.splitlines()):
@@ -39,5 +42,5 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
             lists[head[1]] = []
         elif line and not line.startswith("#"):
             lists[list(lists)[-1]].append(line)
-    found = {act: compiled(lines) for act, lines in lists.items()}
+    found = {act: compile_phrases(lines) for act, lines in lists.items()}
     return {act: pattern for act, pattern in found.items() if pattern is not None}

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from vivavoce.metrics.exact.phrases import straight
+from vivavoce.comparing.text import fold
 from vivavoce.metrics.exact.repetition import near_repeats
 from vivavoce.penelope.checks.voice import jargon_in
 from vivavoce.report.realism.acts import asks, does
@@ -64,7 +64,7 @@ def measured(sides: Sequence[UserSide], english: Sequence[bool]) -> Floats:
 
 def words(text: str) -> list[str]:
     """Return the words of a text in small letters; each Chinese, Japanese or Korean sign is one."""
-    return _WORD.findall(straight(text).casefold())
+    return _WORD.findall(fold(text))
 
 
 def _or_nan(value: float | None) -> float:
@@ -98,7 +98,7 @@ def _details(message: str) -> Iterator[str]:
             digit = any(map(str.isdigit, bare))
             named = place > 0 and bare[:1].isupper() and bare not in ("I", "I'm", "I'd", "I'll", "I've", "OK")
             if digit or "@" in bare or named:
-                yield bare.casefold()
+                yield fold(bare)
 
 
 def _new_details(side: UserSide) -> list[int]:
@@ -107,7 +107,7 @@ def _new_details(side: UserSide) -> list[int]:
     told: set[str] = set()
     counts: list[int] = []
     for message, before in zip(side.messages, side.before, strict=True):
-        known += f"\n{before.casefold()}"
+        known += f"\n{fold(before)}"
         fresh = {one for one in _details(message) if one not in told and one not in known}
         told |= fresh
         counts.append(len(fresh))

@@ -1,0 +1,307 @@
+"""How texts are compared: whether two are the same, whether one contains some words and where, and whether it is blank.
+
+Both sides are folded first, so a difference in encoding never decides: Unicode forms (NFKC), invisible characters, and
+the kinds of quotation marks, dashes, and white space. `fold` also ignores case (`str.casefold`) and the amount of white
+space. Pages, evidence, and findings need the words as they stand in the original; `FoldedText` maps them back.
+
+A word boundary is that of UAX #29 with three changes that find more: punctuation other than `_` always separates words
+("Ana" is a word of "Ana's" and of "user:Ana"), there is a boundary on both sides of each letter of a script that sets
+no spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar, …), and between Hangul and other scripts, because Korean
+attaches particles.
+
+Source: Unicode Standard Annexes #15 (normalization forms) and #29 (text segmentation).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import regex
+
+_SPACELESS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{scx=Hiragana}\p{scx=Katakana}\p{Bopomofo}\p{Yi}\p{Tibetan}\p{lb=SA}"
+"""Scripts that set no spaces between words; line breaking class SA has Thai, Lao, Khmer, Myanmar, and their kin."""
+
+NOT_AFTER_WORD = rf"(?<![^\W{_SPACELESS}\p{{Hangul}}])(?<!\d)"
+"""Begins a `regex` pattern for a number or Latin words: what comes right before is not part of the same word."""
+NOT_BEFORE_WORD = rf"(?![^\W{_SPACELESS}\p{{Hangul}}])(?!\d)(?!\p{{M}})"
+"""Ends a `regex` pattern for a number or Latin words: what comes right after is not part of the same word."""
+
+_JOINING = rf"(?:[^\W{_SPACELESS}]|\d)"
+_HANGUL = r"\p{Hangul}"
+_BEFORE_HANGUL, _AFTER_HANGUL = rf"(?<!{_HANGUL}|\p{{M}})(?={_HANGUL})", rf"(?<={_HANGUL})(?!{_HANGUL})"
+_IN_OTHER_SCRIPTS = (
+    rf"(?:(?<![\x00-\x7f])|(?![\x00-\x7f]))(?:(?<!{_JOINING})|(?!{_JOINING})|{_BEFORE_HANGUL}|{_AFTER_HANGUL})"
+)
+BOUNDARY = rf"(?:(?<!\w)|(?!\w)|{_IN_OTHER_SCRIPTS})(?!\p{{M}})"
+"""Part of a `regex` pattern for folded text: a word boundary, as `is_boundary` finds it."""
+
+_CONTROLS = r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"
+_INVISIBLE = regex.compile(rf"[\p{{Cf}}\p{{Default_Ignorable_Code_Point}}{_CONTROLS}]")
+_VISIBLE = regex.compile(r"[^\s\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]")
+_ASCII_INVISIBLE = re.compile(rf"[{_CONTROLS}]")
+_WORDS = regex.compile(rf"[{_SPACELESS}{_HANGUL}--[\d\W]]\p{{M}}*|(?:[^\W{_SPACELESS}{_HANGUL}]|\d)+", regex.V1)
+
+_RAISED = "\u2070\u00b9\u00b2\u00b3\u2074-\u2079\u207a\u207b"
+_LOWERED = "\u2080-\u208b"
+_FRACTIONS = "\u00bc-\u00be\u2150-\u215f\u2189"
+_SIGNS = "\u2120\u2122"
+_ATTACHED = re.compile(
+    rf"(?<=\d)(?:(?P<raised>[{_RAISED}])|(?P<lowered>[{_LOWERED}])|[{_FRACTIONS}])|(?<=\w)[{_SIGNS}]"
+)
+"""What NFKC would merge with the digits or letters before it: 10², 10₂, 1½, and Acme™ are not 102, 11/2, or Acmetm."""
+_FOLLOWING = re.compile(rf"[{_RAISED}{_LOWERED}{_FRACTIONS}{_SIGNS}]")
+
+_SINGLE_QUOTES = (
+    "\u2018\u2019\u201a\u201b\u2039\u203a\u2032\u2035\u02b9\u02bb\u02bc\u02bd\u02c8\u055a\ua78c\u275b\u275c`"
+)
+_DOUBLE_QUOTES = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u02ba\u301d\u301e\u301f\u275d\u275e\u300c\u300d\u300e\u300f"
+_DASHES = (
+    "\u058a\u05be\u1400\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2053\u2212\u2e3a\u2e3b\u2e40\u30a0\U00010ead"
+)
+_MARKS = {
+    **dict.fromkeys(_SINGLE_QUOTES, "'"),
+    **dict.fromkeys(_DOUBLE_QUOTES, '"'),
+    **dict.fromkeys(_DASHES, "-"),
+    "\u301c": "~",
+    "\u2044": "/",
+    "\u2800": " ",
+}
+"""Quotation marks, dashes, and spaces that NFKC keeps apart; it maps others, such as full-width ones, to these."""
+_ACUTE = re.compile("[\\s\u2800]\u0301")
+"""What NFKC makes of an acute accent that stands alone, which people type as an apostrophe."""
+_LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+_SPACES = re.compile(r"[^\S\n]")
+_ASCII_FOLD = {
+    **{code: None for code in range(128) if _ASCII_INVISIBLE.match(chr(code))},
+    **{code: chr(code).lower() for code in range(ord("A"), ord("Z") + 1)},
+    ord("`"): "'",
+}
+
+
+class Span(NamedTuple):
+    """Where some words stand in a text: from the index `start` up to, not including, `end`."""
+
+    start: int
+    end: int
+
+
+def fold(text: str) -> str:
+    """Return what texts share that differ only in encoding, case, or the amount of white space."""
+    return " ".join(_fold_characters(text, case=False).split())
+
+
+def same_text(a: str, b: str, *, ignore_case: bool = False) -> bool:
+    """Return whether two texts are the same except for their encoding and for white space at their ends.
+
+    With `ignore_case`, the amount of white space inside them does not count either.
+    """
+    if a == b:
+        return True
+    return fold(a) == fold(b) if ignore_case else fold_encoding(a) == fold_encoding(b)
+
+
+def contains(text: str, words: str) -> bool:
+    """Return whether a text contains some words, also inside longer words; see `FoldedText.contains`."""
+    return FoldedText(text).contains(words)
+
+
+def contains_words(text: str, words: str) -> bool:
+    """Return whether a text contains some words as whole words; see `FoldedText.contains`."""
+    return FoldedText(text).contains(words, whole=True)
+
+
+def is_blank(text: str | None) -> bool:
+    """Return whether a text shows nothing: it is empty, or has only white space and invisible characters."""
+    return not text or _VISIBLE.search(text) is None
+
+
+def is_boundary(text: str, place: int) -> bool:
+    """Return whether a word may begin or end before the character at an index; both ends of a text are boundaries."""
+    if not 0 < place < len(text):
+        return True
+    before, after = text[place - 1], text[place]
+    if _is_mark(after):
+        return False
+    return not (_joins(before) and _joins(after) and (_is_hangul(before) == _is_hangul(after) or _is_mark(before)))
+
+
+def split_words(text: str) -> list[str]:
+    """Return the folded words of a text in order; a letter of a script without spaces or of Hangul is a word."""
+    return _WORDS.findall(fold(text))
+
+
+def encoding_note(text: str, words: str) -> str:
+    """Return how a text writes some words that it contains, if only their encoding differs; otherwise an empty text."""
+    if " ".join(words.casefold().split()) in " ".join(text.casefold().split()):
+        return ""
+    span = FoldedText(text).find(words)
+    return "" if span is None else f"only the encoding differs: {text[span.start : span.end]!r}"
+
+
+class FoldedText:
+    """A text that words are looked up in; it is folded once, and places are mapped to the original only when needed."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.folded = fold(text)
+
+    def contains(self, words: str, *, whole: bool = False) -> bool:
+        """Return whether the text contains some words, with `whole` only as whole words.
+
+        White space at their ends does not count. Words that show nothing, such as a line break, are looked up as they
+        are; no text contains an empty one.
+        """
+        needle = _fold_words(words)
+        if not needle:
+            return bool(words) and words in self.text
+        return next(self._places(needle, whole, 0), None) is not None if whole else needle in self.folded
+
+    def find(self, words: str, *, whole: bool = False) -> Span | None:
+        """Return where in the original text some words stand first, None where they do not."""
+        return next(self.find_all(words, whole=whole), None)
+
+    def find_all(self, words: str, *, whole: bool = False) -> Iterator[Span]:
+        """Yield where in the original text some words stand, without overlaps."""
+        needle = _fold_words(words)
+        for place in self._places(needle, whole, 0) if needle else ():
+            yield self.span(place, place + len(needle))
+
+    def find_in_order(self, parts: Iterable[str]) -> list[Span]:
+        """Return where parts stand in the original text, each after the one before it; empty if one is missing."""
+        spans: list[Span] = []
+        start = 0
+        for needle in map(_fold_words, parts):
+            start = self.folded.find(needle, start)
+            if start < 0:
+                return []
+            spans.append(self.span(start, start + len(needle)))
+            start += len(needle)
+        return spans
+
+    def matches(self, pattern: regex.Pattern[str]) -> Iterator[Span]:
+        """Yield where in the original text a pattern for folded text matches."""
+        for match in pattern.finditer(self.folded):
+            yield self.span(match.start(), match.end())
+
+    def span(self, start: int, end: int) -> Span:
+        """Return where a part of the folded text stands in the original text, in whole characters."""
+        if self.text.isascii() and len(self.text) == len(self.folded):
+            return Span(start, end)
+        starts, ends = self._origins
+        if start >= end:
+            place = starts[start] if start < len(starts) else len(self.text)
+            return Span(place, place)
+        return Span(starts[start], ends[end - 1])
+
+    def _places(self, needle: str, whole: bool, start: int) -> Iterator[int]:
+        while (place := self.folded.find(needle, start)) >= 0:
+            end = place + len(needle)
+            if not whole or (is_boundary(self.folded, place) and is_boundary(self.folded, end)):
+                yield place
+                start = end
+            else:
+                start = place + 1
+
+    @cached_property
+    def _origins(self) -> tuple[list[int], list[int]]:
+        """Where in the original text the source of each folded character starts and ends."""
+        starts: list[int] = []
+        ends: list[int] = []
+        after_space = True
+        for start, end in _clusters(self.text):
+            for character in _fold_cluster(self.text[start:end]):
+                is_space = character.isspace()
+                if not (is_space and after_space):
+                    starts.append(start)
+                    ends.append(end)
+                after_space = is_space
+        return starts, ends
+
+
+def fold_encoding(text: str) -> str:
+    """Return a text with one form of each character, its case and the amount of its white space as they are."""
+    characters = _fold_characters(text, case=True)
+    return _SPACES.sub(" ", _LINE_ENDS.sub("\n", characters)).strip()
+
+
+def _fold_characters(text: str, *, case: bool) -> str:
+    """Return a text with one form of each character, except white space."""
+    if text.isascii():
+        if not case:
+            return text.translate(_ASCII_FOLD)
+        return _ASCII_INVISIBLE.sub("", text).replace("`", "'")
+    for character in filter(_is_invisible, set(text)):
+        text = text.replace(character, "")
+    if _FOLLOWING.search(text):
+        text = _ATTACHED.sub(_detach, text)
+    text = unicodedata.normalize("NFKC", text)
+    if not case:
+        text = unicodedata.normalize("NFKC", text.casefold().replace("i\u0307", "i"))  # from "İ"
+    if "\u0301" in text:
+        text = _ACUTE.sub("'", text)
+    for mark in _MARKS.keys() & set(text):
+        text = text.replace(mark, _MARKS[mark])
+    return text
+
+
+def _detach(match: re.Match[str]) -> str:
+    sign = "^" if match["raised"] else "_" if match["lowered"] else " "
+    return sign + match[0]
+
+
+@lru_cache(maxsize=4096)
+def _fold_words(words: str) -> str:
+    return fold(words)
+
+
+@lru_cache(maxsize=4096)
+def _fold_cluster(cluster: str) -> str:
+    return _fold_characters(cluster, case=False)
+
+
+def _clusters(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a text that fold independently of each other: a character with what may combine with it."""
+    start = 0
+    for place, character in enumerate(text):
+        if place and not _follows(character):
+            yield start, place
+            start = place
+    if text:
+        yield start, len(text)
+
+
+@lru_cache(maxsize=4096)
+def _follows(character: str) -> bool:
+    """Return whether a character may combine with the one before it."""
+    if _is_invisible(character) or _FOLLOWING.match(character):
+        return True
+    first = unicodedata.normalize("NFKD", character)[0]
+    return _is_mark(first) or "\u1160" <= first <= "\u11ff" or "\ud7b0" <= first <= "\ud7fb"
+
+
+@lru_cache(maxsize=4096)
+def _is_invisible(character: str) -> bool:
+    return _INVISIBLE.match(character) is not None
+
+
+@lru_cache(maxsize=4096)
+def _joins(character: str) -> bool:
+    return _JOINING_CHARACTER.match(character) is not None
+
+
+@lru_cache(maxsize=4096)
+def _is_hangul(character: str) -> bool:
+    return _HANGUL_CHARACTER.match(character) is not None
+
+
+@lru_cache(maxsize=4096)
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character).startswith("M")
+
+
+_JOINING_CHARACTER = regex.compile(_JOINING)
+_HANGUL_CHARACTER = regex.compile(_HANGUL)
