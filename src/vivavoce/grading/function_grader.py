@@ -61,7 +61,7 @@ class FunctionGrading:
             score, version = user_score(function, self.config, self.timeout), source_of(function)
         else:
             accepts_empty = truth in ("reference_tool_calls", "conversation")
-            score, version = _bound(function, read_options(function, self.config)), "1"
+            score, version = _bound(function, read_options(function, self.config)), "2"
         shown = [*extractor_parts(self.extractor, self.extractor_config, base), self.scope]
         parts = [self.function, version, self.config, shown]
         parts += tester() if of_tests(function) else ()

@@ -39,9 +39,9 @@ class Scene:
         """All that the assistant says, however it is set."""
         return plain(self.said)
 
-    def says(self, wanted: str | float) -> bool:
+    def says(self, wanted: str | float, locale: str | None = None) -> bool:
         """Say whether the assistant says words, in any case, or a number."""
-        return says(self.said, self.plain, wanted)
+        return says(self.said, self.plain, wanted, locale)
 
     @property
     def silent(self) -> bool:
