@@ -264,7 +264,9 @@ _UNSPACED = (
 _FRACTIONS = "½¼¾⅐-⅞"
 _TEN_THOUSANDS = "[百千]?[万萬億亿]{1,2}"
 
-_RUN = re.compile(rf"(?<!\S)[^\s0-9{_FRACTIONS}]*+[0-9{_FRACTIONS}]\S*+(?:[ {_NO_BREAK}][+(]?[0-9]\S*+)*+")
+_RUN = re.compile(
+    rf"(?<!\S)[^\s0-9{_FRACTIONS}]*+[0-9{_FRACTIONS}]\S*+(?:[ {_NO_BREAK}](?:[×x*·⋅] )?+[+(]?[0-9]\S*+)*+"
+)
 _PHONE = (
     rf"\+[0-9]{{1,3}}(?:[ {_NO_BREAK}./-]?\(?[0-9]{{1,5}}\)?){{2,6}}(?![{_W}])"
     rf"|(?:\([0-9]{{3}}\) ?|[0-9]{{3}}[-. ])[0-9]{{3}}[-. ][0-9]{{4}}(?![{_W}])"
@@ -285,7 +287,7 @@ def _part(spaces: str) -> str:
     tens = rf" ?[×x*·⋅] ?10(?:\^\{{?(?P<power>[-+]?[0-9]{{1,6}})\}}?|(?P<raised>[⁺⁻]?[{_RAISED}]{{1,6}}))"
     return (
         rf"(?:(?P<spaced>[1-9][0-9]{{0,2}}(?:{spaces}(?:{_NO_BREAK}{group}){{1,{MAX_GROUPS}}}+|(?:_{group}(?![{_W}])){{1,{MAX_GROUPS}}}+(?!_[{_W}]))(?:[.,٫][0-9]++)?+)"
-        rf"|(?P<plain>[0-9]++(?:[.,'٫][0-9]++)*+|(?<![\w.)\]])[.٫][0-9]++(?![.,][0-9]))|(?=[{_FRACTIONS}]))"
+        rf"|(?P<plain>[0-9]++(?:[.,'٫][0-9]++)*+|(?<![\w.)\]])[.٫][0-9]++(?![.,][0-9]))|(?<![{_W}.,'])(?=[{_FRACTIONS}]))"
         rf"(?P<fraction>[{_FRACTIONS}])?+"
         rf"(?:[eE](?P<exponent>[-+]?[0-9]++)(?![0-9_])|{tens})?+"
         rf"(?P<unit>{_TEN_THOUSANDS}|[kcmd]?m[23](?![{_W}])|(?![xX][0-9])[{_L}]++[{_RAISED}]*+|[%‰]|°[CFK]?|[{_SYMBOLS}])?+"
@@ -379,10 +381,12 @@ class _Reader:
     def _digits(self, part: re.Match[str]) -> list[_Digits] | None:
         """Return the digits of a part, several where it is a list such as 1,2,3; None where it is no number."""
         if part["spaced"]:
+            if part["fraction"]:
+                return None
             return _spaced(part["spaced"], self.convention)
         if part["plain"]:
             digits = _grouped(part["plain"], self.convention)
-            return None if digits and len(digits) > 1 and part["fraction"] else digits
+            return None if part["fraction"] and not part["plain"].isdigit() else digits
         return [_Digits(0, 0, "0")]
 
     def _whole(self, digits: str, start: int, end: int) -> Number:
