@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal, get_args
 
+from vivavoce.comparing.numbers import numbers_in, read_number, show_number
 from vivavoce.metrics.exact.personal_patterns import find_personal_data
 
 Kind = Literal["url", "email", "phone", "date", "time", "money", "quantity", "code", "number"]
@@ -159,7 +160,7 @@ def _times(text: str) -> Iterator[Span]:
         yield Span("time", match.start(), match[0], f"{hour:02}:{minute or '00'}")
 
 
-_AMOUNT = r"[0-9]++(?:[.,][0-9]++)*+"
+_AMOUNT = r"[0-9]++(?:[.,'’\u00a0\u202f\u2009][0-9]++)*+"
 _CURRENCIES = {"$": "$ us$ usd dollar dollars", "€": "€ eur euro euros", "£": "£ gbp", "¥": "¥ jpy yen", "₹": "₹ inr"}
 _CURRENCY = {spelling: sign for sign, spellings in _CURRENCIES.items() for spelling in spellings.split()}
 _MONEY = re.compile(
@@ -212,33 +213,19 @@ def _codes(text: str) -> Iterator[Span]:
             yield Span("code", match.start("code"), code, code.upper())
 
 
-_NUMBER = re.compile(rf"(?<![\w.,])(?:(?<![\w)])[-−])?{_AMOUNT}(?!\w)")
 _MARKER = re.compile(r"^[ \t]{0,12}+(?:[>*#-][ \t]{0,3}+){0,3}+(?:\*\*)?[0-9]{1,3}[.)](?=[ \t*])", re.MULTILINE)
 
 
 def _numbers(text: str) -> Iterator[Span]:
     text = _MARKER.sub(lambda marker: "\0" * len(marker[0]), text)
-    for match in _NUMBER.finditer(text):
-        if amount := _plain_number(match[0].lstrip("-−")):
-            yield Span("number", match.start(), match[0], amount if match[0][0].isdigit() else f"-{amount}")
-
-
-_GROUPED = re.compile(
-    r"[0-9]{1,3}(?:(?:,[0-9]{3})++(?:\.[0-9]++)?+|(?:\.[0-9]{3}){2,}+(?:,[0-9]++)?+|\.[0-9]{3},[0-9]++)"
-)
-_DECIMAL = re.compile(r"[0-9]++(?:[.,][0-9]++)?+")
+    for number in numbers_in(text):
+        yield Span("number", number.start, number.text, show_number(number.value))
 
 
 def _plain_number(text: str) -> str:
     """Return a number without separators of groups and with a decimal point; empty for a text such as `1.2.3`."""
-    if _GROUPED.fullmatch(text):
-        point = "," if text.rfind(",") > text.rfind(".") and "." in text else "."
-        text = text.replace("." if point == "," else ",", "").replace(",", ".")
-    elif not _DECIMAL.fullmatch(text):
-        return ""
-    whole, _, fraction = text.replace(",", ".").partition(".")
-    fraction = fraction.rstrip("0")
-    return (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
+    value = read_number(text)
+    return "" if value is None else show_number(value)
 
 
 _FINDERS: dict[Kind, Callable[[str], Iterator[Span]]] = {
