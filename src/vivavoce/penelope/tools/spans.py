@@ -160,7 +160,11 @@ def _times(text: str) -> Iterator[Span]:
         yield Span("time", match.start(), match[0], f"{hour:02}:{minute or '00'}")
 
 
-_AMOUNT = r"[0-9]++(?:[.,'’\u00a0\u202f\u2009][0-9]++)*+"
+_AMOUNT = (
+    r"(?:[1-9][0-9]{0,2}(?: [0-9]{3}(?![0-9])){1,9}+(?:[.,][0-9]++)?+"
+    r"|[0-9]++(?:[.,'’\u00a0\u202f\u2009][0-9]++)*+)"
+)
+"""What may be an amount; `read_number` says whether it is one."""
 _CURRENCIES = {"$": "$ us$ usd dollar dollars", "€": "€ eur euro euros", "£": "£ gbp", "¥": "¥ jpy yen", "₹": "₹ inr"}
 _CURRENCY = {spelling: sign for sign, spellings in _CURRENCIES.items() for spelling in spellings.split()}
 _MONEY = re.compile(
