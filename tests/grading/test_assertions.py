@@ -44,10 +44,18 @@ REPLY = said("Let me look.", "You get EUR 24.90, not 30, by 5 May: that is 24.90
         ({"equals": "You get EUR 24.90, not 30, by 5 May: that is 24.90."}, ""),
         ({"one_of": ["yes", "no"]}, "is none of 'yes', 'no'"),
         ({"numeric": 24.9}, ""),
-        ({"numeric": 25, "tolerance": 0.05}, "is 24.9, expected 25 ± 0.05"),
+        (
+            {"numeric": 25, "tolerance": 0.05},
+            "the last number is 24.90 (in ', by 5 May: that is 24.90.'), expected 25 ± 0.05"
+            "; use `take: first` or `contains: 25` for another number",
+        ),
         ({"numeric": 25, "relative": 0.01}, ""),
         ({"numeric": 24.9, "take": "first"}, ""),
-        ({"numeric": 5}, "is 24.9, expected 5 ± 0"),
+        (
+            {"numeric": 5},
+            "the last number is 24.90 (in ', by 5 May: that is 24.90.'), expected 5 ± 0"
+            "; use `take: first` or `contains: 5` for another number",
+        ),
         ({"json_schema": {"type": "object"}}, "is not JSON: Expecting value: line 1 column 1 (char 0)"),
         ({"no_call": True}, ""),
         ({"calls": "refund"}, "missing call: refund"),
@@ -61,7 +69,7 @@ def test_a_number_is_compared_as_it_would_be_written() -> None:
     assert held({"equals": 42}, said(" 42 ")).passed
     assert held({"one_of": [41, 42]}, said("42")).passed
     assert held({"numeric": 1e21}, said("1e21 it is")).passed
-    assert held({"numeric": 1234567}, said("It is 1234568.")).found == "is 1234568, expected 1234567 ± 0"
+    assert held({"numeric": 1234567}, said("It is 1234568.")).found == "the number is 1234568, expected 1234567 ± 0"
 
 
 @pytest.mark.parametrize(

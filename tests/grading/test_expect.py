@@ -37,7 +37,7 @@ async def test_a_miss_is_named_by_its_turn_with_what_was_said() -> None:
     found = await score([{"contains": "order"}, [{"numeric": 24.9, "tolerance": 0.01}, {"not_contains": "sorry"}]])
     assert found.value == pytest.approx(2 / 3)
     assert found.passed is False
-    assert found.reason == "turn 2: is 20, expected 24.9 ± 0.01, said 'You get EUR 20.'"
+    assert found.reason == "turn 2: the number is 20, expected 24.9 ± 0.01, said 'You get EUR 20.'"
     assert [(one.turn, one.what, one.verdict, one.state) for one in found.findings] == [
         (0, "contains 'order'", "holds", "pass"),
         (1, "gives 24.9 ± 0.01", "missed", "fail"),

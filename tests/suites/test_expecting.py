@@ -58,7 +58,7 @@ def test_the_worst_sample_shows_the_grader_that_the_run_fails_because_of() -> No
     half = {**WRONG, "ground_truth": "[A-Z]{9}", "expect": [{"contains": "order"}, {"numeric": 24.9}]}
     result = ran(half, more=more)
     with Store.open(result.place, create=False) as store:
-        assert worst(store, result.grading).shown[0].why.startswith("expect: turn 2: is 20")
+        assert worst(store, result.grading).shown[0].why.startswith("expect: turn 2: the number is 20")
 
 
 def test_a_grader_of_another_kind_cannot_take_the_name_of_the_assertions() -> None:

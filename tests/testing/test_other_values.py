@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.testing.other_values import Swap, amounts_in, in_place_of, numbers_in, other, swap_in
+from vivavoce.testing.other_values import Swap, amounts_in, in_place_of, other, swap_in
 
 
 @given(
@@ -76,11 +76,9 @@ def test_one_value_of_arguments_is_chosen_that_has_a_wrong_one_of_its_form() -> 
     assert swap_in({"why": "changed plans"}, Random(0)) is None
 
 
-def test_amounts_have_the_sign_of_a_currency_and_numbers_stand_by_themselves() -> None:
+def test_amounts_have_the_sign_of_a_currency() -> None:
     text = "From HAT17 on 2024-05-20 at 13:00: $1,207, €5 or £3.50. Not 12-hour, but 7."
     assert amounts_in(text) == ["1,207", "5", "3.50"]
-    assert {1207.0, 5.0, 3.5, 7.0} <= numbers_in(text)
-    assert not numbers_in(text) & {17.0, 2024.0, 20.0, 12.0, 13.0}
 
 
 def test_a_number_is_replaced_where_it_is_no_part_of_another() -> None:

@@ -13,13 +13,16 @@ from pydantic import (
     ConfigDict,
     Field,
     StrictInt,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
 )
 
+from vivavoce.comparing.numbers import Locale, show_number, width_of
 from vivavoce.comparing.text import encoding_note
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
 from vivavoce.grading.scene import Held, Scene, held_unless
-from vivavoce.grading.texts import Take, misfits, mismatches, misses
+from vivavoce.grading.texts import Take, lacks_number, misfits, mismatches, misses
 from vivavoce.grading.words import is_said
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.response_time import time_of
@@ -52,6 +55,12 @@ _TYPED = frozenset(("type", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"))
 Text = Annotated[str, Field(min_length=1)] | StrictInt | Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Texts = Annotated[list[Text], Field(min_length=1), BeforeValidator(listed, json_schema_input_type=Text | list[Text])]
 Distance = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
+
+
+def _exactly(value: Any, check: ValidatorFunctionWrapHandler) -> float:
+    """Return a whole number as it is: as a float, a large one would be another number."""
+    number = check(value)
+    return value if isinstance(value, int) else number
 
 
 class Assertion(BaseModel, ABC):
@@ -112,6 +121,7 @@ class Contains(OfWords):
     """The assistant says each of these texts, in any case and encoding."""
 
     contains: Texts
+    locale: Locale | None = None
 
     @property
     def wording(self) -> str:
@@ -120,13 +130,19 @@ class Contains(OfWords):
 
     def held(self, scene: Scene) -> Held:
         """Look for each text in all that is said."""
-        return held_unless("; ".join(f"does not contain {text!r}" for text in self.contains if not scene.says(text)))
+        return held_unless("; ".join(filter(None, (self._lacks(scene, text) for text in self.contains))))
+
+    def _lacks(self, scene: Scene, text: str | float) -> str:
+        if not isinstance(text, str):
+            return lacks_number(scene.said, text, self.locale)
+        return "" if scene.says(text) else f"does not contain {text!r}"
 
 
 class NotContains(OfWords):
     """The assistant says none of these texts, in any case and encoding."""
 
     not_contains: Texts
+    locale: Locale | None = None
 
     @property
     def wording(self) -> str:
@@ -135,7 +151,9 @@ class NotContains(OfWords):
 
     def held(self, scene: Scene) -> Held:
         """Look for each text in all that is said."""
-        forbidden = ", ".join(_quote_from(scene.said, text) for text in self.not_contains if scene.says(text))
+        forbidden = ", ".join(
+            _quote_from(scene.said, text) for text in self.not_contains if scene.says(text, self.locale)
+        )
         return held_unless(f"contains {forbidden}" if forbidden else self.holds_idly(scene))
 
 
@@ -158,6 +176,7 @@ class Equals(OfWords):
     """The answer is this text in any encoding, except for white space at its ends."""
 
     equals: Text
+    locale: Locale | None = None
 
     @property
     def wording(self) -> str:
@@ -166,13 +185,14 @@ class Equals(OfWords):
 
     def held(self, scene: Scene) -> Held:
         """Compare the answer."""
-        return held_unless("" if is_said(scene.answer, self.equals) else f"is not {self.equals!r}")
+        return held_unless("" if is_said(scene.answer, self.equals, self.locale) else f"is not {self.equals!r}")
 
 
 class OneOf(OfWords):
     """The answer is one of these texts in any encoding, except for white space at its ends."""
 
     one_of: Texts
+    locale: Locale | None = None
 
     @property
     def wording(self) -> str:
@@ -181,27 +201,29 @@ class OneOf(OfWords):
 
     def held(self, scene: Scene) -> Held:
         """Compare the answer with each."""
-        passed = any(is_said(scene.answer, text) for text in self.one_of)
+        passed = any(is_said(scene.answer, text, self.locale) for text in self.one_of)
         return held_unless("" if passed else f"is none of {_quoted(self.one_of)}")
 
 
 class Numeric(OfWords):
     """The last number of the answer, or its first, is this one within a tolerance, absolute or as a share."""
 
-    numeric: Annotated[float, Field(allow_inf_nan=False, strict=True)]
+    numeric: Annotated[float, Field(allow_inf_nan=False, strict=True), WrapValidator(_exactly)]
     tolerance: Distance = 0.0
     relative: Distance = 0.0
     take: Take = "last"
+    locale: Locale | None = None
 
     @property
     def wording(self) -> str:
         """What it demands, in words."""
-        width = max(self.tolerance, self.relative * abs(self.numeric))
-        return f"gives {self.numeric:.12g}" + (f" ± {width:.12g}" if width else "")
+        width = width_of(self.numeric, self.tolerance, self.relative)
+        return f"gives {show_number(self.numeric)}" + (f" ± {show_number(width)}" if width else "")
 
     def held(self, scene: Scene) -> Held:
         """Compare a number of the answer."""
-        return held_unless(misses(scene.answer, self.numeric, self.tolerance, self.relative, self.take))
+        complaint = misses(scene.answer, self.numeric, self.tolerance, self.relative, self.take, self.locale)
+        return held_unless(complaint)
 
 
 class JsonSchema(OfWords):

@@ -160,7 +160,7 @@ KINDS: Mapping[str, type[Assertion]] = {
     "not": Not,
 }
 _EXACT = frozenset(kind for kind in KINDS.values() if not issubclass(kind, All | Either | Not | Asked))
-_OPTIONS = ("weight", "tolerance", "relative", "take", "mode", "arguments", "outcome", "threshold", "config")
+_OPTIONS = ("weight", "tolerance", "relative", "take", "locale", "mode", "arguments", "outcome", "threshold", "config")
 
 
 def _of_one_kind(value: Any) -> Any:

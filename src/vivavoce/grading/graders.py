@@ -16,11 +16,12 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import PlainValidator
 from rapidfuzz import fuzz
 
+from vivavoce.comparing.numbers import Locale, numbers_in
 from vivavoce.comparing.text import encoding_note, fold, is_blank
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.grading.extractors import View
 from vivavoce.grading.options import Pattern
-from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses, name_answer, numbers
+from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses, name_answer
 from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule
 from vivavoce.metrics.exact.selection import of_tools, select_calls
@@ -94,15 +95,23 @@ def json_schema(case: Case, *, schema: dict[str, Any] | None = None) -> Score:
     return _verdict(misfits(case.submission, expected))
 
 
-def numeric(case: Case, *, tolerance: float = 0.0, relative: float = 0.0, take: Take = "last") -> Score:
+def numeric(
+    case: Case,
+    *,
+    tolerance: float = 0.0,
+    relative: float = 0.0,
+    take: Take = "last",
+    locale: Locale | None = None,
+) -> Score:
     """Score 1 when a number in the submission equals the ground truth within a tolerance.
 
     `tolerance` is in the unit of the number, `relative` is a share of the ground truth; the larger one counts.
+    `locale`, such as `de`, says how numbers like 1,234 are read, in the submission and in the ground truth.
     """
-    expected = numbers(case.truth)
+    expected = numbers_in(case.truth, locale)
     if len(expected) != 1:
         raise GraderFault(f"the ground truth {case.truth!r} is not one number", kind="options")
-    return _verdict_on(case, misses(case.submission, expected[0], tolerance, relative, take))
+    return _verdict_on(case, misses(case.submission, expected[0].value, tolerance, relative, take, locale))
 
 
 def fuzzy_ratio(case: Case) -> Score:

@@ -40,9 +40,9 @@ class Scene:
         """All that the assistant says, to be searched in any case and encoding."""
         return FoldedText(self.said)
 
-    def says(self, wanted: str | float) -> bool:
+    def says(self, wanted: str | float, locale: str | None = None) -> bool:
         """Return whether the assistant says some words, in any case and encoding, or a number."""
-        return says(self.folded, wanted)
+        return says(self.folded, wanted, locale)
 
     @property
     def silent(self) -> bool:

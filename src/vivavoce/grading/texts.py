@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
-import re
+from decimal import Decimal
 from typing import Any, Literal
 
+from vivavoce.comparing.numbers import Number, is_within, numbers_in, read_number, show_number, states, width_of
 from vivavoce.comparing.text import contains, is_blank, same_text
 from vivavoce.expressions import expression
 from vivavoce.metrics.exact.refusal import find_refusal
@@ -14,11 +14,11 @@ from vivavoce.models.json_schema import mismatch
 
 Take = Literal["last", "first"]
 """Which number of a text counts."""
-_NUMBER = re.compile(
-    r"(?<![\w.,])(?<!\d[:\-–\u00a0\u202f])[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?:[eE][-+]?\d+)?"
-    r"(?!\w)(?![.:,\-–\u00a0\u202f]\d)"
-)
-"""A number, and no part of a time, a date, a range, or of one that is written with a comma or a hard space."""
+Amount = float | Decimal
+_AROUND = 20
+"""Characters on each side of a number that a reason quotes."""
+_NAMED = 5
+"""Numbers of a text that a reason names."""
 
 
 def lacks(text: str, wanted: str) -> str:
@@ -61,21 +61,43 @@ def misfits(text: str, schema: dict[str, Any]) -> str:
     return "" if problem is None else f"does not fit the schema: {problem}"
 
 
-def misses(text: str, wanted: float, tolerance: float, relative: float, take: Take) -> str:
-    """Say that a number of a text is not the wanted one within a tolerance, absolute or as a share of it."""
-    found = _NUMBER.findall(text)
-    if not found:
-        return "contains no number"
-    number = _value(found[0 if take == "first" else -1])
-    if math.isclose(number, wanted, rel_tol=relative, abs_tol=tolerance):
+def lacks_number(text: str, wanted: Amount, locale: str | None = None) -> str:
+    """Say that a text does not state a number, and which numbers it states instead."""
+    if states(text, wanted, locale):
         return ""
-    return f"is {number:.12g}, expected {wanted:.12g} ± {max(tolerance, relative * abs(wanted)):.12g}"
+    others = list(dict.fromkeys(number.text for number in numbers_in(text, locale)))
+    more = ", …" if len(others) > _NAMED else ""
+    instead = f"; its numbers are {', '.join(others[:_NAMED])}{more}" if others else "; it contains no number"
+    return f"does not contain {show_number(wanted)}{instead}"
 
 
-def numbers(text: str) -> list[float]:
-    """Return the numbers in a text."""
-    return [_value(found) for found in _NUMBER.findall(text)]
+def misses(
+    text: str,
+    wanted: Amount,
+    tolerance: Amount = 0,
+    relative: Amount = 0,
+    take: Take = "last",
+    locale: str | None = None,
+) -> str:
+    """Say that the last or the first number of a text is not the wanted one, within a tolerance or a share of it."""
+    numbers = numbers_in(text, locale)
+    if not numbers:
+        return "contains no number"
+    number = numbers[0 if take == "first" else -1]
+    if is_within(number.value, wanted, tolerance, relative):
+        return ""
+    expected = f"expected {show_number(wanted)} ± {show_number(width_of(wanted, tolerance, relative))}"
+    if len(numbers) == 1:
+        return f"the number is {_read_as(number)}, {expected}"
+    around = " ".join(text[max(0, number.start - _AROUND) : number.end + _AROUND].split())
+    other = "last" if take == "first" else "first"
+    hint = f"use `take: {other}` or `contains: {show_number(wanted)}` for another number"
+    return f"the {take} number is {_read_as(number)} (in '{around}'), {expected}; {hint}"
 
 
-def _value(digits: str) -> float:
-    return float(digits.replace(",", "").replace("−", "-"))
+def _read_as(number: Number) -> str:
+    """Return a number as the text has it, and how it was read where that is not plain."""
+    written, value = number.text, show_number(number.value)
+    if number.ambiguous:
+        return f"{written} (read as {value}; `locale` may say otherwise)"
+    return written if read_number(written) is not None and written.isascii() else f"{written} (read as {value})"

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from random import Random
 from typing import NamedTuple
 
+from vivavoce.comparing.numbers import numbers_in
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 from vivavoce.metrics.ledger import fails, may_change
-from vivavoce.testing.other_values import amounts_in, in_place_of, numbers_in, other, swap_in
+from vivavoce.testing.other_values import amounts_in, in_place_of, other, swap_in
 from vivavoce.testing.planted import Operator, Planted, by_user, calls_of, last, mistake, planted
 from vivavoce.unchecked import changed
 
@@ -82,16 +84,16 @@ def false_amount(messages: list[AnyMessage], random: Random) -> Planted | None:
 
     It is the last that the user says yes to, for what another one was about may have come to nothing.
     """
-    known, said = set[float](), set[str]()
+    known, said = set[Decimal](), set[str]()
     first, right = 0, ""
     for index, message in enumerate(messages):
         if message.role == "tool":
-            known |= numbers_in(message.text)
+            known |= _numbers(message.text)
             continue
         new = [amount for amount in amounts_in(message.text) if amount not in said]
         said.update(new)
         agreed = message.role == "assistant" and _agrees(messages[index + 1 : index + 2])
-        if agreed and (grounded := [one for one in new if numbers_in(one) <= known]):
+        if agreed and (grounded := [one for one in new if _numbers(one) <= known]):
             first, right = index, grounded[-1]
     if not right:
         return None
@@ -100,6 +102,10 @@ def false_amount(messages: list[AnyMessage], random: Random) -> Planted | None:
         if message.role in ("user", "assistant") and message.text:
             messages[index] = changed(message, {"content": in_place_of(right, wrong, message.text)})
     return planted(messages, first, "assistant", "false_statement")
+
+
+def _numbers(text: str) -> set[Decimal]:
+    return {number.value for number in numbers_in(text)}
 
 
 def ignored_request(messages: list[AnyMessage], random: Random) -> Planted | None:

@@ -71,11 +71,6 @@ def amounts_in(text: str) -> list[str]:
     return _AMOUNT.findall(text)
 
 
-def numbers_in(text: str) -> set[float]:
-    """Return the numbers that stand by themselves in a text."""
-    return {float(found.replace(",", "")) for found in _NUMBER.findall(text)}
-
-
 def in_place_of(old: str, new: str, text: str) -> str:
     """Return a text with a number in place of another, wherever this stands by itself."""
     return re.sub(rf"(?<![\d.,]){re.escape(old)}(?!\d|[.,]\d)", lambda _: new, text)

@@ -259,6 +259,58 @@ def test_arguments_that_are_no_object_are_taken_for_the_worst(rule: RuleMetric) 
     assert rule.evaluate([user("My money back!"), BROKEN, BROKEN]).passed is False
 
 
+NEVER_ABOVE = RuleMetric(never={"call": "refund", "where": {"amount": {"above": 100}}})
+
+
+@pytest.mark.parametrize("amount", [150, "150", "1,500", "EUR 150.00", "1.500", "all", None, [150], "1 of 200", "1e3"])
+def test_what_must_not_be_above_a_limit_may_be_written_as_text(amount: Any) -> None:
+    assert NEVER_ABOVE.evaluate([user("?"), calls(("b", "refund", {"amount": amount}))]).passed is False
+
+
+def test_what_must_not_be_above_a_limit_is_not_nan() -> None:
+    assert NEVER_ABOVE.evaluate([user("?"), calls(("b", "refund", '{"amount": NaN}'))]).passed is False
+
+
+@pytest.mark.parametrize("amount", [100, "100", "99.99", "EUR 50", "-150", "1,5"])
+def test_an_amount_below_the_limit_keeps_the_rule(amount: Any) -> None:
+    assert NEVER_ABOVE.evaluate([user("?"), calls(("b", "refund", {"amount": amount}))]).passed is True
+
+
+def test_what_must_happen_has_to_be_sure() -> None:
+    rule = RuleMetric(always={"call": "refund", "where": {"amount": {"above": 100}}})
+    passed = [
+        rule.evaluate([user("?"), calls(("b", "refund", {"amount": amount}))]).passed for amount in ("150", "all")
+    ]
+    assert passed == [True, False]
+
+
+def test_a_forbidden_value_is_forbidden_as_number_and_as_text() -> None:
+    for where in ({"order": 1042}, {"order": {"regex": "10.."}}):
+        rule = RuleMetric(never={"call": "refund", "where": where})
+        assert [rule.evaluate([user("?"), calls(("b", "refund", {"order": o}))]).passed for o in (1042, "1042", 7)] == [
+            False,
+            False,
+            True,
+        ]
+    assert (
+        RuleMetric(always={"call": "refund", "where": {"order": 1042}})
+        .evaluate([user("?"), calls(("b", "refund", {"order": "1042"}))])
+        .passed
+        is False
+    )
+
+
+def test_an_argument_that_nobody_can_read_may_be_that_of_any_other_call() -> None:
+    rule = RuleMetric(at_most=1, of={"call": "refund_order", "same": "order"})
+    once = calls(("a", "refund_order", {"order": "A-17"}))
+    assert rule.evaluate([user("?"), once, BROKEN]).passed is False
+    assert rule.evaluate([user("?"), BROKEN, once]).passed is False
+    assert rule.evaluate([user("?"), BROKEN]).passed is True
+    assert rule.evaluate([user("?"), once, calls(("c", "refund_order", {"order": "B-2"}))]).passed is True
+    after = RuleMetric(never={"call": "refund_order"}, after={"call": "cancel", "same": "order"})
+    assert after.evaluate([user("?"), calls(("c", "cancel", {"order": "A-17"})), BROKEN]).passed is False
+
+
 @pytest.mark.parametrize(
     ("rule", "passed"),
     [

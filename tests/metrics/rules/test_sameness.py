@@ -4,16 +4,58 @@ from typing import Any
 
 import pytest
 
-from vivavoce.metrics.rules.sameness import alike, mentions
+from vivavoce.metrics.rules.sameness import (
+    alike,
+    identity,
+    lies_above,
+    lies_below,
+    may_lie_above,
+    may_lie_below,
+    mentions,
+)
 
 
-@pytest.mark.parametrize(("a", "b"), [("A-17", " A-17"), (1042, "1042"), (7, 7.0), ("7", 7.0), ([1, 2], [1, 2])])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("A-17", " A-17"),
+        (1042, "1042"),
+        (7, 7.0),
+        ("7", 7.0),
+        (1e-05, "0.00001"),
+        (24.9, "24.90"),
+        (1250, "1’250"),
+        (0, "-0"),
+        ([1, 2], [1, 2]),
+        ([1], ["1"]),
+        ([1], [1.0]),
+        ({"a": [1, "x"], "b": 2}, {"b": "2.0", "a": ["1", " x"]}),
+        (float("nan"), float("nan")),
+    ],
+)
 def test_the_same_thing_may_be_written_as_number_or_as_text(a: Any, b: Any) -> None:
     assert alike(a, b)
     assert alike(b, a)
 
 
-@pytest.mark.parametrize(("a", "b"), [("A-17", "A-1"), (1, True), ("true", True), (None, "null"), ([1], "[1]")])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("A-17", "A-1"),
+        (1, True),
+        ("true", True),
+        (None, "null"),
+        ([1], "[1]"),
+        ([1], 1),
+        ([1, 2], [12]),
+        ([[1], 2], [[1, 2]]),
+        ({"a": 1}, {"a": 2}),
+        ("007", 7),
+        (9007199254740993, 9007199254740992),
+        ("5%", 5),
+        ("=1,", 1),
+    ],
+)
 def test_other_things_are_not_the_same(a: Any, b: Any) -> None:
     assert not alike(a, b)
     assert not alike(b, a)
@@ -26,6 +68,9 @@ def test_a_message_mentions_whole_words_in_any_case() -> None:
     assert not mentions("order 11042", 1042)
     assert not mentions("anything", "")
     assert not mentions("True", True)
+    assert not mentions("order A-17-B", "A-17")
+    assert mentions("order A-17: it", "A-17")
+    assert mentions("my voucher, please", "voucher")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +84,53 @@ def test_a_message_mentions_whole_words_in_any_case() -> None:
         ("1", "You get 1,000.", False),
         ("1", "1, 2 and 3.", True),
         (900, "You get 24,900.", False),
+        (5, "It is -5 degrees.", False),
+        (17, "order A-17", False),
+        ("1042", "订单1042已退款。", True),
+        (1042, "订单1042已退款。", True),
+        (1, "1e3", False),
+        ("-5", "−5 °C", True),
     ],
 )
 def test_a_number_that_is_mentioned_is_no_part_of_another(value: Any, text: str, found: bool) -> None:
     assert mentions(text, value) is found
+
+
+def test_a_value_may_be_nested_deeper_than_python_can_call() -> None:
+    deep: Any = 1
+    for _ in range(100_000):
+        deep = [deep]
+    assert identity(deep).count("[") == 100_000
+
+
+@pytest.mark.parametrize(
+    ("value", "surely", "possibly"),
+    [
+        (150, True, True),
+        ("150", True, True),
+        ("1,500", False, True),
+        ("1'500", True, True),
+        ("EUR 150.00", True, True),
+        ("100 of 150", False, True),
+        (100, False, False),
+        ("99.99", False, False),
+        (100.01, True, True),
+        (float("inf"), True, True),
+        (float("nan"), False, True),
+        ("NaN", False, True),
+        ("all of it", False, True),
+        ("", False, True),
+        (None, False, True),
+        (True, False, True),
+        ([150], False, True),
+        ({"value": 1}, False, True),
+    ],
+)
+def test_what_is_above_a_limit_surely_and_possibly(value: Any, surely: bool, possibly: bool) -> None:
+    assert lies_above(value, 100) is surely
+    assert may_lie_above(value, 100) is possibly
+
+
+def test_what_is_below_a_limit_surely_and_possibly() -> None:
+    assert [lies_below(value, 2) for value in (1, "1", "1.500", "unknown")] == [True, True, False, False]
+    assert [may_lie_below(value, 2) for value in (1, "1", "1.500", "unknown", 2, "5")] == [True] * 4 + [False] * 2

@@ -13,6 +13,7 @@ from typing import ClassVar, Protocol, cast
 
 from pydantic import JsonValue
 
+from vivavoce.comparing.numbers import exact, is_within
 from vivavoce.comparing.text import same_text
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
@@ -144,9 +145,8 @@ class Tolerance:
 
     def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
         """Compare numbers by their distance."""
-        if _is_number(actual) and _is_number(expected):
-            a, b = Decimal(str(actual)), Decimal(str(expected))
-            return a.is_finite() and b.is_finite() and abs(a - b) <= self.amount
+        if isinstance(actual, int | float) and isinstance(expected, int | float) and _is_number(actual, expected):
+            return is_within(actual, expected, self.amount)
         return typed_equal(actual, expected)
 
     def describe(self, expected: str) -> str:
@@ -208,7 +208,7 @@ def _read_fuzzy(value: object, where: str) -> Matcher:
 def _read_tolerance(value: object, where: str) -> Matcher:
     if not (isinstance(value, int | float) and _is_number(value) and 0 <= value < float("inf")):
         raise UsageError(f"{where}: a tolerance is a number of at least 0, got {value!r}")
-    return Tolerance(Decimal(str(value)))
+    return Tolerance(exact(value))
 
 
 def _read_regex(value: object, where: str) -> Matcher:
@@ -228,5 +228,5 @@ _with_value: Mapping[str, Callable[[object, str], Matcher]] = {
 }
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_number(*values: object) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)

@@ -31,10 +31,13 @@ class RuleMetric(ExactMetric):
     `of` an event). Events are calls of tools, by name and arguments, and words of the user, the assistant or a tool.
     Each break is a finding with its turn; its `data["message"]` is the index of the message from 0. A rule without an
     occasion is skipped: `each` where the event does not happen, `never … after` where the other does not, `never` and
-    `at_most` of what the assistant does where it does nothing. True when nothing breaks the rule. Arguments that are
-    not a JSON object are taken for the worst. Known failures: words are found by expressions, so that "yes, but" is a
-    yes; calls made in one message are neither before nor after each other.
+    `at_most` of what the assistant does where it does nothing. True when nothing breaks the rule. Where a
+    rule forbids something, arguments that nobody can read are taken for the worst: they are not a JSON object, or not
+    a number. Known failures: words are found by expressions, so that "yes, but" is a yes; calls made in one message
+    are neither before nor after each other.
     """
+
+    version = "2"
 
     def __init__(
         self,

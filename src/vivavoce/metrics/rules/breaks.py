@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vivavoce.metrics.rules.event import Event
@@ -59,13 +59,9 @@ def _idle(event: Event, moments: Sequence[Moment]) -> str:
     return "" if own else "the assistant does nothing at all"
 
 
-def _found(event: Event, moments: Sequence[Moment]) -> list[Moment]:
-    return [moment for moment in moments if event.happens_in(moment)]
-
-
 def _made(event: Event, moments: Sequence[Moment]) -> list[Moment]:
     """Return where what is wanted happened; a call that was only tried did not."""
-    return [moment for moment in _found(event, moments) if moment.made]
+    return [moment for moment in moments if moment.made and event.happens_in(moment)]
 
 
 def _possible(event: Event, moments: Sequence[Moment]) -> list[Moment]:
@@ -85,7 +81,7 @@ def _each(rule: Rule, each: Event, moments: Sequence[Moment]) -> Checked:
         Break(f"{head.line}: no {event.phrase} {side} it{event.reach}", head)
         for head in heads
         for event, found, lies, side in wanted
-        if not _any(event, found, lies, head)
+        if not any(lies(one, head) and event.belongs_to(one, head) for one in found)
     ]
     return Checked(len(heads), breaks)
 
@@ -96,7 +92,7 @@ def _never(never: Event, after: Event | None, moments: Sequence[Moment]) -> Chec
         if idle := _idle(never, moments):
             return Checked(0, [], idle)
         return Checked(1, [Break(f"{head.line}: this must never happen", head) for head in heads])
-    found = _found(after, moments)
+    found = _possible(after, moments)
     if not found:
         return Checked(0, [], f"no {after.phrase}")
     place = {id(moment): number for number, moment in enumerate(moments)}
@@ -107,30 +103,36 @@ def _never(never: Event, after: Event | None, moments: Sequence[Moment]) -> Chec
     breaks = [
         Break(f"{head.line}: this must never come after a {after.phrase}{after.reach}", head)
         for head in heads
-        if _any(after, found, began_before, head)
+        if any(began_before(one, head) and after.may_belong_to(one, head) for one in found)
     ]
     return Checked(1, breaks)
 
 
 def _too_many(most: int, event: Event, moments: Sequence[Moment]) -> Iterator[Break]:
-    counted = defaultdict[tuple[str | None, ...], list[Moment]](list)
+    """Yield where an event happens too often; arguments that nobody can read may be those of any other call."""
+    groups = defaultdict[tuple[str | None, ...], list[Moment]](list)
+    unread: list[Moment] = []
     for moment in _possible(event, moments):
-        counted[_values(event, moment)].append(moment)
-        group = counted[_values(event, moment)]
-        near = [one for one in group if event.within_turns is None or one.turns_from(moment) <= event.within_turns]
-        if len(near) > most:
+        if moment.is_unread and event.same:
+            unread.append(moment)
+            counts = [_near(event, moment, [*group, *unread]) for group in groups.values() or [[]]]
+        else:
+            groups[_values(event, moment)].append(moment)
+            counts = [_near(event, moment, [*groups[_values(event, moment)], *unread])]
+        if max(counts) > most:
             allowed = f"at most {most} may happen{event.sameness}{event.reach}"
-            yield Break(f"{moment.line}: this is number {len(near)}, and {allowed}", moment)
+            yield Break(f"{moment.line}: this is number {max(counts)}, and {allowed}", moment)
+
+
+def _near(event: Event, moment: Moment, others: Sequence[Moment]) -> int:
+    """Return how many events are as near to a moment as the rule says."""
+    return sum(event.within_turns is None or one.turns_from(moment) <= event.within_turns for one in others)
 
 
 def _values(event: Event, moment: Moment) -> tuple[str | None, ...]:
     """Return the values by which events are counted apart; an argument that is not there is a value of its own."""
     found = (moment.argument(name) for name in event.same or ())
     return tuple(None if one is None else identity(one[0]) for one in found)
-
-
-def _any(event: Event, found: Sequence[Moment], lies: Callable[[Moment, Moment], bool], head: Moment) -> bool:
-    return any(lies(one, head) and event.belongs_to(one, head) for one in found)
 
 
 def _is_before(one: Moment, head: Moment) -> bool:

@@ -9,13 +9,14 @@ from typing import Annotated, Any, Self, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
+from vivavoce.comparing.numbers import show_number
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.matchers import typed_equal
 from vivavoce.metrics.ledger import Outcome, ended
 from vivavoce.metrics.rules.moments import Moment, Speaker
-from vivavoce.metrics.rules.sameness import alike, mentions
+from vivavoce.metrics.rules.sameness import alike, lies_above, lies_below, may_lie_above, may_lie_below, mentions
 from vivavoce.records.agents import key_of
 from vivavoce.written import Written
 
@@ -70,7 +71,7 @@ def _check_condition(name: str, wanted: object) -> None:
             raise ValueError(f"{name}: {condition} needs a number, got {value!r}")
     above, below = cast("float", conditions.get("above", -inf)), cast("float", conditions.get("below", inf))
     if above >= below:
-        raise ValueError(f"{name}: no number is above {above:g} and below {below:g}")
+        raise ValueError(f"{name}: no number is above {show_number(above)} and below {show_number(below)}")
 
 
 def _is_number(value: object) -> Any:
@@ -132,13 +133,14 @@ class Event(Written):
         return self
 
     def may_happen_in(self, moment: Moment) -> bool:
-        """Say whether a moment is one of these or may be: a call with arguments that are not a JSON object fits any.
+        """Say whether a moment is one of these or may be, which is what a rule against it has to assume.
+
+        A call with arguments that are not a JSON object fits any, NaN may be above 100, and "1042" may be 1042.
 
         Raises:
             GraderFault: an expression takes too long on it.
         """
-        unread = moment.call is not None and moment.args is None
-        return self.model_copy(update={"where": {}}).happens_in(moment) if unread else self.happens_in(moment)
+        return self._happens(moment, worst=True)
 
     def happens_in(self, moment: Moment) -> bool:
         """Say whether a moment is one of these, whatever other moments there are.
@@ -146,6 +148,9 @@ class Event(Written):
         Raises:
             GraderFault: an expression takes too long on it.
         """
+        return self._happens(moment, worst=False)
+
+    def _happens(self, moment: Moment, *, worst: bool) -> bool:
         if self.agent is not None and (moment.agent is None or key_of(moment.agent) != key_of(self.agent)):
             return False
         if self.handoff is not None:
@@ -156,8 +161,13 @@ class Event(Written):
             )
         if moment.call is None or not any(fnmatchcase(moment.call.name, name) for name in self.call):
             return False
-        return ended(moment.result, self.outcome) and all(
-            (found := moment.argument(name)) is not None and _meets(found[0], wanted)
+        if not ended(moment.result, self.outcome):
+            return False
+        if worst and moment.args is None:
+            return True
+        meets = _may_meet if worst else _meets
+        return all(
+            (value := moment.argument(name)) is not None and meets(value[0], wanted)
             for name, wanted in self.where.items()
         )
 
@@ -166,6 +176,12 @@ class Event(Written):
         if self.within_turns is not None and moment.turns_from(head) > self.within_turns:
             return False
         return all(self._is_same(moment, head, name, other) for name, other in (self.same or {}).items())
+
+    def may_belong_to(self, moment: Moment, head: Moment) -> bool:
+        """Say whether one of these belongs to that which the rule is about, or may: arguments that nobody can read."""
+        if not (moment.is_unread or head.is_unread):
+            return self.belongs_to(moment, head)
+        return self.within_turns is None or moment.turns_from(head) <= self.within_turns
 
     def _is_same(self, moment: Moment, head: Moment, name: str, other: str) -> bool:
         wanted = head.argument(other)
@@ -230,11 +246,27 @@ def _meets(value: JsonValue, wanted: Any) -> bool:
 def _holds(value: JsonValue, condition: str, limit: Any) -> bool:
     if condition == "regex":
         return isinstance(value, str) and expression(limit).fits(value)
-    return _is_number(value) and (value > limit if condition == "above" else value < limit)
+    return lies_above(value, limit) if condition == "above" else lies_below(value, limit)
+
+
+def _may_meet(value: JsonValue, wanted: Any) -> bool:
+    """Say whether a value may be what a rule forbids: as `_meets`, whatever the type, and where nobody can tell."""
+    if not isinstance(wanted, Mapping):
+        return typed_equal(value, wanted) or alike(value, wanted)
+    conditions = cast("Mapping[str, Any]", wanted)
+    return all(_may_hold(value, condition, limit) for condition, limit in conditions.items())
+
+
+def _may_hold(value: JsonValue, condition: str, limit: Any) -> bool:
+    if condition == "regex":
+        return expression(limit).fits(value if isinstance(value, str) else show(value))
+    return may_lie_above(value, limit) if condition == "above" else may_lie_below(value, limit)
 
 
 def _said(wanted: Any) -> str:
     if not isinstance(wanted, Mapping):
         return f"is {show(wanted)}"
     parts = cast("Mapping[str, Any]", wanted).items()
-    return " and ".join(f"matches /{limit}/" if name == "regex" else f"is {name} {limit:g}" for name, limit in parts)
+    return " and ".join(
+        f"matches /{limit}/" if name == "regex" else f"is {name} {show_number(limit)}" for name, limit in parts
+    )

@@ -60,6 +60,11 @@ class Moment:
         return None if self.args is None else at_path(dict(self.args), path)
 
     @property
+    def is_unread(self) -> bool:
+        """Whether it is a call with arguments that are not a JSON object."""
+        return self.call is not None and self.args is None
+
+    @property
     def line(self) -> str:
         """What happened, with all that others wrote in it quoted."""
         if self.receiver is not None:

@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Callable
+from decimal import Decimal
+from operator import gt, lt
 
-import regex
 from pydantic import JsonValue
 
-from vivavoce.comparing.text import NOT_AFTER_WORD, NOT_BEFORE_WORD, FoldedText, fold, fold_encoding
-
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+from vivavoce.comparing.numbers import canonical, exact, is_inside_code, numbers_in, read_number, states
+from vivavoce.comparing.text import FoldedText, fold, fold_encoding
 
 
 def identity(value: JsonValue) -> str:
-    """Return what two values have in common that mean the same thing."""
-    written = as_written(value)
-    return json.dumps(value, sort_keys=True) if written is None else f"={fold_encoding(written)}"
+    """Return a text that is the same for all values that mean the same thing, at any depth of lists and objects."""
+    parts: list[str] = []
+    pending: list[JsonValue | _Mark] = [
+        value
+    ]  # a list instead of recursion: a model may nest deeper than Python can call
+    while pending:
+        item = pending.pop()
+        if isinstance(item, _Mark):
+            parts.append(item.text)
+        elif isinstance(item, dict):
+            pending.append(_Mark("}"))
+            for key in sorted(item, reverse=True):
+                pending += [item[key], _Mark(f"{json.dumps(key)}:")]
+            pending.append(_Mark("{"))
+        elif isinstance(item, list):
+            pending += [_Mark("]"), *reversed(item), _Mark("[")]
+        elif (number := number_of(item)) is not None:
+            parts.append(f"={canonical(number)},")
+        else:
+            parts.append(f"{json.dumps(fold_encoding(item.strip()) if isinstance(item, str) else item)},")
+    return "".join(parts)
+
+
+class _Mark:
+    """A bracket or a key between values."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
 
 
 def alike(a: JsonValue, b: JsonValue) -> bool:
@@ -24,40 +49,61 @@ def alike(a: JsonValue, b: JsonValue) -> bool:
     return identity(a) == identity(b)
 
 
+def number_of(value: JsonValue) -> Decimal | None:
+    """Return the number that a value is, as JSON or as text; None for anything else."""
+    if isinstance(value, str):
+        return read_number(value)
+    return None if isinstance(value, bool) or not isinstance(value, int | float) else exact(value)
+
+
+def lies_above(value: JsonValue, limit: float) -> bool:
+    """Say whether a value is surely above a limit: a number, or a text with one number such as "EUR 150.00"."""
+    return _surely(value, limit, gt)
+
+
+def lies_below(value: JsonValue, limit: float) -> bool:
+    """Say whether a value is surely below a limit."""
+    return _surely(value, limit, lt)
+
+
+def may_lie_above(value: JsonValue, limit: float) -> bool:
+    """Say whether a value may be above a limit: some number in it is, or it is nothing that can be compared."""
+    return _possibly(value, limit, gt)
+
+
+def may_lie_below(value: JsonValue, limit: float) -> bool:
+    """Say whether a value may be below a limit: some number in it is, or it is nothing that can be compared."""
+    return _possibly(value, limit, lt)
+
+
+def _surely(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal], bool]) -> bool:
+    numbers = _readings(value)
+    return len(numbers) == 1 and all(compare(number, exact(limit)) for number in numbers[0])
+
+
+def _possibly(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal], bool]) -> bool:
+    numbers = _readings(value)
+    return not numbers or any(compare(number, exact(limit)) for readings in numbers for number in readings)
+
+
+def _readings(value: JsonValue) -> list[tuple[Decimal, ...]]:
+    """Return for each number of a value what it may mean; none for NaN, and for what is neither a number nor a text."""
+    if isinstance(value, str):
+        return [number.readings for number in numbers_in(value)]
+    number = number_of(value)
+    return [] if number is None or number.is_nan() else [(number,)]
+
+
 def mentions(text: str, value: JsonValue) -> bool:
     """Return whether a text contains a value as whole words, in any case and encoding; values are texts or numbers.
 
-    A number is no part of a longer one: 24 is in 24.00, and not in 24.90 or 24,000. A text with a digit is no part of a
-    longer one with hyphens: A-17 is not in A-17-B.
+    A number or a code is not a part of a longer one: 24 is in 24.00 and not in 24.90, A-17 is not in A-17-B.
     """
-    written = as_written(value)
-    if not written:
+    if (number := number_of(value)) is not None:
+        return states(text, number)
+    if not isinstance(value, str) or not (written := value.strip()):
         return False
-    if _NUMBER.fullmatch(written):
-        return _mentions_number(text, written)
     folded = FoldedText(fold(text))  # so that places in it are those of the folded text
     places = folded.find_all(written, whole=True)
-    if any(map(str.isdigit, written)):
-        return any(not _goes_on(folded.text, start, end) for start, end in places)
-    return next(places, None) is not None
-
-
-def _goes_on(text: str, start: int, end: int) -> bool:
-    """Return whether a hyphen joins a part of a text to more letters or digits."""
-    before, after = text[max(start - 2, 0) : start], text[end : end + 2]
-    return (len(before) == 2 and before[0].isalnum() and before[1] == "-") or (after[:1] == "-" and after[1:].isalnum())
-
-
-def _mentions_number(text: str, number: str) -> bool:
-    zeros = "0*" if "." in number else r"(?:\.0+)?"
-    whole = rf"(?<!\d[.,]){re.escape(number)}{zeros}(?![.,]\d)"
-    return regex.search(f"{NOT_AFTER_WORD}{whole}{NOT_BEFORE_WORD}", text) is not None
-
-
-def as_written(value: JsonValue) -> str | None:
-    """Return a text or a number as people write it, None for anything else."""
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    has_digit = any(map(str.isdigit, written))
+    return any(not has_digit or not is_inside_code(folded.text, start, end) for start, end in places)

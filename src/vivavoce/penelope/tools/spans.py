@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 import regex
 
+from vivavoce.comparing.numbers import numbers_in, read_number, show_number
 from vivavoce.comparing.text import NOT_AFTER_WORD, NOT_BEFORE_WORD
 from vivavoce.metrics.exact.personal_patterns import find_personal_data
 
@@ -163,7 +164,11 @@ def _times(text: str) -> Iterator[Span]:
         yield Span("time", match.start(), match[0], f"{hour:02}:{minute or '00'}")
 
 
-_AMOUNT = r"[0-9]++(?:[.,][0-9]++)*+"
+_AMOUNT = (
+    r"(?:[1-9][0-9]{0,2}(?: [0-9]{3}(?![0-9])){1,9}+(?:[.,][0-9]++)?+"
+    r"|[0-9]++(?:[.,'’\u00a0\u202f\u2009][0-9]++)*+)"
+)
+"""What may be an amount; `read_number` says whether it is one."""
 _CURRENCIES = {"$": "$ us$ usd dollar dollars", "€": "€ eur euro euros", "£": "£ gbp", "¥": "¥ jpy yen", "₹": "₹ inr"}
 _CURRENCY = {spelling: sign for sign, spellings in _CURRENCIES.items() for spelling in spellings.split()}
 _MONEY = regex.compile(
@@ -216,33 +221,19 @@ def _codes(text: str) -> Iterator[Span]:
             yield Span("code", match.start("code"), code, code.upper())
 
 
-_NUMBER = regex.compile(rf"{NOT_AFTER_WORD}(?<![.,])(?:{NOT_AFTER_WORD}(?<!\))[-−])?{_AMOUNT}{NOT_BEFORE_WORD}")
 _MARKER = re.compile(r"^[ \t]{0,12}+(?:[>*#-][ \t]{0,3}+){0,3}+(?:\*\*)?[0-9]{1,3}[.)](?=[ \t*])", re.MULTILINE)
 
 
 def _numbers(text: str) -> Iterator[Span]:
     text = _MARKER.sub(lambda marker: "\0" * len(marker[0]), text)
-    for match in _NUMBER.finditer(text):
-        if amount := _plain_number(match[0].lstrip("-−")):
-            yield Span("number", match.start(), match[0], amount if match[0][0].isdigit() else f"-{amount}")
-
-
-_GROUPED = re.compile(
-    r"[0-9]{1,3}(?:(?:,[0-9]{3})++(?:\.[0-9]++)?+|(?:\.[0-9]{3}){2,}+(?:,[0-9]++)?+|\.[0-9]{3},[0-9]++)"
-)
-_DECIMAL = re.compile(r"[0-9]++(?:[.,][0-9]++)?+")
+    for number in numbers_in(text):
+        yield Span("number", number.start, number.text, show_number(number.value))
 
 
 def _plain_number(text: str) -> str:
     """Return a number without separators of groups and with a decimal point; empty for a text such as `1.2.3`."""
-    if _GROUPED.fullmatch(text):
-        point = "," if text.rfind(",") > text.rfind(".") and "." in text else "."
-        text = text.replace("." if point == "," else ",", "").replace(",", ".")
-    elif not _DECIMAL.fullmatch(text):
-        return ""
-    whole, _, fraction = text.replace(",", ".").partition(".")
-    fraction = fraction.rstrip("0")
-    return (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
+    value = read_number(text)
+    return "" if value is None else show_number(value)
 
 
 _FINDERS: dict[Kind, Callable[[str], Iterator[Span]]] = {

@@ -1,0 +1,576 @@
+"""Numbers in text: which numbers a text states, with exact decimal values, units, signs, and separators of thousands.
+
+`numbers_in` is the only reader. It never takes a part of something longer for a number: not of another number, a date,
+a time, a version, a phone number, an address, or a code. Where a text may mean several numbers (`1,234`), the number
+has all its `readings`; the first is the one that counts. A `locale` such as `de` or `en-IN` settles such cases.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from functools import lru_cache
+from itertools import pairwise
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from vivavoce.errors import UsageError, did_you_mean
+
+MAX_EXPONENT = 999_999
+"""The largest power of ten that is read as it is written; a larger one counts as this one."""
+MAX_GROUPS = 30
+"""Groups of digits with spaces between them that are one number."""
+MAX_SHOWN_DIGITS = 40
+"""Characters of a number that a message shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number in a text: its value, its place and its words there, its unit, and everything that it may mean.
+
+    `text` has the sign. `unit` is what touches the number: `kg`, `%`, `€`, `EUR`; it does not change the value, except
+    for `k`, `M`, `B`, `bn`, 万 and 億, which are part of the number. `readings` are the values of this text as one
+    number, beginning with `value`; an `ambiguous` text has several, or may be several numbers.
+    """
+
+    value: Decimal
+    start: int
+    end: int
+    text: str
+    unit: str
+    readings: tuple[Decimal, ...]
+    ambiguous: bool = False
+
+
+@lru_cache(maxsize=16)
+def numbers_in(text: str, locale: str | None = None) -> Sequence[Number]:
+    """Return the numbers that a text states, in order.
+
+    Raises:
+        UsageError: the locale is unknown.
+    """
+    convention = None if locale is None else convention_of(locale)
+    if not _DIGIT.search(text):
+        return ()
+    folded, places = _fold(text)
+    return tuple(_Reader(text, folded, places, convention).numbers())
+
+
+def read_number(text: str, locale: str | None = None) -> Decimal | None:
+    """Return the value of a text that is one number and nothing else, space around it aside; None for other texts."""
+    numbers = numbers_in(text, locale)
+    if len(numbers) != 1 or numbers[0].unit:
+        return None
+    around = _fold(text[: numbers[0].start] + text[numbers[0].end :])[0]
+    return None if around.strip() else numbers[0].value
+
+
+def states(text: str, wanted: float | Decimal, locale: str | None = None) -> bool:
+    """Say whether a text states a number as a whole."""
+    value = exact(wanted)
+    return any(number.value == value for number in numbers_in(text, locale))
+
+
+def exact(value: float | Decimal) -> Decimal:
+    """Return a number as the decimal that it is written as: 0.1 is one tenth."""
+    return value if isinstance(value, Decimal) else Decimal(repr(value))
+
+
+def width_of(wanted: float | Decimal, tolerance: float | Decimal = 0, relative: float | Decimal = 0) -> Decimal:
+    """Return how far a number may be from the wanted one: the tolerance, or that share of it if that is more."""
+    with localcontext(_EXACT):
+        return max(exact(tolerance), exact(relative) * abs(exact(wanted)))
+
+
+def is_within(
+    number: float | Decimal,
+    wanted: float | Decimal,
+    tolerance: float | Decimal = 0,
+    relative: float | Decimal = 0,
+) -> bool:
+    """Say whether |number - wanted| ≤ max(tolerance, relative · |wanted|), counted exactly in decimals."""
+    number, wanted = exact(number), exact(wanted)
+    if not (number.is_finite() and wanted.is_finite()):
+        return False
+    width = width_of(wanted, tolerance, relative)
+    with localcontext(_EXACT):
+        low, high = wanted - width, wanted + width
+    return low <= number <= high  # comparing is exact in any context, and cheap for a number of any length
+
+
+def canonical(value: float | Decimal) -> str:
+    """Return one text for all ways to write a number, exactly: `1.5E+3` for 1500, 1500.0, and 1.5e3."""
+    number = exact(value)
+    if not number.is_finite():
+        return str(number).lstrip("-") if number.is_nan() else str(number)
+    if not number:
+        return "0"
+    digits, _, exponent = f"{number:E}".partition("E")
+    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}E{exponent}"
+
+
+def show_number(value: float | Decimal) -> str:
+    """Return a number as people write it: without an exponent where that is short, and without needless zeros."""
+    number = exact(value)
+    text = str(number).lower()
+    if number.is_finite() and (not number or -20 < number.adjusted() < 21):
+        text = format(number, "f")
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        text = text.lstrip("-") if not number else text
+    return text if len(text) <= MAX_SHOWN_DIGITS else f"{text[:MAX_SHOWN_DIGITS]}…"
+
+
+def is_inside_code(text: str, start: int, end: int) -> bool:
+    """Say whether a stretch of a text is only a part of a longer code or number: A-17 in `A-17-B`, 24 in `24,000`."""
+    before, after = text[:start][-2:], text[end : end + 2]
+    return bool(_GOES_ON_BEFORE.search(before) or _GOES_ON_AFTER.match(after))
+
+
+_EXACT = Context(prec=5000, Emax=MAX_EMAX, Emin=MIN_EMIN)
+"""Exact for sums and products of what people and JSON write as wanted numbers and tolerances."""
+
+
+# How people of a locale write numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """The decimal mark of a locale, and what it puts between groups of digits; spaces that do not break always may."""
+
+    decimal: str
+    group: str
+
+
+_CONVENTIONS = {
+    name: convention
+    for convention, names in (
+        (
+            Convention(".", ","),
+            "en zh ja ko th he ms fil sw cy ga mt km my ne si am hi bn mr ta te kn ml gu pa ur ar fa es-419 es-mx es-us"
+            " es-br es-bz es-cu es-do es-gt es-hn es-ni es-pa es-pe es-pr es-sv",
+        ),
+        (
+            Convention(",", "."),
+            "de es it nl pt id tr da el vi hr sl sr bs ro mk sq ca gl eu is az lo ar-dz ar-lb ar-ly ar-ma ar-mr ar-tn"
+            " en-at en-be en-de en-dk en-es en-id en-it en-nl en-pl en-ro en-si fr-lu ms-bn ms-id sw-cd",
+        ),
+        (
+            Convention(",", " "),
+            "fr ru uk be bg cs sk pl sv nb nn no fi et lv lt hu hy kk ka af pt-ao pt-ch pt-mz pt-pt fr-ch en-cz en-ee"
+            " en-fi en-fr en-ge en-hu en-lt en-lv en-no en-pt en-se en-sk en-ua en-za",
+        ),
+        (Convention(".", "'"), "de-ch de-li it-ch en-ch"),
+        (Convention(",", "'"), "rm"),
+    )
+    for name in names.split()
+}
+"""How numbers are written, by language, and by language and region where that differs."""
+
+
+def convention_of(locale: str) -> Convention:
+    """Return how a locale such as `de`, `de-CH`, or `pt_BR` writes numbers.
+
+    Raises:
+        UsageError: the language is unknown.
+    """
+    tags = locale.replace("_", "-").lower().split("-")
+    language = tags[0]
+    regional = f"{language}-{tags[-1]}" if len(tags) > 1 else language
+    convention = _CONVENTIONS.get(regional) or _CONVENTIONS.get(language)
+    if convention is None or not all(tag.isalnum() for tag in tags):
+        languages = sorted(name for name in _CONVENTIONS if "-" not in name)
+        hint = did_you_mean(language, languages) or f"; known languages: {', '.join(languages)}"
+        raise UsageError(f"unknown locale '{locale}', expected a language such as de, or de-CH{hint}")
+    return convention
+
+
+def _check_locale(locale: str) -> str:
+    try:
+        convention_of(locale)
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+    return locale
+
+
+Locale = Annotated[str, AfterValidator(_check_locale)]
+"""The locale of numbers, an option of everything that reads numbers in text."""
+
+
+# One form for all characters: digits of other scripts, full-width signs, spaces, dashes, and characters nobody sees
+
+_DIGIT = re.compile(r"[\d½¼¾⅐-⅞]")
+_FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
+_FULL_WIDTH_COMMA = re.compile(r"(?<=[０-９])，(?=[０-９])")
+_INVISIBLE = re.compile(
+    "[\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
+    "\u034f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001"
+    "\U000e0020-\U000e007f]"
+)
+"""The characters of category Cf, and those that only join or style others."""
+_NO_BREAK = "\u00a0"
+_SIGNS = {
+    **dict.fromkeys("’‘ʼ′´٬", "'"),
+    **dict.fromkeys("\u202f\u2009\u2007\u2006\u2008\u205f", _NO_BREAK),
+    **dict.fromkeys("−﹣‐‑", "-"),
+    "‒": "–",
+    "⁄": "/",
+    "٪": "%",
+    "﹪": "%",
+}
+_FOLDED = str.maketrans(
+    {**{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if code != 0xFF0C}, "＇": "'", **_SIGNS}
+)
+
+
+def _fold(text: str) -> tuple[str, Sequence[int] | None]:
+    """Return a text in which every digit is ASCII, and the place of each character in the original; None if equal."""
+    if text.isascii():
+        return text, None
+    folded = _FULL_WIDTH_COMMA.sub(",", text).translate(_FOLDED)
+    folded = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), folded)
+    if not _INVISIBLE.search(folded):
+        return folded, None
+    places = [place for place, character in enumerate(folded) if not _INVISIBLE.match(character)]
+    return _INVISIBLE.sub("", folded), places
+
+
+# The grammar: a run of words with a digit is cut into tokens, and a token that may be numbers into parts
+
+_CODES = (
+    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTC BTN BWP BYN BZD CAD"
+    " CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB ETH EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ"
+    " GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KRW KWD KYD KZT LAK LBP LKR LRD LSL"
+    " LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR"
+    " PLN PYG QAR RMB RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND"
+    " TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW Rs Rp RM kr Fr"
+)
+_CODE = rf"(?:{'|'.join(_CODES.split())})"
+_SYMBOLS = "$€£¥₹₩₽₺₫₪₦₱฿₴₸¢₡₲₵₼₾₿"
+_CAPITAL_UNITS = frozenset((_CODES + " KB MB GB TB PB KG G MG KM M CM MM L ML W KW MW KWH V A HZ MHZ GHZ").split())
+"""Words in capitals that follow a number and a hyphen without making them a code, as in `30-GB`."""
+_L = "A-Za-zªµº\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u036f\u0370-\u052f\u1e00-\u1fff"
+"""Letters that make a code of the digits beside them: Latin, Greek, and Cyrillic ones."""
+_W = f"0-9{_L}"
+_RAISED = "²³¹⁰⁴-⁹"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u312f\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\ua000-\ua4cf\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9f\U00020000-\U000323af"
+)
+"""Letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Chinese, Japanese, Yi."""
+_FRACTIONS = "½¼¾⅐-⅞"
+_TEN_THOUSANDS = "[百千]?[万萬億亿]{1,2}"
+
+_RUN = re.compile(
+    rf"(?<!\S)[^\s0-9{_FRACTIONS}]*+[0-9{_FRACTIONS}]\S*+(?:[ {_NO_BREAK}](?:[×x*·⋅] )?+[+(]?[0-9]\S*+)*+"
+)
+_PHONE = (
+    rf"\+[0-9]{{1,3}}(?:[ {_NO_BREAK}./-]?\(?[0-9]{{1,5}}\)?){{2,6}}(?![{_W}])"
+    rf"|(?:\([0-9]{{3}}\) ?|[0-9]{{3}}[-. ])[0-9]{{3}}[-. ][0-9]{{4}}(?![{_W}])"
+    rf"|[0-9]{{4}}(?:[ -][0-9]{{4}}){{3}}(?:[ -][0-9]{{1,4}}){{0,4}}(?![{_W}])"
+    rf"|0[0-9]{{1,5}}(?:[ /-][0-9]{{2,9}}){{1,6}}(?![{_W}])"
+)
+_SIGNED = re.compile(rf"([-+–])(?:[{_SYMBOLS}] ?|{_CODE} ?)?\Z")
+_GROUPED_PHONE = re.compile(rf"\+[0-9]{{1,3}}(?:(?: [0-9]{{3}})+|(?:{_NO_BREAK}[0-9]{{3}})+|(?:\.[0-9]{{3}})+)")
+_SLASHED_DATE = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/(?:[0-9]{2}|[0-9]{4})|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
+_YEAR_AND_MONTH = re.compile(r"[12][0-9]{3}-(?:0[1-9]|1[0-2])")
+_GOES_ON_BEFORE = re.compile(rf"[{_W}][-_–/@.]\Z|[0-9][,:']\Z")
+_GOES_ON_AFTER = re.compile(rf"[-_–/@][{_W}]|[.,:'][0-9]")
+
+
+def _part(spaces: str) -> str:
+    """Return the expression for a number with what touches it; `spaces` is that for groups with spaces between."""
+    group = "[0-9]{3}(?![0-9])"
+    tens = rf" ?[×x*·⋅] ?10(?:\^\{{?(?P<power>[-+]?[0-9]{{1,6}})\}}?|(?P<raised>[⁺⁻]?[{_RAISED}]{{1,6}}))"
+    return (
+        rf"(?:(?P<spaced>[1-9][0-9]{{0,2}}(?:{spaces}(?:{_NO_BREAK}{group}){{1,{MAX_GROUPS}}}+|(?:_{group}(?![{_W}])){{1,{MAX_GROUPS}}}+(?!_[{_W}]))(?:[.,٫][0-9]++)?+)"
+        rf"|(?P<plain>[0-9]++(?:[.,'٫][0-9]++)*+|(?<![\w.)\]])[.٫][0-9]++(?![.,][0-9]))|(?<![{_W}.,'])(?=[{_FRACTIONS}]))"
+        rf"(?P<fraction>[{_FRACTIONS}])?+"
+        rf"(?:[eE](?P<exponent>[-+]?[0-9]++)(?![0-9_])|{tens})?+"
+        rf"(?P<unit>{_TEN_THOUSANDS}|[kcmd]?m[23](?![{_W}])|(?![xX][0-9])[{_L}]++[{_RAISED}]*+|[%‰]|°[CFK]?|[{_SYMBOLS}])?+"
+    )
+
+
+def _token(spaces: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the expressions for a token, and for the parts of one that may be numbers."""
+    part = _part(spaces)
+    bare = re.sub(r"\(\?P<\w+>", "(?:", part)
+    join = rf"(?:(?:[-+–/:]|[xX×](?=[0-9]))(?:(?:[{_SYMBOLS}]|{_CODE}) ?)?+(?=[0-9])|(?<=[万萬億亿])(?=[0-9]))"
+    begins = rf"[{_W}{_RAISED}]++|(?:[-@]|_++)[{_W}]++|\^[-({{]*+[{_W}]*+"
+    token = (
+        r"(?P<address>(?i:https?://|www\.)[^\s<>\"'`。，、）]*+)"
+        rf"|(?P<hex>0[xX][0-9A-Fa-f]++[{_W}]*+)"
+        rf"|(?P<phone>{_PHONE})"
+        rf"|(?P<currency>{_CODE})(?=[-+–]?[0-9.])"
+        rf"|(?P<word>[{_L}][{_W}]*+(?:(?:[-@]|_++|(?<=[0-9])\.)[{_W}]++)*+)"
+        rf"|(?P<parts>{bare}(?:{join}{bare})*+)(?P<tail>(?:(?:{begins})(?:{begins}|[.:+][{_W}]++)*+)?+)"
+    )
+    return re.compile(token), re.compile(part)
+
+
+_GRAMMARS = {
+    "none": _token(""),
+    "free": _token(rf"(?: [0-9]{{3}}(?![0-9])){{1,{MAX_GROUPS}}}+|"),
+    "careful": _token(rf"(?: [0-9]{{3}}(?![0-9])){{1,{MAX_GROUPS}}}+(?![.,][0-9]{{3}}(?![0-9]))|"),
+}
+"""Whether `5 200` is one number: never, as in English; always, as in French; or where `,000` does not follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Digits:
+    """Digits that make a number, with their place in a part, and what else they may mean as one number."""
+
+    start: int
+    end: int
+    plain: str
+    other: str | None = None
+    ambiguous: bool = False
+
+
+class _Reader:
+    """Reads the numbers of one text; `places` are those of the folded characters in the original text."""
+
+    def __init__(self, original: str, text: str, places: Sequence[int] | None, convention: Convention | None) -> None:
+        self.original, self.text, self.places, self.convention = original, text, places, convention
+        spaces = "careful" if convention is None else "free" if convention.group == " " else "none"
+        self.token, self.part = _GRAMMARS[spaces]
+        self.currency_end = self.number_end = -1
+
+    def numbers(self) -> Iterator[Number]:
+        """Yield the numbers."""
+        for run in _RUN.finditer(self.text):
+            place, end = run.span()
+            while token := self.token.search(self.text, place, end):
+                place = token.end()
+                kind = token.lastgroup
+                if kind == "phone" and not _is_phone(token[0]):
+                    place = token.start() + 1
+                elif kind == "currency":
+                    self.currency_end = place
+                elif kind == "tail":
+                    yield from self._chunk(token)
+
+    def _chunk(self, token: re.Match[str]) -> Iterator[Number]:
+        """Yield the numbers of a token, none where it is a code, a date, a time, or a phone number."""
+        start, end = token.span("parts")
+        if not token["tail"] and (whole := token["parts"]).isdigit() and (whole[0] != "0" or len(whole) == 1):
+            yield self._whole(whole, start, end)  # most numbers are like this
+            self.number_end = end
+            return
+        if token["tail"] and not _is_word(token["tail"]):
+            return
+        parts = list(self.part.finditer(self.text, start, end))
+        joins = [self.text[left.end() : right.start()][:1] for left, right in pairwise(parts)]
+        if joins and _are_of_a_code(token["parts"], joins):
+            return
+        numbers: list[Number] = []
+        for part, join in zip(parts, [".", *joins], strict=True):
+            digits = self._digits(part)
+            if digits is None:
+                return
+            if not join and _scale(part["unit"] or "") < numbers[-1].value.adjusted():  # 1億2000万
+                numbers[-1] = self._sum(numbers[-1], self._number(part, digits[-1], last=True))
+            else:
+                numbers += [self._number(part, one, last=one is digits[-1]) for one in digits]
+        yield from numbers
+        self.number_end = end
+
+    def _digits(self, part: re.Match[str]) -> list[_Digits] | None:
+        """Return the digits of a part, several where it is a list such as 1,2,3; None where it is no number."""
+        if part["spaced"]:
+            if part["fraction"]:
+                return None
+            return _spaced(part["spaced"], self.convention)
+        if part["plain"]:
+            digits = _grouped(part["plain"], self.convention)
+            return None if part["fraction"] and not part["plain"].isdigit() else digits
+        return [_Digits(0, 0, "0")]
+
+    def _whole(self, digits: str, start: int, end: int) -> Number:
+        unit = self._unit_before(start)
+        start, negative = self._sign(start)
+        value = Decimal(f"-{digits}" if negative else digits)
+        first, behind = self._original(start, end)
+        return Number(value, first, behind, self.original[first:behind], unit, (value,))
+
+    def _number(self, part: re.Match[str], digits: _Digits, *, last: bool) -> Number:
+        start, end = part.start() + digits.start, part.start() + digits.end
+        unit, exponent, scale = "", 0, 0
+        fraction = ""
+        if last:
+            end = part.start("unit") if part["unit"] else part.end()
+            unit, exponent = part["unit"] or "", _exponent(part)
+            fraction = part["fraction"] or ""
+            scale = _scale(unit) if unit else 0
+        written_unit = unit
+        if scale:
+            end, unit = part.end(), ""
+        sign_start, negative = self._sign(part.start()) if start == part.start() else (start, False)
+        sign = "-" if negative else ""
+        values = [_decimal(sign, digits.plain, fraction, exponent + scale)]
+        if digits.other is not None:
+            values.append(_decimal(sign, digits.other, fraction, exponent + scale))
+        if scale and written_unit.isascii():  # 24k gold
+            values.append(_decimal(sign, digits.plain, fraction, exponent))
+        if not unit and not scale and start == part.start():
+            unit = self._unit_before(start)
+        first, behind = self._original(sign_start, end)
+        ambiguous = digits.ambiguous or len(values) > 1
+        return Number(values[0], first, behind, self.original[first:behind], unit, tuple(values), ambiguous)
+
+    def _sum(self, high: Number, low: Number) -> Number:
+        with localcontext(_EXACT):
+            value = high.value + low.value
+        return Number(value, high.start, low.end, self.original[high.start : low.end], low.unit, (value,))
+
+    def _sign(self, start: int) -> tuple[int, bool]:
+        """Return where a number with its sign starts, and whether it is negative."""
+        window = self.text[max(0, start - 6) : start]
+        found = None
+        if "-" in window or "+" in window or "–" in window:
+            found = _SIGNED.search(self.text, max(0, start - 6), start)
+        if found is None:
+            return start, False
+        place, sign = found.start(), found[1]
+        before = self.text[place - 1 : place]
+        if re.match(rf"[{_UNSPACED}]", before):
+            counts = self.number_end < 0 or place - self.number_end > 3
+        elif sign == "–" and self.text[max(0, place - 2) : place].rstrip()[-1:].isdigit():
+            counts = False
+        elif before in ("'", '"'):
+            counts = not self.text[place - 2 : place - 1].isdigit()
+        else:
+            counts = place == self.currency_end or not re.match(r"[\w)\]}%‰°/.+–-]", before)
+        return (place, sign != "+") if counts else (start, False)
+
+    def _unit_before(self, start: int) -> str:
+        """Return the sign or the code of a currency that touches a number from the left."""
+        if self.text[start - 1 : start] in ("", " "):
+            return ""
+        found = _CURRENCY_BEFORE.search(self.text, max(0, start - 5), start)
+        return found[1] if found else ""
+
+    def _original(self, start: int, end: int) -> tuple[int, int]:
+        return (start, end) if self.places is None else (self.places[start], self.places[end - 1] + 1)
+
+
+_CURRENCY_BEFORE = re.compile(rf"([{_SYMBOLS}]|(?<![{_W}]){_CODE})[-+–]?\Z")
+
+
+def _are_of_a_code(text: str, joins: Sequence[str]) -> bool:
+    """Say whether joined numbers are a time, a date, or a code: 10:24, 2024-05-01, 05/01/2024, 2024-05."""
+    if ":" in joins or joins.count("-") > 1:
+        return True
+    return bool(_SLASHED_DATE.fullmatch(text) or _YEAR_AND_MONTH.fullmatch(text))
+
+
+def _is_phone(text: str) -> bool:
+    """Say whether digits that look like a phone number are one: `+1 250 000` is a number with a sign."""
+    if not text.startswith("+"):
+        return True
+    count = sum(character.isdigit() for character in text)
+    return count >= (7 if len(text) > count + 1 else 10) and not _GROUPED_PHONE.fullmatch(text)
+
+
+def _is_word(tail: str) -> bool:
+    """Say whether what follows a number and a hyphen is a word, as in `30-day`, which does not make it a code."""
+    if not tail.startswith("-") or not re.fullmatch(rf"(?:-[{_L}]+)+", tail):
+        return False
+    word = tail[1:].partition("-")[0]
+    return not word.isupper() or word in _CAPITAL_UNITS
+
+
+def _spaced(text: str, convention: Convention | None) -> list[_Digits]:
+    whole, mark, fraction = re.sub("[,٫]", ".", text).partition(".")
+    groups = re.split(rf"[ {_NO_BREAK}_]", whole)
+    plain = "".join(groups) + (f".{fraction}" if mark else "")
+    return [_Digits(0, len(text), plain, ambiguous=" " in whole and convention is None)]
+
+
+def _grouped(text: str, convention: Convention | None) -> list[_Digits] | None:
+    """Return the digits of a text with points, commas, and apostrophes; None for a version, an address, or a code."""
+    groups, marks = re.split("[.,'٫]", text), re.findall("[.,'٫]", text)
+    if len(groups[0]) > 1 and groups[0].startswith("0"):
+        return None
+    if not marks:
+        return [_Digits(0, len(text), text)]
+    if not groups[0] or marks[0] == "٫":
+        return [_Digits(0, len(text), f"{groups[0] or 0}.{groups[1]}")] if len(marks) == 1 else None
+    kinds = set(marks)
+    if len(kinds) == 1:
+        plain = _with_one_mark(text, groups, marks[0], convention)
+        return _listed(text, groups, marks[0], convention) if plain is None else [plain]
+    if len(kinds) == 2 and marks.count(marks[-1]) == 1 and marks[-1] != "'" and _are_groups(groups[:-1], marks[0]):
+        return [_Digits(0, len(text), f"{''.join(groups[:-1])}.{groups[-1]}")]
+    return _listed(text, groups, ",", convention)
+
+
+def _with_one_mark(text: str, groups: list[str], mark: str, convention: Convention | None) -> _Digits | None:
+    """Return the digits of groups with the same mark between them; None for a list, an address, or a version."""
+    joined, decimal = "".join(groups), ".".join(groups)
+    if not _are_groups(groups, mark):
+        return _Digits(0, len(text), decimal) if len(groups) == 2 and mark != "'" else None
+    if mark == "." and len(groups) == 4 and all(int(group) < 256 and str(int(group)) == group for group in groups):
+        return None  # the address of a computer
+    is_settled = mark == "'" or (convention is not None and mark in (convention.decimal, convention.group))
+    if len(groups) > 2:
+        return _Digits(0, len(text), joined, ambiguous=mark == "," and not is_settled)
+    if mark == (convention.decimal if convention is not None and is_settled else "."):
+        return _Digits(0, len(text), decimal, None if is_settled else joined)
+    return _Digits(0, len(text), joined, None if is_settled else decimal)
+
+
+def _listed(text: str, groups: list[str], mark: str, convention: Convention | None) -> list[_Digits] | None:
+    """Return the digits of each number in a list such as 1,2,3; None where that may be a broken number."""
+    items = text.split(mark)
+    if mark == "." or len(items) == 1 or any(len(re.split("[.']", item)[0]) == 3 for item in items[1:]):
+        return None
+    listed: list[_Digits] = []
+    place = 0
+    for item in items:
+        inner = _grouped(item, convention)
+        if inner is None or len(inner) != 1:
+            return None
+        listed.append(_Digits(place, place + len(item), inner[0].plain, inner[0].other, ambiguous=True))
+        place += len(item) + len(mark)
+    return listed
+
+
+def _are_groups(groups: Sequence[str], mark: str) -> bool:
+    """Say whether digits are grouped as thousands, or with commas also as lakhs: 12,34,567."""
+    head, *rest = groups
+    if not rest or not 1 <= len(head) <= 3 or head.startswith("0") or len(rest[-1]) != 3:
+        return False
+    if all(len(group) == 3 for group in rest):
+        return True
+    return mark == "," and len(head) < 3 and all(len(group) == 2 for group in rest[:-1])
+
+
+def _exponent(part: re.Match[str]) -> int:
+    written = part["exponent"] or part["power"] or part["raised"]
+    if not written:
+        return 0
+    written = "".join(str(unicodedata.digit(sign)) if sign in "⁰¹²³⁴⁵⁶⁷⁸⁹" else sign for sign in written)
+    written = written.replace("⁻", "-").replace("⁺", "+")
+    sign, digits = ("-" if written.startswith("-") else ""), written.lstrip("-+").lstrip("0")
+    return int(sign + (digits or "0")) if len(digits) <= 6 else int(f"{sign}{MAX_EXPONENT}")
+
+
+_SCALES = {"k": 3, "K": 3, "M": 6, "B": 9, "bn": 9, "百": 2, "千": 3, "万": 4, "萬": 4, "億": 8, "亿": 8}
+
+
+def _scale(unit: str) -> int:
+    """Return the power of ten that a unit stands for, 0 where it is none."""
+    if unit in _SCALES:
+        return _SCALES[unit]
+    return sum(_SCALES[sign] for sign in unit) if re.fullmatch(_TEN_THOUSANDS, unit) else 0
+
+
+def _decimal(sign: str, plain: str, fraction: str, exponent: int) -> Decimal:
+    if fraction:
+        part = Decimal(repr(unicodedata.numeric(fraction)))
+        plain = f"{plain}.{str(part).partition('.')[2]}"
+    return Decimal(f"{sign}{plain}e{exponent}")

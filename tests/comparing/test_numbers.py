@@ -1,0 +1,470 @@
+"""The reader of numbers in text: what it reads, what it leaves alone, and how it compares."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vivavoce.comparing.numbers import (
+    canonical,
+    exact,
+    is_inside_code,
+    is_within,
+    numbers_in,
+    read_number,
+    show_number,
+    states,
+    width_of,
+)
+from vivavoce.errors import UsageError
+
+
+def values(text: str, locale: str | None = None) -> list[str]:
+    return [show_number(number.value) for number in numbers_in(text, locale)]
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "unit"),
+    [
+        ("5kg", "5", "kg"),
+        ("100ms", "100", "ms"),
+        ("24.90EUR", "24.9", "EUR"),
+        ("€20", "20", "€"),
+        ("20€", "20", "€"),
+        ("CHF1250.-", "1250", "CHF"),
+        ("Rs500", "500", "Rs"),
+        ("US$20", "20", "$"),
+        ("12.5%", "12.5", "%"),
+        ("٪٤٢ is ٤٢٪", "42", ""),
+        ("5°C", "5", "°C"),
+        ("30GB", "30", "GB"),
+        ("24h", "24", "h"),
+        ("50m²", "50", "m²"),
+        ("50m2", "50", "m2"),
+        ("7th", "7", "th"),
+        ("£3.50/month", "3.5", "£"),
+        ("42개", "42", ""),
+        ("共42件。", "42", ""),
+        ("合計は42円です", "42", ""),
+        ("ราคา42บาท", "42", ""),
+    ],
+)
+def test_a_unit_touches_a_number_without_hiding_it(text: str, number: str, unit: str) -> None:
+    first = numbers_in(text)[0]
+    assert (show_number(first.value), first.unit) == (number, unit)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("2 boxes of 5kg", ["2", "5"]),
+        ("-5", ["-5"]),
+        ("−5", ["-5"]),
+        ("‐5", ["-5"]),
+        ("–5", ["-5"]),
+        ("+5", ["5"]),
+        ("-0", ["0"]),
+        ("EUR-5", ["-5"]),
+        ("EUR -5", ["-5"]),
+        ("$-5, -$5, -€ 5", ["-5", "-5", "-5"]),
+        ("(-5)", ["-5"]),
+        ("x=-5", ["-5"]),
+        ("±5, +/-5, - 5", ["5", "5", "5"]),
+        ("5-10, 5–10, 5 – 10, 5 –10", ["5", "10", "5", "10", "5", "10", "5", "10"]),
+        ("5kg-10kg, 5%-10%, $5-$10, USD5-USD10", ["5", "10", "5", "10", "5", "10", "5", "10"]),
+        ("2+2=4", ["2", "2", "4"]),
+        ("1e3, 1e-05, 1.5E+3, 1e+21", ["1000", "0.00001", "1500", "1e+21"]),
+        ("1.5×10^3, 1.5 x 10^{3}, 2·10⁻³", ["1500", "1500", "0.002"]),
+        (".5, 0.5, -.5", ["0.5", "0.5", "-0.5"]),
+        ("2½, ½", ["2.5", "0.5"]),
+        ("10k, $5M, 2bn", ["10000", "5000000", "2000000000"]),
+        ("3万円, 1億2000万円, 5百万, 3千克", ["30000", "120000000", "5000000", "3"]),
+        ("4/5, 42/50, 24/7", ["4", "5", "42", "50", "24", "7"]),
+        ("1920x1080, 3×5", ["1920", "1080", "3", "5"]),
+        ("1,2,3; 5,10,15", ["1", "2", "3", "5", "10", "15"]),
+        ('{"total":42,"b":-2.5e-3}', ["42", "-0.0025"]),
+        ("#1042, no.42, No. 42, §5", ["1042", "42", "42", "5"]),
+        ("**42**, _42_, <b>42</b>, `42`", ["42", "42", "42", "42"]),
+        ("30-day, 30-Tage-Frist, 30-GB", ["30", "30", "30"]),
+        ("ב-5", ["5"]),
+        ("温度是-5度", ["-5"]),
+        ("5件-10件", ["5", "10"]),
+        ("第3章，第4节", ["3", "4"]),
+        ("42。43", ["42", "43"]),
+        ("9007199254740993", ["9007199254740993"]),
+    ],
+)
+def test_what_a_text_states(text: str, numbers: list[str]) -> None:
+    assert values(text) == numbers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-05-01",
+        "1.5.2024",
+        "05/01/2024",
+        "5/1/24",
+        "2024/5/1",
+        "2024-05",
+        "10:24",
+        "10:24:30",
+        "10:24Z",
+        "1h30",
+        "2024-05-01T10:24:00.5+02:00",
+        "1.2.3",
+        "1.2.3-beta.4",
+        "v2",
+        "v1.2",
+        "python3.11",
+        "A100",
+        "A-17-B",
+        "17-B",
+        "COVID-19",
+        "order_1042",
+        "x2",
+        "0x1F",
+        "12ab34",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "192.168.0.1",
+        "10.100.200.250",
+        "555-123-4567",
+        "(555) 123-4567",
+        "555 123 4567",
+        "+49 30 1234567",
+        "+493012345678",
+        "030 1234567",
+        "4111 1111 1111 1111",
+        "DE89 3704 0044 0532 0130 00",
+        "ana5@example.org",
+        "5@example.org",
+        "https://shop.example/orders/1042?page=5",
+        "5^2",
+        "10²",
+        "007",
+        "1,234,5",
+        "1_00",
+        "",
+        "none",
+    ],
+)
+def test_dates_times_versions_codes_and_addresses_are_not_numbers(text: str) -> None:
+    assert values(text) == []
+    assert values(f"see {text}, please") == []
+
+
+INSIDE = [
+    (24, "24,000"),
+    (0, "24,000"),
+    (240, "1,240"),
+    (1, "1,240"),
+    (24, "24,90"),
+    (90, "24,90"),
+    (24, "24.90"),
+    (1, "1e3"),
+    (3, "1e3"),
+    (5, "-5 degrees"),
+    (100, "A100"),
+    (10, "10:24"),
+    (24, "10:24"),
+    (250, "1'250"),
+    (250, "1 250"),
+    (250, "1\u00a0250"),
+    (250, "1\u202f250"),
+    (17, "A-17"),
+    (2024, "2024-05-01"),
+    (9007199254740992, "9007199254740993"),
+    (10, "10k"),
+    (2, "2½"),
+]
+
+
+@pytest.mark.parametrize(("number", "text"), INSIDE)
+def test_a_number_inside_another_is_not_stated(number: int, text: str) -> None:
+    assert not states(f"It is {text}.", number)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (24.9, "24.90"),
+        (24.9, "24,90"),
+        (1240, "1,240"),
+        (1240.5, "1.240,50"),
+        (1250, "1'250"),
+        (1250, "1’250"),
+        (1250, "1 250"),
+        (1250, "1\u2009250"),
+        (1234567, "12,34,567"),
+        (1234, "１，２３４"),
+        (42, "٤٢"),
+        (12345.67, "١٢٬٣٤٥٫٦٧"),
+        (123, "१२३"),
+        (0.00001, "0.00001"),
+        (1e16, "10000000000000000"),
+        (1e16, "1e16"),
+        (0, "-0"),
+        (5, "+5"),
+        (124, "1\u200b24"),
+        (1042, "order #1042"),
+    ],
+)
+def test_a_number_is_stated_however_it_is_written(number: float, text: str) -> None:
+    assert states(f"It is {text}.", number)
+
+
+@pytest.mark.parametrize(
+    ("text", "by_locale"),
+    [
+        ("1,234", {None: ["1234"], "en": ["1234"], "de": ["1.234"], "fr": ["1.234"], "en-IN": ["1234"]}),
+        ("1.234", {None: ["1.234"], "en": ["1.234"], "de": ["1234"], "de-CH": ["1.234"], "pt_BR": ["1234"]}),
+        ("5 200", {None: ["5200"], "en": ["5", "200"], "de": ["5", "200"], "fr": ["5200"]}),
+        ("2 100,000", {None: ["2", "100000"], "en": ["2", "100000"], "fr": ["2100"]}),
+        ("24,90", {None: ["24.9"], "en": ["24.9"], "de": ["24.9"]}),
+        ("1.240,50", {None: ["1240.5"], "en": ["1240.5"], "de": ["1240.5"]}),
+    ],
+)
+def test_a_locale_settles_what_a_text_leaves_open(text: str, by_locale: dict[str | None, list[str]]) -> None:
+    assert {locale: values(text, locale) for locale in by_locale} == by_locale
+
+
+@pytest.mark.parametrize(
+    ("text", "readings"),
+    [
+        ("1,234", ["1234", "1.234"]),
+        ("1.234", ["1.234", "1234"]),
+        ("10k", ["10000", "10"]),
+        ("1 250", ["1250"]),
+        ("100,200,300", ["100200300"]),
+    ],
+)
+def test_an_ambiguous_text_says_so(text: str, readings: list[str]) -> None:
+    [number] = numbers_in(text)
+    assert number.ambiguous
+    assert [show_number(reading) for reading in number.readings] == readings
+
+
+@pytest.mark.parametrize("text", ["24.90", "24,90", "1.240,50", "1,240.50", "1'250", "1\u00a0250", "5kg", "0.500"])
+def test_a_plain_text_is_not_ambiguous(text: str) -> None:
+    assert not numbers_in(text)[0].ambiguous
+
+
+def test_an_unknown_locale_is_a_mistake() -> None:
+    with pytest.raises(UsageError, match="unknown locale 'ed', expected a language such as de"):
+        numbers_in("1,234", "ed")
+    assert values("1,234", "zh-Hans-CN") == ["1234"]
+
+
+def test_a_number_has_its_place_in_the_original_text() -> None:
+    text = "共\u200b４2\u00ad件, −€ 1\u202f250.50!"
+    assert [text[number.start : number.end] for number in numbers_in(text)] == ["４2", "−€ 1\u202f250.50"]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        (" 24.90 ", "24.9"),
+        ("1,240", "1240"),
+        ("-0", "0"),
+        ("42\u200b", "42"),
+        ("5kg", None),
+        ("$5", None),
+        ("42.", None),
+        ("42 or 43", None),
+        ("007", None),
+        ("", None),
+        ("NaN", None),
+    ],
+)
+def test_a_text_that_is_one_number(text: str, number: str | None) -> None:
+    found = read_number(text)
+    assert (None if found is None else show_number(found)) == number
+
+
+SPACES = (" ", "\u00a0", "\u202f", "\u2009")
+CONVENTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "en": (".", (",", "\u202f", "")),
+    "ja": (".", (",", "")),
+    "de": (",", (".", "\u00a0", "")),
+    "de-AT": (",", (".", "\u00a0", "")),
+    "es": (",", (".", "\u202f", "")),
+    "pt-BR": (",", (".", "")),
+    "id": (",", (".", "")),
+    "fr": (",", (*SPACES, "")),
+    "ru": (",", (*SPACES, "")),
+    "sv": (",", (*SPACES, "")),
+    "pt-PT": (",", (*SPACES, "")),
+    "de-CH": (".", ("'", "’", "")),
+    "it-CH": (".", ("'", "’", "")),
+    "en-IN": (".", ("lakh", "")),
+    "hi": (".", ("lakh", "")),
+}
+PLAIN = st.decimals(min_value=-(10**15), max_value=10**15, allow_nan=False, allow_infinity=False, places=3)
+
+
+def grouped(digits: str, mark: str) -> str:
+    """Return digits in groups from the right: of three, or the last of three and all others of two."""
+    size, mark = (2, ",") if mark == "lakh" else (3, mark)
+    if not mark or len(digits) <= 3:
+        return digits
+    head, groups = digits[:-3], [digits[-3:]]
+    while head:
+        groups.insert(0, head[-size:])
+        head = head[:-size]
+    return mark.join(groups)
+
+
+def written(value: Decimal, locale: str, choice: int) -> str:
+    """Return a number as people of a locale write it."""
+    decimal, marks = CONVENTIONS[locale]
+    whole, _, fraction = f"{abs(value):f}".partition(".")
+    fraction = fraction if choice % 2 else fraction.rstrip("0")
+    text = grouped(whole, marks[choice % len(marks)]) + (f"{decimal}{fraction}" if fraction else "")
+    return ("-", "−", "–")[choice % 3] + text if value < 0 else text
+
+
+@given(PLAIN | st.integers(-(10**15), 10**15).map(Decimal), st.sampled_from(sorted(CONVENTIONS)), st.integers(0, 23))
+def test_every_number_of_a_locale_is_read_back_under_it(value: Decimal, locale: str, choice: int) -> None:
+    text = written(value, locale, choice)
+    assert read_number(text, locale) == value
+    for sentence in (
+        f"It is {text}.",
+        f"({text})",
+        f"共{text}件",
+        f"Cost: {text} EUR, thanks",
+        f"{text}kg",
+        f'"{text}"',
+    ):
+        assert [number.value for number in numbers_in(sentence, locale)] == [value], sentence
+
+
+@given(st.integers(0, 10**9), st.sampled_from(sorted(CONVENTIONS)), st.integers(0, 23), st.data())
+def test_no_number_is_found_inside_another(value: int, locale: str, choice: int, data: st.DataObject) -> None:
+    text = written(Decimal(value) + Decimal("0.25") * (choice % 3), locale, choice)
+    start = data.draw(st.integers(0, len(text) - 1))
+    inner = text[start : data.draw(st.integers(start + 1, len(text)))]
+    for number in numbers_in(inner, locale):
+        assert states(f"it is {text} then", number.value, locale) == (number.value == read_number(text, locale))
+
+
+ALPHABET = "0123456789019,.' -+–−eEkx:/_#@aA$€%件\u00a0\u202f½²\u200b٣३４(\n"
+
+
+@given(st.text(ALPHABET, max_size=40), st.sampled_from([None, "en", "de", "fr", "de-CH"]))
+def test_every_number_of_any_text_stands_alone_in_its_place(text: str, locale: str | None) -> None:
+    numbers = numbers_in(text, locale)
+    for number in numbers:
+        assert text[number.start : number.end] == number.text
+        assert not text[number.start - 1 : number.start].isdecimal() or number.start == 0
+        assert not text[number.end : number.end + 1].isdecimal()
+        assert number.readings[0] == number.value
+    assert all(left.end <= right.start for left, right in pairwise(numbers))
+
+
+@given(st.text("0123456789,.' -+–ekxA€%件½(", max_size=30))
+def test_the_form_of_characters_changes_no_value(text: str) -> None:
+    shown = [number.value for number in numbers_in(text)]
+    devanagari = text.translate({ord("0") + digit: chr(0x966 + digit) for digit in range(10)})
+    assert [number.value for number in numbers_in(devanagari)] == shown
+    hidden = "\u200b".join(text)
+    assert [number.value for number in numbers_in(hidden)] == shown
+    other = text.replace("'", "’").replace("-", "−")
+    assert [number.value for number in numbers_in(other)] == shown
+
+
+def test_all_characters_of_category_cf_are_invisible() -> None:
+    hidden = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Cf"]
+    assert [character for character in hidden if values(f"4{character}2") != ["42"]] == []
+
+
+def test_the_decimal_digits_of_every_script_are_digits() -> None:
+    digits = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Nd"]
+    assert [digit for digit in digits if values(f"1{digit}") != [f"1{unicodedata.decimal(digit)}"]] == []
+
+
+@given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
+def test_what_json_writes_is_read_exactly(number: float) -> None:
+    assert read_number(json.dumps(number)) == exact(number)
+    assert states(f"[{json.dumps(number)}]", number)
+
+
+TENTHS = st.integers(-(10**6), 10**6).map(lambda value: Decimal(value).scaleb(-3))
+
+
+@given(TENTHS, TENTHS, TENTHS.map(abs), st.integers(0, 300).map(lambda value: Decimal(value).scaleb(-2)))
+def test_a_tolerance_is_counted_in_fractions(
+    number: Decimal, wanted: Decimal, tolerance: Decimal, relative: Decimal
+) -> None:
+    width = max(Fraction(tolerance), Fraction(relative) * abs(Fraction(wanted)))
+    holds = abs(Fraction(number) - Fraction(wanted)) <= width
+    assert is_within(number, wanted, tolerance, relative) == holds
+    assert is_within(*map(float, (number, wanted, tolerance, relative))) == holds
+    assert Fraction(width_of(wanted, tolerance, relative)) == width
+
+
+def test_a_tolerance_reaches_exactly_as_far_as_it_says() -> None:
+    assert is_within(24.91, 24.90, 0.01)
+    assert is_within(1.1, 1, 0.1)
+    assert not is_within(111, 100, 0, 0.1)
+    assert is_within(110, 100, 0, 0.1)
+    assert not is_within(190, 100, 0, 0.5)
+    assert not is_within(10**6, 1, 0, 1)
+    assert not is_within(9007199254740993, 9007199254740992)
+    assert not is_within(float("nan"), 1, 5)
+    assert not is_within(float("inf"), 1, 5)
+    assert not is_within(Decimal("1e999999"), 1, 5)
+
+
+@given(TENTHS, TENTHS)
+def test_equal_numbers_have_one_canonical_text(one: Decimal, other: Decimal) -> None:
+    assert (canonical(one) == canonical(other)) == (one == other)
+    assert canonical(one) == canonical(one * Decimal("1.00")) == canonical(float(one))
+
+
+def test_a_number_is_shown_as_people_write_it() -> None:
+    shown = [show_number(number) for number in (24.9, 1e-05, 1e16, 100.0, -0.0, 1e300, Decimal("1.50"), float("nan"))]
+    assert shown == ["24.9", "0.00001", "10000000000000000", "100", "0", "1e+300", "1.5", "nan"]
+    assert show_number(10**100 + 1).startswith("1")
+    assert len(show_number(10**100 + 1)) < 50
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "inside"),
+    [
+        ("A-17-B", "A-17", True),
+        ("A-17", "A-17", False),
+        ("A-17.", "A-17", False),
+        ("A-17: it", "A-17", False),
+        ("XA-17", "A-17", False),
+        ("X-A-17", "A-17", True),
+        ("A-17/2", "A-17", True),
+        ("24,000", "24", True),
+        ("007.5", "007", True),
+        ("0,007", "007", True),
+    ],
+)
+def test_a_part_of_a_longer_code(text: str, part: str, inside: bool) -> None:
+    start = text.index(part)
+    assert is_inside_code(text, start, start + len(part)) is inside
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("9", ",", ".", " ", "'", "-", "+", "1,", "1 ", "111 ", "1-", "01 ", "1.", "1111 ", "1e", "a1", "1_", "+1 "),
+        *("-件", "(555) ", "1:", "EUR", "1^", "1a-", "1@", "http://", "1\u00a0", "\u200b", "1億", ".1", "½", "1½"),
+        *("111 111,111 ", "1 x ", "1 x 1"),
+    ],
+)
+def test_a_hostile_text_is_read_in_linear_time(unit: str) -> None:
+    length = 1_000_000 if len(numbers_in(unit * 1000)) < 10 else 50_000
+    numbers = numbers_in((unit * length)[:length])
+    assert all(left.end <= right.start for left, right in pairwise(numbers))
