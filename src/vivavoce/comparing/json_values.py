@@ -27,6 +27,14 @@ class BrokenJson(ValueError):
         self.offset = offset
 
 
+class RepeatedKey(BrokenJson):
+    """An object has the same key twice, so that nobody can tell which value is meant."""
+
+    def __init__(self, key: str, offset: int | None = None) -> None:
+        super().__init__(f"the key '{key}' occurs twice in one object", offset)
+        self.key = key
+
+
 def read_strict_json(text: str) -> JsonValue:
     """Return the one JSON value in a text.
 
@@ -122,6 +130,8 @@ def check_depth(value: Any) -> None:
 
 def broken(error: ValueError | RecursionError, offset: int | None = None) -> BrokenJson:
     """Return the error of a decoder as one kind of error."""
+    if isinstance(error, RepeatedKey):
+        return RepeatedKey(error.key, error.offset if error.offset is not None else offset)
     if isinstance(error, BrokenJson):
         return BrokenJson(str(error), error.offset if error.offset is not None else offset)
     if isinstance(error, json.JSONDecodeError):
@@ -145,7 +155,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in fields if keys.count(key) > 1)
-        raise BrokenJson(f"the key '{twice}' occurs twice in one object")
+        raise RepeatedKey(twice)
     return fields
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
+from vivavoce.comparing.json_values import parse
 from vivavoce.errors import ModelFault
 from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.models.model import ModelReply, Request
@@ -72,7 +73,7 @@ class ScriptedModel:
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = parse(text)
     except ValueError as error:
         raise ModelFault(f"the scripted reply is not JSON: {error}", kind="format", evidence=text) from error
     if not isinstance(value, dict):
