@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from typing import Any, Literal
 
+from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.expressions import expression
 from vivavoce.models.json_schema import mismatch
 
@@ -40,11 +40,11 @@ def mismatches(text: str, pattern: str) -> str:
 
 
 def misfits(text: str, schema: dict[str, Any]) -> str:
-    """Say that a text is not JSON, or does not fit a schema."""
+    """Return in words why a text is not strict JSON, or does not fit a schema."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return f"is not JSON: {error}"
+        value = read_strict_json(text)
+    except ValueError as error:
+        return f"is not JSON: {str(error).removeprefix('not valid JSON: ')}"
     problem = mismatch(value, schema)
     return "" if problem is None else f"does not fit the schema: {problem}"
 
