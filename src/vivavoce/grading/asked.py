@@ -102,7 +102,7 @@ class Asked(Assertion, ABC):
         if turn is not None:
             first = 0 if isinstance(metric, JudgedMetric) else turn
             turns, sample = turns[first : turn + 1], sample.turns[turn]
-        known = {"submission": case.submission, "state": view.state, "test": view.test}
+        known = {"submission": case.submission, "state": view.state, "test": view.test, "trial": view.trial}
         messages = [message for one in turns for message in one]
         known_input = metric_input(sample, messages, view.seconds[first : first + len(turns)], **known)
         result = await carry_out(metric.plan_for(Reading(known_input, (turn or 0) - first)))

@@ -6,6 +6,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
@@ -365,7 +366,8 @@ class JudgedMetric(StepwiseMetric):
         words = f"{written.text(piece.first, piece.last)}\n{task}"
         asked = unchecked(HumanMessage, {"role": "user", "content": words})
         subject = Subject(self.name, piece.last - piece.judged, piece.last - 1)
-        return Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial, subject=subject)
+        request = Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial, subject=subject)
+        return replace(request, sample_trial=metric_input.trial) if metric_input.trial else request
 
     def verdict(self, answer: Answer) -> Verdict:
         """Return what an answer comes to; it is read once.

@@ -21,8 +21,11 @@ class ScriptedModel:
     """A model for tests and the demo.
 
     `replies` is a list, used in order, or a function of the request. `requests` holds every request it got. A
-    structured reply is passed on as it is, whether or not it matches the schema: a real model may lie too.
+    structured reply is passed on as it is, whether or not it matches the schema: a real model may lie too. Its replies
+    are never cached, for another script of the same name answers differently.
     """
+
+    anonymous = True
 
     def __init__(self, replies: Sequence[Scripted] | Callable[[Request], Scripted], name: str = "scripted") -> None:
         self.name = name
