@@ -44,7 +44,7 @@ def misfits(text: str, schema: dict[str, Any]) -> str:
     try:
         value = read_strict_json(text)
     except ValueError as error:
-        return f"is not JSON: {str(error).removeprefix('not valid JSON: ')}"
+        return f"is not JSON: {error.__cause__ or error}"
     problem = mismatch(value, schema)
     return "" if problem is None else f"does not fit the schema: {problem}"
 

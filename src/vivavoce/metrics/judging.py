@@ -397,8 +397,14 @@ class JudgedMetric(StepwiseMetric):
         decided = [type(self).__name__, self.version, self.prompt.hash, judge_hash(), judge]
         options = [self.scope, self.window, repr(self.shown), self.tokens, self.overlap, dict(self.settings)]
         options.append(source_of(type(self)))
+        options += self.evidence_options
         spelled = json.dumps([*decided, *options, self.config.model_dump(mode="json"), self.parameters], default=str)
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+    @property
+    def evidence_options(self) -> Sequence[str]:
+        """The options that change which claims need evidence, none unless they are chosen."""
+        return ()
 
     @property
     def parameters(self) -> Mapping[str, object]:

@@ -80,6 +80,12 @@ class RatingMetric(JudgedMetric):
         evidence = question.checker.checked(fields["evidence"])
         return Verdict(score, fields["reasoning"], fields["confidence"], (), evidence, turns=question.piece.judged)
 
+    @property
+    def evidence_options(self) -> Sequence[str]:
+        """Whether something that is not there is judged, and whether a gate decides."""
+        named = {"absence": self.absence, "is_decided_outside": self.is_decided_outside}
+        return [name for name, chosen in named.items() if chosen]
+
     def claims(self, verdict: Verdict) -> list[Claim]:
         """Return that the score is deserved, where something decides that it passes."""
         source = None if self.absence else self.evidence_rule.verdict

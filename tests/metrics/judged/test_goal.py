@@ -247,7 +247,7 @@ def test_a_change_that_no_call_made_is_not_met_by_what_is_said_of_it(evidence: s
     if state == "error":
         assert len(judge.requests) == 2
         assert result.failure is not None
-        assert result.failure.message == "the verdict hangs on a change that no call made: 'cancelled'"
+        assert result.failure.message == "the verdict depends on a change that no call made: 'cancelled'"
 
 
 def test_the_older_form_of_a_reply_cannot_hide_breaches() -> None:
@@ -296,7 +296,7 @@ def test_where_the_goal_hangs_on_an_invented_quote_there_is_no_score(second: Scr
     assert (result.state, result.value, result.passed) == ("error", None, None)
     assert result.failure
     assert (result.failure.blame, result.failure.kind) == ("judge", "evidence")
-    assert "hangs on a quote that is not in the conversation: 'Your refund is on its way.'" in result.failure.message
+    assert "depends on a quote that is not in the conversation: 'Your refund is on its way.'" in result.failure.message
     assert "it is about 'refund told'" in result.failure.message
 
 
