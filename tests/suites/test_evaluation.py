@@ -194,7 +194,7 @@ def test_metrics_that_cannot_be_used_are_told_before_anything_is_recorded(metric
 
 def test_a_metric_without_a_judge_gets_the_one_that_is_given_and_stays_as_it_was() -> None:
     mine, given = ScriptedModel(lambda _: SAFE, "mine"), ScriptedModel(lambda _: SAFE, "given")
-    given.anonymous = False  # as a model of a provider, whose replies are cached
+    given.anonymous = mine.anonymous = False  # as a model of a provider, whose replies are cached
     without, own = SafetyMetric(), SafetyMetric(mine, name="own")
     before = without.fingerprint, own.fingerprint
     both = AllOf(without, own, name="both")

@@ -285,12 +285,13 @@ def test_an_outcome_that_is_met_on_an_invented_quote_is_asked_about_once_more() 
     result = GoalAchievementJudge(model=judge).evaluate(CONVERSATION, goal=GOAL)
     assert (result.score, result.passed) == ("partially_achieved", False)
     first, second = judge.requests
-    assert (first.messages, first.schema) == (second.messages, second.schema)
-    assert first.trial != second.trial
+    assert (first.schema, first.trial) == (second.schema, second.trial)
+    assert list(second.messages[:2]) == list(first.messages)
+    assert "This quote is in no message: \"Your refund is on its way.\"" in second.messages[-1].text
 
 
 @pytest.mark.parametrize("second", [verdict(*INVENTED), ModelFault("down", kind="network")])
-def test_where_the_goal_hangs_on_an_invented_quote_there_is_no_score(second: Scripted) -> None:
+def test_where_the_goal_depends_on_an_invented_quote_there_is_no_score(second: Scripted) -> None:
     judge = GoalAchievementJudge(model=ScriptedModel([verdict(*INVENTED), second]))
     result = judge.evaluate(CONVERSATION, goal=GOAL)
     assert (result.state, result.value, result.passed) == ("error", None, None)
