@@ -37,7 +37,8 @@ def verdict(met: bool, confidence: float = 0.9, why: str = "so it is") -> dict[s
 
 
 def simple(*met: bool, **more: Any) -> dict[str, Any]:
-    criteria = [{"criterion": f"c{i}", "met": one, "evidence": ""} for i, one in enumerate(met)]
+    evidence = more.pop("evidence", "")
+    criteria = [{"criterion": f"c{i}", "met": one, "evidence": evidence if one else ""} for i, one in enumerate(met)]
     answer = {"criteria_evaluations": criteria, "reasoning": "simply", "goal_achieved": all(met), "confidence": 0.8}
     return {**answer, **more}
 

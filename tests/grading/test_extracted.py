@@ -56,7 +56,12 @@ def judge(request: Request) -> dict[str, Any]:
     text = request.messages[-1].text
     assert ("Paris" in text) != ("Rome" in text), "each turn is seen alone"
     assert ('"the French one"' in text) == ("Paris" in text), "with its own truth"
-    return {"reasoning": "r", "evidence": [], "score": 5 if "Paris" in text else 0, "confidence": 1}
+    return {
+        "reasoning": "r",
+        "evidence": ["Paris"] if "Paris" in text else [],
+        "score": 5 if "Paris" in text else 0,
+        "confidence": 1,
+    }
 
 
 CRITERIA: Choice = {"metric": "simple_criteria", "config": {"criteria": "Is it right?"}, "threshold": 2.5}

@@ -43,7 +43,7 @@ def verdict(answers: Mapping[str, str], *evidence: str, confidence: float = 0.8)
 @given(st.dictionaries(st.text(max_size=9), ANSWERS, min_size=1, max_size=8), st.booleans())
 def test_the_score_is_the_share_that_holds_of_what_applies(answers: dict[str, str], closed: bool) -> None:
     questions = dict.fromkeys(answers, "Is it so?") if closed else None
-    result = Manners(ScriptedModel([verdict(answers)]), questions).evaluate(CONVERSATION)
+    result = Manners(ScriptedModel([verdict(answers, "good day")]), questions).evaluate(CONVERSATION)
     applying = [answer for answer in answers.values() if answer != "not_applicable"]
     if not applying:
         assert (result.state, result.score, result.passed) == ("skipped", None, None)
@@ -89,11 +89,11 @@ def test_each_check_keeps_its_own_evidence() -> None:
 
 
 def test_pieces_are_merged_by_their_turns_or_by_what_the_judge_lists() -> None:
-    replies = [verdict({"a": "yes"}, confidence=0.9), verdict({"a": "no"}, confidence=0.4)]
+    replies = [verdict({"a": "yes"}, "good day", confidence=0.9), verdict({"a": "no"}, confidence=0.4)]
     closed = Manners(ScriptedModel(replies), {"a": "Is it?"}, scope="turn").evaluate(CONVERSATION)
     assert (closed.score, closed.confidence) == (0.5, 0.4)
     assert [check.verdict for check in closed.findings] == ["yes", "no"]
-    listed = [verdict({"a": "yes", "b": "yes", "c": "yes"}), verdict({"d": "no"})]
+    listed = [verdict({"a": "yes", "b": "yes", "c": "yes"}, "good day"), verdict({"d": "no"})]
     assert Manners(ScriptedModel(listed), scope="turn").evaluate(CONVERSATION).score == 0.75
 
 

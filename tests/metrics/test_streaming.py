@@ -390,7 +390,7 @@ def test_what_breaks_before_anything_is_asked_is_an_error_of_that_metric() -> No
 
 
 def test_a_turn_of_which_one_vote_failed_is_asked_about_again_as_a_whole() -> None:
-    polite: Mapping[str, Any] = {"reasoning": "So it is.", "evidence": [], "verdict": True, "confidence": 1.0}
+    polite: Mapping[str, Any] = {"reasoning": "So it is.", "evidence": ["Answer"], "verdict": True, "confidence": 1.0}
     model = ScriptedModel([polite, polite, polite, polite, ModelFault("down"), polite, *[polite] * 3])
     stream = StreamingEvaluator([AspectCritic(model, definition="It is polite.", strictness=3, scope="turn")])
     states = [report["aspect_critic"].state for i in range(2) if (report := stream.feed(*turn(i)))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Literal
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from vivavoce.models.answers import StructuredAnswer, check_answer, read_answer
+from vivavoce.comparing.json_values import RepeatedKey
+from vivavoce.models.answers import StructuredAnswer, check_answer, lacks_keys, read_answer
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
 FRAMES = st.text(st.characters(exclude_characters="{}\"'“‘«„`", exclude_categories=["Cs"]), max_size=40)
@@ -78,8 +80,37 @@ def test_what_was_cut_off_or_spelled_otherwise_is_noted(text: str, read: tuple[s
     ],
 )
 def test_none_two_or_a_part_of_an_object_is_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match=r"not JSON|a JSON object is needed|'score' is a required"):
+    with pytest.raises(ValueError, match=r"not JSON|a JSON object is needed|'score' is a required|occurs twice"):
         read_answer(text, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "frame", ["@", "Here it is:\n```json\n@\n```", "<think>So.</think>@", "@\n@", "{'x': 1, 'in': [@]}"]
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"score": 0, "score": 1}',
+        '{"score": 1, "score": 1}',
+        '{"score": 0, "in": [{"a": 1, "a": 2}]}',
+        '{"score": 0, "\\u0073core": 1}',
+        '{"note": {"b": "\\ud800", "b": ""}, "score": 0}',
+    ],
+)
+def test_a_key_that_occurs_twice_anywhere_is_named_and_the_last_value_never_wins(frame: str, text: str) -> None:
+    with pytest.raises(RepeatedKey, match="occurs twice in one object"):
+        read_answer(frame.replace("@", text), {})
+    assert not lacks_keys(frame.replace("@", text), SCHEMA)
+
+
+@pytest.mark.parametrize("closed", [{}, {"additionalProperties": False}])
+@pytest.mark.parametrize("key", ["Score", "SCORE", "s_core", " score"])
+def test_two_spellings_of_one_property_are_a_repeated_key(key: str, closed: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"rows": {"items": {"properties": {"score": {}}, **closed}}}}
+    answer = {"rows": [{"score": 1}, {key: 0, "score": 1}]}
+    for read in (lambda: read_answer(json.dumps(answer), schema), lambda: check_answer(answer, schema)):
+        with pytest.raises(RepeatedKey, match=re.escape(key)):
+            read()
 
 
 @pytest.mark.parametrize(
@@ -153,7 +184,7 @@ def test_a_string_may_go_over_two_lines() -> None:
 
 
 def test_two_keys_for_one_property_are_an_error() -> None:
-    with pytest.raises(ValueError, match="'score' is a required property"):
+    with pytest.raises(ValueError, match="the key 'Score' occurs twice"):
         read_answer('{"Score": 1, "SCORE": 0}', SCHEMA)
 
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.models.json_schema import mismatch
+from vivavoce.models.json_schema import FORMATS, mismatch, unchecked_formats
 
 ENDLESS = "(a|aa)+$"
 HOSTILE = "a" * 60 + "!"
@@ -74,3 +78,79 @@ def test_patterns_that_only_the_library_could_search_are_refused() -> None:
     schema = {"patternProperties": {"^a": True}, "unevaluatedProperties": False}
     with pytest.raises(UsageError, match="write additionalProperties"):
         mismatch({}, schema)
+
+
+@pytest.mark.parametrize(
+    ("value", "divisor", "fits"),
+    [
+        (0.3, 0.1, True),
+        (19.99, 0.01, True),
+        (1e300, 0.1, True),
+        (10**40, 0.5, True),
+        (0.35, 0.1, False),
+        (7, 2.5, False),
+        (-4.5, 1.5, True),
+        (True, 2, True),
+        ("0.35", 0.1, True),
+    ],
+)
+def test_a_multiple_is_counted_in_decimals(value: object, divisor: float, fits: bool) -> None:
+    assert (mismatch(value, {"multipleOf": divisor}) is None) is fits
+
+
+@given(st.integers(-(10**9), 10**9), st.integers(1, 10**6), st.integers(0, 6))
+def test_a_decimal_times_a_whole_number_is_a_multiple_of_it(factor: int, digits: int, places: int) -> None:
+    divisor = Decimal(digits).scaleb(-places)
+    product, half = (json.loads(str(number)) for number in (divisor * factor, divisor * factor + divisor / 2))
+    assert mismatch(product, {"multipleOf": float(divisor)}) is None
+    assert mismatch(half, {"multipleOf": float(divisor)}) is not None
+
+
+ACCEPTED = {
+    "date": ("2024-02-29", "0001-01-01"),
+    "time": ("10:24:00Z", "23:59:60z", "08:29:60-15:30", "10:24:00.5+02:00"),
+    "date-time": ("2024-02-29T10:24:00Z", "2024-02-29t10:24:00.123-05:30"),
+    "email": ("ana@example.org", "a.b+c@mail.example.org", "ana@localhost"),
+    "hostname": ("example.org", "a-1.b", "localhost"),
+    "ipv4": ("127.0.0.1", "0.0.0.0"),
+    "ipv6": ("::1", "2001:db8::ff00:42:8329", "::ffff:10.0.0.1"),
+    "uri": ("https://example.org/a?b=%20#c", "mailto:ana@example.org", "urn:isbn:0451450523", "http://[::1]:80/"),
+    "uuid": ("123e4567-e89b-12d3-a456-426614174000", "123E4567-E89B-12D3-A456-426614174000"),
+}
+REFUSED = {
+    "date": ("2024-02-30", "2023-02-29", "2024-2-3", "20240203", "2024-W05-1", "2024-02-03 ", "٢٠٢٤-٠٢-٠٣", ""),
+    "time": ("10:24", "10:24:00", "24:00:00Z", "10:24:60Z", "10:24:00+24:00", "10:24:00Z\n"),
+    "date-time": ("2024-02-30T10:24:00Z", "2024-02-29", "2024-02-29T10:24:00", "2024-02-29T25:00:00Z"),
+    "email": ("ana", "ana@", "@example.org", "a@b@c", "a..b@example.org", "ana@-example.org", "a b@example.org"),
+    "hostname": ("", "-a.org", "a_b.org", "a..b", "a" * 64 + ".org", "example.org\n"),
+    "ipv4": ("256.0.0.1", "1.2.3", "01.2.3.4", "1.2.3.4/8", "1.2.3.4 "),
+    "ipv6": (":::", "2001:db8::ff00::1", "12345::", "fe80::1%eth0"),
+    "uri": ("example.org", "/a", "http://a b", "http://a/%zz", "http://[::1", "http://a:port/", "://a"),
+    "uuid": ("123e4567e89b12d3a456426614174000", "{123e4567-e89b-12d3-a456-426614174000}", "x"),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in ACCEPTED.items() for text in texts])
+def test_a_text_of_a_format_is_accepted(name: str, text: str) -> None:
+    assert mismatch({"at": text}, {"properties": {"at": {"format": name}}}) is None
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in REFUSED.items() for text in texts])
+def test_a_text_that_is_not_of_its_format_is_refused(name: str, text: str) -> None:
+    problem = mismatch({"at": text}, {"properties": {"at": {"format": name}}})
+    assert problem is not None
+    assert problem.endswith(f"is not a valid {name}")
+
+
+def test_every_format_is_either_checked_or_named_as_unchecked() -> None:
+    assert ACCEPTED.keys() == REFUSED.keys() == FORMATS.keys()
+    schema = {
+        "format": "iri",
+        "properties": {
+            "format": {"format": "date"},
+            "b": {"anyOf": [{"format": "duration"}, {"const": {"format": "x"}}]},
+        },
+    }
+    assert unchecked_formats(schema) == ["duration", "iri"]
+    assert mismatch(5, {"format": "date"}) is None
+    assert mismatch("anything", {"format": "iri"}) is None

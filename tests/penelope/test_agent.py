@@ -58,7 +58,7 @@ def test_the_goal_is_judged_by_the_tester_s_model_unless_told_otherwise() -> Non
 
 
 def test_the_simple_goal_can_be_chosen() -> None:
-    model = ScriptedModel([simple(False), simple(True)])
+    model = ScriptedModel([simple(False), simple(True, evidence=ANSWER)])
     made = PenelopeAgent(player(), goal_metric="simple", judge=model)
     assert isinstance(made.goal_metric, SimpleGoalEvaluator)
     result = made.execute_test(Bot(), goal="Learn")

@@ -110,9 +110,11 @@ async def test_a_watching_metric_is_asked_at_the_end_only_unless_it_is_to_watch(
 
 
 async def test_a_judge_that_answers_nonsense_is_asked_the_simple_question() -> None:
-    model = ScriptedModel(lambda request: simple(True) if asks_for(request, "criteria_evaluations") else BROKEN)
+    model = ScriptedModel(
+        lambda request: simple(True, evidence="It is done.") if asks_for(request, "criteria_evaluations") else BROKEN
+    )
     judges = judges_of(model)
-    test = await led(judges, "a")
+    test = await led(judges, "It is done.")
     (progress,) = test.progress
     assert (progress.goal_achieved, progress.inconclusive, len(model.requests)) == (True, False, 2)
     final = (await judges.at_end(test))[GOAL]
@@ -142,7 +144,7 @@ async def test_the_simple_goal_has_no_fallback_to_itself() -> None:
 
 async def test_what_must_and_must_not_happen_is_judged_apart_at_the_end() -> None:
     def answer(request: Request) -> dict[str, Any]:
-        greeted: dict[str, Any] = {"rule": 1, "evidence": [], "happened": "yes"}
+        greeted: dict[str, Any] = {"rule": 1, "evidence": ["Damn it"], "happened": "yes"}
         rules = [{"rule": 2, "evidence": ["Damn it"], "happened": "yes"}, greeted]
         told = {"rules": rules, "reasoning": "r", "confidence": 0.9}
         return told if "greet" in request.messages[-1].text else verdict(True)

@@ -34,7 +34,7 @@ def judged(answer: dict[str, Any]) -> MetricResult:
 def test_the_goal_is_reached_when_every_criterion_is_met_and_the_judge_agrees(
     met: tuple[bool, ...], says: bool, expected: bool
 ) -> None:
-    result = judged(simple(*met, goal_achieved=says))
+    result = judged(simple(*met, goal_achieved=says, evidence="On Monday."))
     assert (result.name, result.score, result.passed) == ("simple_goal", expected, expected)
     assert result.details["disagreements"] == (["goal_achieved"] if says and not expected else [])
 
@@ -82,7 +82,7 @@ def test_the_judge_is_told_whether_calls_can_be_seen() -> None:
         assert told in model.requests[0].messages[-1].text
 
 
-def test_a_yes_that_hangs_on_a_quote_that_nobody_said_is_asked_again_and_then_an_error() -> None:
+def test_a_yes_that_depends_on_a_quote_that_nobody_said_is_asked_again_and_then_an_error() -> None:
     invented = simple(True)
     invented["criteria_evaluations"][0]["evidence"] = "It stands at your door."
     model = ScriptedModel([invented, invented])
@@ -90,7 +90,12 @@ def test_a_yes_that_hangs_on_a_quote_that_nobody_said_is_asked_again_and_then_an
     assert (result.state, result.passed, len(model.requests)) == ("error", None, 2)
     assert result.failure is not None
     assert (result.failure.blame, result.failure.kind) == ("judge", "evidence")
-    assert SimpleGoalEvaluator(ScriptedModel([invented, simple(True)])).evaluate(TALK, goal="g").passed is True
+    assert (
+        SimpleGoalEvaluator(ScriptedModel([invented, simple(True, evidence="On Monday.")]))
+        .evaluate(TALK, goal="g")
+        .passed
+        is True
+    )
 
 
 def test_a_no_stands_whatever_is_quoted_for_it() -> None:

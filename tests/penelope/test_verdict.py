@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.metrics.founded import CRITERION, PROHIBITION
+from vivavoce.metrics.evidence_rule import CRITERION, PROHIBITION
 from vivavoce.metrics.judged.first_failure import NO_RETURN, ROOT
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestState

@@ -68,7 +68,7 @@ def model() -> Iterator[str]:
     Path("own.py").write_text(OWN)
     Path("talks.jsonl").write_text(json.dumps(TALK) + "\n")
     with LoopbackServer(
-        lambda body: {"reasoning": "So it is.", "evidence": [], "score": 0.8, "confidence": 1}
+        lambda body: {"reasoning": "So it is.", "evidence": ["Berlim"], "score": 0.8, "confidence": 1}
     ) as server:
         yield f"{server.base_url}#judge"
 

@@ -38,18 +38,19 @@ METRIC = """\
 JUDGES = """\
 from vivavoce.testing import ScriptedModel
 
-def said(score):
-    return {"score": score, "reasoning": "so", "evidence": [], "confidence": 1.0}
+def said(score, text):
+    words = [word for word in ("good", "bad", "doubt", "hi") if word in text]
+    return {"score": score, "reasoning": "so", "evidence": words, "confidence": 1.0}
 
 def quick(request):
     text = request.messages[-1].text.split("?")[-1]
-    return said(0.95 if "good" in text else 0.1 if "bad" in text else 0.65)
+    return said(0.95 if "good" in text else 0.1 if "bad" in text else 0.65, text)
 
 small = ScriptedModel(quick, "small")
-large = ScriptedModel(lambda request: said(0.5), "large")
+large = ScriptedModel(lambda request: said(0.5, request.messages[-1].text), "large")
 """
 YES = """\
-answer = {"reasoning": "so", "evidence": [], "verdict": True, "confidence": 1.0}
+answer = {"reasoning": "so", "evidence": ["hi"], "verdict": True, "confidence": 1.0}
 yes = ScriptedModel(lambda request: answer, "yes")
 """
 CASCADE = '    cascade: {model: "judges.py:small", fails_below: 0.2, passes_from: 0.9}\n'

@@ -32,15 +32,17 @@ RUBRIC = """\
 JUDGES = """\
 from vivavoce.testing import ScriptedModel
 
+words = ["good", "bad", "doubt"]
+
 def strict(request):
     text = request.messages[-1].text
     good = "good" in text.split("?")[-1]
-    return {"score": 0.9 if good else 0.5, "reasoning": "strict", "evidence": [], "confidence": 0.9}
+    return {"score": 0.9 if good else 0.5, "reasoning": "strict", "evidence": words, "confidence": 0.9}
 
 def mild(request):
     text = request.messages[-1].text
     bad = "bad" in text
-    return {"score": 0.2 if bad else 0.8, "reasoning": "mild", "evidence": [], "confidence": 0.9}
+    return {"score": 0.2 if bad else 0.8, "reasoning": "mild", "evidence": words, "confidence": 0.9}
 
 first, second = ScriptedModel(strict, "first"), ScriptedModel(mild, "second")
 """

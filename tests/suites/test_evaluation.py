@@ -166,7 +166,7 @@ def test_metrics_come_by_name_by_class_name_and_made_with_options(model: str) ->
 def test_the_metric_says_which_of_its_scores_pass_whatever_their_value() -> None:
     labels = CategoricalScore(categories=("cold", "polite", "chatty"), passing=("polite",))
     for label, value, passed in (("cold", 0.0, False), ("polite", 0.5, True), ("chatty", 1.0, False)):
-        reply = {"reasoning": "So it is.", "evidence": list[str](), "confidence": 1.0, "label": label}
+        reply = {"reasoning": "So it is.", "evidence": ["Answer 0."], "confidence": 1.0, "label": label}
         tone = PromptMetric(ScriptedModel([reply], label), name="tone", prompt="How is it?", score=labels)
         result = evaluate(rows(1), [tone])
         (one,) = (outcome.scores["tone"] for outcome in result.outcomes())
@@ -194,6 +194,7 @@ def test_metrics_that_cannot_be_used_are_told_before_anything_is_recorded(metric
 
 def test_a_metric_without_a_judge_gets_the_one_that_is_given_and_stays_as_it_was() -> None:
     mine, given = ScriptedModel(lambda _: SAFE, "mine"), ScriptedModel(lambda _: SAFE, "given")
+    given.anonymous = mine.anonymous = False  # as a model of a provider, whose replies are cached
     without, own = SafetyMetric(), SafetyMetric(mine, name="own")
     before = without.fingerprint, own.fingerprint
     both = AllOf(without, own, name="both")
@@ -242,7 +243,7 @@ def test_success_goes_by_the_passing_categories_of_the_metric(server: LoopbackSe
     def choose(body: Row) -> Row:
         text = body["messages"][-1]["content"]
         met = "Answer 1." in text
-        outcome: Row = {"outcome": "told", "kind": "fact", "evidence": [], "met": met}
+        outcome: Row = {"outcome": "told", "kind": "fact", "evidence": ["Answer 1."] if met else [], "met": met}
         level = "fair" if met else "poor"
         return {**_goal([outcome]), "achievement_level": level}
 

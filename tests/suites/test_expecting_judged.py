@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ POLITE = "The assistant is polite."
 def judge(body: Row) -> Row:
     """Say of what is rude that it is not polite."""
     polite = "rude" not in body["messages"][-1]["content"]
-    return {"reasoning": "So it is.", "evidence": [], "verdict": polite, "confidence": 0.9}
+    evidence = re.findall(r'^assistant: "(.*)"$', body["messages"][1]["content"], re.MULTILINE)
+    return {"reasoning": "So it is.", "evidence": evidence, "verdict": polite, "confidence": 0.9}
 
 
 @pytest.fixture

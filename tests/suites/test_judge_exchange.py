@@ -19,6 +19,7 @@ from vivavoce.suites.opening import run_suite
 from vivavoce.testing import LoopbackServer
 
 STORE = "kept.db"
+EVIDENCE = ["hello", "see <b>you</b>"]
 TALKS = """\
 name: judged
 driver: replay
@@ -49,7 +50,7 @@ class Judge:
         self.rating = 0.8
 
     def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
-        return {"reasoning": "as told", "score": self.rating, "evidence": [], "confidence": 0.9}
+        return {"reasoning": "as told", "score": self.rating, "evidence": EVIDENCE, "confidence": 0.9}
 
 
 @pytest.fixture(autouse=True)
@@ -177,7 +178,7 @@ def test_assertions_of_a_row_that_a_judge_decided(judged: LoopbackServer) -> Non
 
 
 def _value(shape: dict[str, Any]) -> Any:
-    kinds: dict[str, Any] = {"string": "so", "boolean": True, "number": 0.5, "integer": 1, "array": []}
+    kinds: dict[str, Any] = {"string": "so", "boolean": True, "number": 0.5, "integer": 1, "array": EVIDENCE}
     return shape["enum"][0] if "enum" in shape else kinds.get(shape.get("type", ""))
 
 

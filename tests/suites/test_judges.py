@@ -74,6 +74,7 @@ async def test_offline_nothing_is_asked_and_no_key_is_needed(server: LoopbackSer
     await answered(JudgeOpener(Budget(), replies), name)
     assert await answered(offline, name) == "Yes."
     made = ScriptedModel(["one", "two"])
+    made.anonymous = False
     with pytest.raises(ModelFault, match="no recorded reply of scripted"):
         await answered(offline, made)
     await answered(JudgeOpener(Budget(), replies), made)

@@ -77,7 +77,7 @@ def judge(body: Row) -> Row:
     text = body["messages"][-1]["content"]
     told = {"reasoning": "So it is.", "confidence": 1.0}
     if "label" in json.dumps(body["response_format"]):
-        return {**told, "evidence": [], "label": "fair" if '"tea"' in text else "rude"}
+        return {**told, "evidence": ["please"], "label": "fair" if '"tea"' in text else "rude"}
     harm = {"what": "It is.", "evidence": ["poison"], "severity": "critical"}
     return {**told, "violations": [harm] if "poison" in text else []}
 

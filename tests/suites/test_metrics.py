@@ -47,7 +47,7 @@ def test_a_file_describes_a_metric_of_any_kind_of_score(score: str, reply: dict[
 
 def test_settings_scope_and_what_is_shown_are_those_of_the_file() -> None:
     more = "settings: {temperature: 0.3}\nscope: turn\nshown: {retrieved: false}\n"
-    reply = {"reasoning": "", "evidence": [], "score": 5, "confidence": 1.0}
+    reply = {"reasoning": "", "evidence": ["Good day"], "score": 5, "confidence": 1.0}
     model = ScriptedModel([reply, reply])
     load_metric(written(NUMBER + more), model).evaluate([*CONVERSATION, *CONVERSATION], goal="tea")
     assert [request.settings["temperature"] for request in model.requests] == [0.3, 0.3]

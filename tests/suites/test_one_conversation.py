@@ -83,7 +83,11 @@ def test_what_a_sample_of_ragas_knows_is_scored_in_one_call() -> None:
     )
     judge = ScriptedModel(
         [
-            {"requests": [{"turn": 1, "request": "a table", "evidence": [], "on_topic": True, "answered": True}]}
+            {
+                "requests": [
+                    {"turn": 1, "request": "a table", "evidence": ["It is booked."], "on_topic": True, "answered": True}
+                ]
+            }
             | {"reasoning": "It was booked.", "confidence": 1}
         ]
     )

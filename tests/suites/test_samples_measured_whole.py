@@ -36,11 +36,17 @@ def judged(request: Request) -> dict[str, Any]:
     found = {"reasoning": "So it is.", "confidence": 0.9}
     fields = request.schema.model_fields
     if "requests" in fields:
-        asked = {"turn": 1, "request": "the weather", "evidence": ["Sunny."], "on_topic": True, "answered": True}
+        asked = {
+            "turn": 1,
+            "request": "the weather",
+            "evidence": ["Sunny.", "Hello.", "Paris."],
+            "on_topic": True,
+            "answered": True,
+        }
         return {**found, "requests": [asked]}
     if "outcomes" in fields:
-        return {**found, "outcomes": [{"outcome": "told", "evidence": ["Sunny."], "reached": True}]}
-    return {**found, "evidence": ["Sunny."], "score": 5}
+        return {**found, "outcomes": [{"outcome": "told", "evidence": ["Sunny.", "Hello.", "Paris."], "reached": True}]}
+    return {**found, "evidence": ["Sunny.", "Hello.", "Paris."], "score": 5}
 
 
 def test_every_metric_that_a_sample_has_the_reference_for_scores_it_and_no_other() -> None:

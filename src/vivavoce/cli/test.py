@@ -13,8 +13,8 @@ from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, Rep
 from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.cli.progress import RunProgress
 from vivavoce.cli.runner import report_run
+from vivavoce.comparing.json_values import parse
 from vivavoce.errors import UsageError
-from vivavoce.files.strict_json import parse
 from vivavoce.penelope.result import read_test
 from vivavoce.records.counting import to_number
 from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, TurnEnded

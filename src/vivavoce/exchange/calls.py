@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.exchange.loss import Loss
-from vivavoce.files.strict_json import BrokenJson, parse
 
 
 def tool_call(identity: str | None, name: str, arguments: Any) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.exchange.calls import arguments_of, name_of, tool_call
 from vivavoce.exchange.conversations import Message, text_of
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record
-from vivavoce.files.strict_json import BrokenJson, parse
 
 NAME = "deepeval"
 _FIELDS = {

@@ -7,6 +7,7 @@ from io import BytesIO
 from itertools import islice
 from pathlib import Path
 
+from vivavoce.comparing.json_values import decode_lenient_from
 from vivavoce.errors import Problem, UsageError
 from vivavoce.exchange.format import ROW_FIELDS, Format
 from vivavoce.exchange.formats import NATIVE, TABLE, all_formats, format_named
@@ -15,7 +16,6 @@ from vivavoce.exchange.records import Record, scan_document, scan_records
 from vivavoce.files.json_document import JsonDocument
 from vivavoce.files.json_head import head_of
 from vivavoce.files.rows import open_file
-from vivavoce.files.strict_json import decode_lenient_from
 
 LOOKED_AT = 20
 """How many records are looked at: the first ones may hold only what several formats have in common."""

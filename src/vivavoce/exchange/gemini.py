@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, cast
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.exchange.calls import arguments_of, name_of, tool_call
 from vivavoce.exchange.conversations import (
     Items,
@@ -28,7 +29,6 @@ from vivavoce.exchange.conversations import (
 from vivavoce.exchange.data_urls import embedded
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
-from vivavoce.files.strict_json import BrokenJson, parse
 
 NAME = "gemini"
 MADE_UP = "gemini-call-"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from vivavoce.comparing.json_values import decode_lenient_from
 from vivavoce.errors import Problem
 from vivavoce.exchange.calls import tool_call
 from vivavoce.exchange.conversations import Message, set_aside, text_of
@@ -22,7 +23,6 @@ from vivavoce.exchange.shapes import fields_in, filled, number_in, objects_in, t
 from vivavoce.exchange.zipped import BEGINS, json_members
 from vivavoce.files.json_document import JsonDocument
 from vivavoce.files.rows import open_file
-from vivavoce.files.strict_json import decode_lenient_from
 
 NAME = "inspect"
 _ROLES = ("system", "user", "assistant", "tool")

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.exchange.calls import arguments_of, name_of, tool_call
 from vivavoce.exchange.conversations import Message, set_aside, taken_back, text_of
 from vivavoce.exchange.data_urls import embedded
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
-from vivavoce.files.strict_json import BrokenJson, parse
 
 NAME = "otel"
 _ROLES = {

@@ -10,11 +10,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.exchange.calls import arguments_of, name_of, tool_call
 from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable, set_aside, taken_back, text_of
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
-from vivavoce.files.strict_json import BrokenJson, parse
 
 NAME = "sharegpt"
 _ROLES = {

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.grouping import Member
 from vivavoce.exchange.loss import Loss
@@ -22,7 +23,6 @@ from vivavoce.exchange.own_traffic import is_own
 from vivavoce.exchange.records import Place, Record
 from vivavoce.exchange.shapes import fields_in, first_in, objects_in, words_in
 from vivavoce.exchange.times import seconds
-from vivavoce.files.strict_json import BrokenJson, parse
 
 LISTS = (
     ("resourceSpans",),

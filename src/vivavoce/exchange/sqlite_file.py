@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import cast
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import Problem
 from vivavoce.exchange.records import Record
-from vivavoce.files.strict_json import BrokenJson, parse
 
 BEGINS = b"SQLite format 3\x00"
 

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.exchange.calls import tool_call
 from vivavoce.exchange.conversations import Message, set_aside
@@ -23,7 +24,6 @@ from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record
 from vivavoce.exchange.shapes import fields_in, filled, number_in, objects_in, text_in, time_in
 from vivavoce.exchange.speakers import roles_of
-from vivavoce.files.strict_json import BrokenJson, parse
 
 NAME = "turns"
 _NAMES: Mapping[str, tuple[str, ...]] = {

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.exchange.calls import arguments_of, name_of, tool_call
 from vivavoce.exchange.conversations import (
     Items,
@@ -25,7 +26,6 @@ from vivavoce.exchange.conversations import (
 )
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
-from vivavoce.files.strict_json import BrokenJson, parse
 
 NAME = "vercel"
 _ROLES = ("system", "user", "assistant")

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from vivavoce.comparing.json_values import BrokenJson, broken, check_depth, decode_lenient_from
 from vivavoce.errors import Problem
 from vivavoce.files.frames import unpack_zstandard
 from vivavoce.files.rows import open_file
-from vivavoce.files.strict_json import BrokenJson, broken, check_depth, decode_lenient_from
 
 BEGINS = b"PK\x03\x04"
 """The first bytes of a zip archive."""

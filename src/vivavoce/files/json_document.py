@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, BinaryIO
 
-from vivavoce.files.strict_json import BLANK, BrokenJson, broken, check_depth, decode_from
+from vivavoce.comparing.json_values import BLANK, BrokenJson, broken, check_depth, decode_from
 
 _PIECE = 1 << 18
 """Bytes that are read at a time, at first; where an item is longer, twice as many each time."""

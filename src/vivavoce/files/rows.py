@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import Problem, UsageError
 from vivavoce.files.frames import arrow_rows, parquet_rows
 from vivavoce.files.json_document import BrokenDocument, JsonDocument
-from vivavoce.files.strict_json import BrokenJson, parse
 
 Row = dict[str, Any]
 Format = Literal["jsonl", "json", "csv", "parquet", "arrow"]

@@ -47,7 +47,7 @@ class AsRecordedGrader(Grader):
         needed = ((one, one.verdicts(sample)) for one in graders)
         return sum(min(n, one.once + one.each_turn) if one.per_turn(sample) else n for one, n in needed)
 
-    async def grade(self, sample: Sample, trajectory: Trajectory) -> Score:
+    async def grade(self, sample: Sample, trajectory: Trajectory, trial: int = 0) -> Score:
         """Compare one conversation with what was recorded of its row."""
         assert self.beside is not None
         common: dict[str, Any] = {"name": self.name, "fingerprint": self.fingerprint}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, JsonValue, StrictBool, StringConstraints, model_validator
 
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.grading.assertions import Assertion
@@ -23,6 +23,7 @@ from vivavoce.metrics.judges import asking
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.metric_input import metric_input
+from vivavoce.metrics.rating import RatingMetric
 from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.steps import carry_out
@@ -81,7 +82,10 @@ class Asked(Assertion, ABC):
             choice["scope"] = "turn"
         if judge is not None and judge.settings is not None:
             choice["settings"] = judge.settings
-        return choose_metric(choice, judge and judge.model)
+        metric = choose_metric(choice, judge and judge.model)
+        if isinstance(metric, RatingMetric):
+            metric.is_decided_outside = True
+        return metric
 
     def calls(self, judge: Judge, turn: int | None, sample: Sample) -> int:
         """Return how many calls it makes about a turn, or with None about the whole conversation."""
@@ -102,7 +106,7 @@ class Asked(Assertion, ABC):
         if turn is not None:
             first = 0 if isinstance(metric, JudgedMetric) else turn
             turns, sample = turns[first : turn + 1], sample.turns[turn]
-        known = {"submission": case.submission, "state": view.state, "test": view.test}
+        known = {"submission": case.submission, "state": view.state, "test": view.test, "trial": view.trial}
         messages = [message for one in turns for message in one]
         known_input = metric_input(sample, messages, view.seconds[first : first + len(turns)], **known)
         result = await carry_out(metric.plan_for(Reading(known_input, (turn or 0) - first)))
@@ -131,9 +135,14 @@ class Asked(Assertion, ABC):
 
 
 class Judged(Asked):
-    """A judge says that this sentence holds of the turn, or of the conversation."""
+    """A judge says that this sentence holds of the turn, or of the conversation.
+
+    It needs evidence of what the user, the assistant, or a tool said or did. With `absence` the sentence is about
+    something that is not there, which no quote can show, and needs none.
+    """
 
     judged: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    absence: StrictBool = False
 
     @property
     def wording(self) -> str:
@@ -143,12 +152,13 @@ class Judged(Asked):
     @property
     def choice(self) -> Choice:
         """The metric that asks whether a definition holds."""
-        return Choice(metric="aspect_critic", config={"definition": self.judged})
+        absence = {"absence": True} if self.absence else {}
+        return Choice(metric="aspect_critic", config={"definition": self.judged, **absence})
 
     @property
     def procedure(self) -> Asked:
         """The question about any sentence: the sentence itself stands in the row."""
-        return Judged(judged="…")
+        return Judged(judged="…", absence=self.absence)
 
     def missed(self, result: MetricResult) -> str:
         """Return the sentence, and why it does not hold."""

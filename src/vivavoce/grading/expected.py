@@ -258,6 +258,11 @@ class Expected(NamedTuple):
         return () if type(self.assertion) in _EXACT else list(_asked(self.assertion))
 
     @property
+    def schemas(self) -> Iterator[Mapping[str, Any]]:
+        """The JSON schemas in it."""
+        return _schemas(self.assertion)
+
+    @property
     def tools(self) -> Iterator[str]:
         """The names of the tools that it is about."""
         return _tools(self.assertion)
@@ -270,6 +275,13 @@ def _tools(assertion: Assertion) -> Iterator[str]:
         yield from (one.name for one in assertion.no_call)
     for part in assertion.parts:
         yield from _tools(part)
+
+
+def _schemas(assertion: Assertion) -> Iterator[Mapping[str, Any]]:
+    if isinstance(assertion, JsonSchema):
+        yield assertion.json_schema
+    for part in assertion.parts:
+        yield from _schemas(part)
 
 
 def _asked(assertion: Assertion) -> Iterator[Asked]:

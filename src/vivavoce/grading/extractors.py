@@ -32,13 +32,15 @@ from vivavoce.records.trajectory import assistant_texts, tool_calls, tool_result
 class View:
     """What a grader can see: the turns in its scope, the state of the target at the end, and the seconds of each turn.
 
-    `test` is the record of the tester that led the conversation, None if there was none.
+    `test` is the record of the tester that led the conversation, None if there was none, and `trial` which repetition
+    of the sample the conversation is, from 0.
     """
 
     turns: Sequence[Sequence[AnyMessage]]
     state: Mapping[str, Any] | None = None
     seconds: Sequence[float | None] = ()
     test: Test | None = None
+    trial: int = 0
 
     @property
     def messages(self) -> list[AnyMessage]:

@@ -79,15 +79,17 @@ class Grader:
             return sample.turn_count * (self.once + self.each_turn)
         return self.once + (self.each_turn and self.each_turn * sample.turn_count)
 
-    async def grade(self, sample: Sample, trajectory: Trajectory) -> Score:
+    async def grade(self, sample: Sample, trajectory: Trajectory, trial: int = 0) -> Score:
         """Grade one conversation; any failure is returned as a score in state `error`.
+
+        `trial` is which repetition of the sample it is, from 0.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
             Deferred: the answer to a question will come later; all the others have been asked.
         """
         if self.per_turn(sample):
-            return await self._turn_by_turn(sample, trajectory)
+            return await self._turn_by_turn(sample, trajectory, trial)
         common: dict[str, Any] = {"name": self.name, "fingerprint": self.fingerprint}
         common["ground_truth"] = sample.ground_truth
         whole = sample.whole
@@ -97,7 +99,7 @@ class Grader:
         if trajectory.failure is not None and not (self.scores_errors and held.turns):
             return failed(trajectory.failure, **common)
         seconds = [turn.seconds for turn in held.turns]
-        view = View(_with_opening(held), trajectory.state, seconds, trajectory.test)
+        view = View(_with_opening(held), trajectory.state, seconds, trajectory.test, trial)
         result, submission = await self._one(whole, view)
         result = _in_spite(result, held, trajectory.failure)
         return changed(result, {**common, "submission": submission})
@@ -135,12 +137,12 @@ class Grader:
             return score
         return changed(score, {"passed": reaches(score.value, self.threshold)})
 
-    async def _turn_by_turn(self, sample: Sample, trajectory: Trajectory) -> Score:
+    async def _turn_by_turn(self, sample: Sample, trajectory: Trajectory, trial: int) -> Score:
         turns: list[Score] = []
         deferred: Deferred | None = None
         for index in range(len(sample.turns)):
             try:
-                turns.append(await self.grade_turn(sample, index, trajectory))
+                turns.append(await self.grade_turn(sample, index, trajectory, trial))
             except Deferred as later:  # the other turns are asked about all the same
                 deferred = later
         if deferred is not None:
@@ -160,7 +162,7 @@ class Grader:
             return _in_spite(whole, held, trajectory.failure)
         return _ended_early(whole, trajectory.failure)
 
-    async def grade_turn(self, sample: Sample, index: int, trajectory: Trajectory) -> Score:
+    async def grade_turn(self, sample: Sample, index: int, trajectory: Trajectory, trial: int = 0) -> Score:
         """Grade one turn of a sample that is graded turn by turn; `index` counts from 0."""
         listed = sample.calls_per_turn if self.truth == "reference_tool_calls" else sample.per_turn
         one = sample.turns[index]
@@ -168,11 +170,11 @@ class Grader:
         if truth is None and listed:
             result, submission = skipped("this turn has no ground truth"), ""
         else:
-            result, submission = await self._turn(one, index, trajectory)
+            result, submission = await self._turn(one, index, trajectory, trial)
         update = {"name": self.name, "turn": index, "submission": submission, "ground_truth": truth}
         return changed(result, update)
 
-    async def _turn(self, sample: Sample, index: int, trajectory: Trajectory) -> tuple[Score, str]:
+    async def _turn(self, sample: Sample, index: int, trajectory: Trajectory, trial: int) -> tuple[Score, str]:
         turn = trajectory.turns[index] if index < len(trajectory.turns) else None
         failure = (trajectory.failure or _NEVER_HELD) if turn is None else turn.failure
         spared = self.scores_errors and any(one.failure is None for one in trajectory.turns)
@@ -180,7 +182,7 @@ class Grader:
             return skipped("the conversation ended with an error before this turn was answered"), ""
         if turn is None or failure is not None:
             return failed(failure or _NEVER_HELD), ""
-        return await self._one(sample, View([turn.messages], trajectory.state))
+        return await self._one(sample, View([turn.messages], trajectory.state, trial=trial))
 
 
 def in_spite_of_errors(grader: Grader) -> Grader:

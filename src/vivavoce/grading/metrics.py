@@ -62,7 +62,7 @@ class MetricScore:
             BudgetExhausted: the run may make no more calls.
         """
         view, messages = case.view, case.view.messages
-        known = {"submission": case.submission, "state": view.state, "test": view.test}
+        known = {"submission": case.submission, "state": view.state, "test": view.test, "trial": view.trial}
         measured = with_answer(messages, case.submission) if self.answer else messages
         result = await self.metric.measured(metric_input(case.sample, measured, view.seconds, **known))
         if result.state == "scored" and result.value is None:

@@ -91,7 +91,7 @@ def scene_of(view: View, turn: int | None) -> Scene | None:
         return None
     messages = view.turns[turn]
     start = next((place for place, one in enumerate(messages) if isinstance(one, HumanMessage)), 0)
-    return Scene(View([messages[start:]], view.state, view.seconds[turn : turn + 1], view.test), turn)
+    return Scene(View([messages[start:]], view.state, view.seconds[turn : turn + 1], view.test, view.trial), turn)
 
 
 def held_unless(found: str) -> Held:

@@ -19,7 +19,7 @@ async def graded(grader: Grader, metric_input: MultiTurnEvaluationInput, name: s
     Raises:
         BudgetExhausted: a limit on calls or cost is reached.
     """
-    score = await grader.grade(_sample(metric_input), _trajectory(metric_input))
+    score = await grader.grade(_sample(metric_input), _trajectory(metric_input), metric_input.trial)
     fields: dict[str, Any] = {field: getattr(score, field) for field in Score.model_fields}
     fields |= {"name": name, "raw": score.value if score.raw is None else score.raw}
     return MetricResult.model_construct(about=About("numeric", len(metric_input.messages), metric_input.goal), **fields)

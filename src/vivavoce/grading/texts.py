@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
 from typing import Any, Literal
 
+from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.numbers import Number, is_within, numbers_in, read_number, show_number, states, width_of
 from vivavoce.comparing.text import contains, is_blank, same_text
 from vivavoce.expressions import expression
@@ -52,11 +52,11 @@ def mismatches(text: str, pattern: str) -> str:
 
 
 def misfits(text: str, schema: dict[str, Any]) -> str:
-    """Say that a text is not JSON, or does not fit a schema."""
+    """Return in words why a text is not strict JSON, or does not fit a schema."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return f"is not JSON: {error}"
+        value = read_strict_json(text)
+    except ValueError as error:
+        return f"is not JSON: {error.__cause__ or error}"
     problem = mismatch(value, schema)
     return "" if problem is None else f"does not fit the schema: {problem}"
 

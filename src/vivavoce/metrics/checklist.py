@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Question
@@ -16,10 +17,11 @@ from vivavoce.metrics.shape import Shape, limited
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict
-from vivavoce.records.score import FindingState
+from vivavoce.records.score import Finding, FindingState
 
 Answer = Literal["yes", "partly", "no", "not_applicable"]
 WORTH: Mapping[str, float] = {"yes": 1.0, "partly": 0.5, "no": 0.0}
+STATE_WORTH: Mapping[FindingState, float] = {"pass": 1.0, "partial": 0.5, "fail": 0.0}
 STATES: Mapping[str, FindingState] = {"yes": "pass", "partly": "partial", "no": "fail", "not_applicable": "skip"}
 
 
@@ -72,6 +74,7 @@ class ChecklistMetric(JudgedMetric):
     reply = ChecklistReply
     of_assistant: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset(("items",))
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule({("check", "pass"): "conversation"})
 
     def items(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, str]:
         """Return the questions by the names of their items, none where the judge lists them itself."""
@@ -112,6 +115,12 @@ class ChecklistMetric(JudgedMetric):
         reasoning = reply.reasoning if worth else self.nothing
         weight = question.piece.judged if self.items(question.metric_input) else len(worth)
         return Verdict(score, reasoning, reply.confidence, checks, turns=weight)
+
+    def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool | None:
+        """Return whether the share of what holds would pass with other findings."""
+        del verdict
+        worth = [STATE_WORTH[finding.state] for finding in findings if finding.state in STATE_WORTH]
+        return self.config.passes(sum(worth) / len(worth)) if worth else None
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the mean over the pieces, with the checks of all of them."""

@@ -16,11 +16,11 @@ from typing_extensions import TypedDict
 
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.metrics.config import Direction, MetricConfig
-from vivavoce.metrics.judging import GIVEN, JudgingOptions
+from vivavoce.metrics.judging import GIVEN
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.options import read_options
 from vivavoce.metrics.prompts import Wording, read_prompt
-from vivavoce.metrics.rating import RatingMetric
+from vivavoce.metrics.rating import RatingMetric, RatingOptions
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
@@ -104,9 +104,9 @@ class PromptMetric(RatingMetric):
         *,
         score: AnyScoreKind | Mapping[str, Any],
         description: str = "",
-        **options: Unpack[JudgingOptions],
+        **options: Unpack[RatingOptions],
     ) -> None:
-        options = read_options(JudgingOptions, options)
+        options = read_options(RatingOptions, options)
         name, prompt = options.get("name"), options.pop("prompt", None)
         if not name or prompt is None:
             raise UsageError("a metric made of a prompt needs a name and a prompt")

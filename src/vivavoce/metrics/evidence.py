@@ -72,6 +72,11 @@ class Checker:
             known = self._known[text, against] = self._looked_up(text, against)
         return known
 
+    def is_from(self, text: str, roles: frozenset[str]) -> bool:
+        """Return whether a piece of evidence is in a message of one of these roles."""
+        self._read_on()
+        return any(self._messages[index].role in roles for index in self._found(text))
+
     def places(self, text: str) -> list[Place]:
         """Return the messages in which a piece of evidence stands, those first in which it stands word for word.
 

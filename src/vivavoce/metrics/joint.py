@@ -197,7 +197,9 @@ class JointJudge:
         shape = joint_reply(tuple((name, question.shape) for name, question in questions.items()))
         transcript = reading.transcript(self._shown).text(piece.first, piece.last)
         words = [*first.messages[:-1], HumanMessage(content=f"{transcript}\n{task}")]
-        return Request(words, schema=shape, settings=first.settings, trial=first.trial), questions
+        return Request(
+            words, schema=shape, settings=first.settings, trial=first.trial, sample_trial=first.sample_trial
+        ), questions
 
     def _fingerprints(self, metrics: Sequence[BaseMultiTurnMetric]) -> dict[str, str]:
         """Return the fingerprints of joint scores: each covers its metric and those it was asked together with."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
@@ -17,6 +18,8 @@ from vivavoce.comparing.thresholds import mean
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig, Scope
+from vivavoce.metrics.evidence import Checker
+from vivavoce.metrics.evidence_rule import Claim, EvidenceRule, claim_of, repair_request, unsupported_findings
 from vivavoce.metrics.manner import Manner
 from vivavoce.metrics.options import read_options
 from vivavoce.metrics.pieces import Piece, cut
@@ -35,9 +38,9 @@ from vivavoce.models.default_judge import DefaultJudge
 from vivavoce.models.model import Model, Request, Subject, identity_of
 from vivavoce.records.counting import turn_span
 from vivavoce.records.failure import shorten
-from vivavoce.records.score import Score
+from vivavoce.records.score import UNSUPPORTED, Finding, Score
 from vivavoce.records.usage import charge, total
-from vivavoce.unchecked import unchecked
+from vivavoce.unchecked import changed, unchecked
 from vivavoce.user_code import source_of
 
 GIVEN = frozenset(("goal", "instructions", "context", "reference", "must", "must_not", "focus"))
@@ -92,6 +95,8 @@ class JudgedMetric(StepwiseMetric):
     """How many calls one question takes, where each of them is answered."""
     own_variables: ClassVar[frozenset[str]] = frozenset()
     """The variables of the prompt that this metric fills itself."""
+    evidence_rule: ClassVar[EvidenceRule]
+    """Which claims of the judge need evidence."""
     reply: type[BaseModel]
     """The class that an answer must match, unless `question` says otherwise."""
     nothing: ClassVar[str] = "nothing in this conversation is what this metric judges"
@@ -161,13 +166,57 @@ class JudgedMetric(StepwiseMetric):
         scores, turns = [score for score, _ in scored], [turns for _, turns in scored]
         return merged(float(mean(scores, turns)) if any(turns) else None, verdicts)
 
-    def conclude(self, verdict: Verdict) -> Verdict:
-        """Return the verdict on the whole conversation.
+    def claims(self, verdict: Verdict) -> list[Claim]:
+        """Return what a verdict claims that needs evidence, besides its findings."""
+        del verdict
+        return []
+
+    def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool | None:
+        """Return whether a verdict would pass with other findings, None where there would be none.
+
+        A metric that does not say otherwise passes only with all its findings as they are.
+        """
+        unchanged = [one.state for one in findings] == [one.state for one in verdict.findings]
+        return unchanged and verdict.score is not None and self.config.passes(verdict.score) is not False
+
+    def conclude(self, verdict: Verdict, checker: Checker) -> Verdict:
+        """Return the verdict on the whole conversation; `extra` names claims without evidence that do not decide it.
 
         Raises:
-            ModelFault: what the judge found does not carry it.
+            ModelFault: the verdict depends on a claim without evidence that counts.
         """
-        return verdict
+        doubtful = unsupported_findings(verdict.findings, self.evidence_rule, checker)
+        if not doubtful:
+            return verdict
+        worst = [changed(one, {"state": "fail"}) if one in doubtful else one for one in verdict.findings]
+        best = [
+            changed(one, {"state": "pass"}) if one in doubtful and one.state == "fail" else one
+            for one in verdict.findings
+        ]
+        if self.passes(verdict, worst) != self.passes(verdict, best):
+            claim = claim_of(doubtful[0], self.evidence_rule)
+            assert claim is not None
+            raise claim.fault(checker, verdict.reasoning)
+        return with_unsupported(verdict, [one.what for one in doubtful])
+
+    def again(self, answer: Answer) -> Question | None:
+        """Return the request for a better answer where one claims something without evidence, None where it stands."""
+        checker = answer.question.checker
+        try:
+            verdict = self.vote(answer)
+        except ModelFault:  # whoever reads the answer next reports it
+            return None
+        claims = [claim for one in verdict.findings if (claim := claim_of(one, self.evidence_rule)) is not None]
+        doubtful = [one for one in (*claims, *self.claims(verdict)) if not one.is_supported(checker)]
+        return answer.question.repaired(answer.reply, repair_request(doubtful, checker)) if doubtful else None
+
+    def vote(self, answer: Answer) -> Verdict:
+        """Return what a single answer comes to, also where several are read together.
+
+        Raises:
+            ModelFault: it is outside the shape that was asked for.
+        """
+        return self.verdict(answer)
 
     def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
         """Return the result for a conversation of which nothing has to be asked."""
@@ -185,12 +234,12 @@ class JudgedMetric(StepwiseMetric):
         return self.result(reading.metric_input, answers)
 
     def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
-        """Yield the questions about a conversation, and return the answers.
+        """Yield the questions about a conversation, and return the answers; one without evidence is asked for again.
 
         Whoever carries this out may give other answers too, such as those about earlier turns.
         """
         del reading
-        return (yield Ask(judge, questions))
+        return (yield Ask(judge, questions, self.again))
 
     def about_agents(self, metric_input: MultiTurnEvaluationInput) -> str:
         """Return what a judge of a conversation of several agents has to know beside who acts, in whole lines."""
@@ -261,7 +310,9 @@ class JudgedMetric(StepwiseMetric):
         usage = total(answer.usage for answer in answers)
         try:
             verdicts = [self.verdict(answer) for answer in answers]
-            verdict = self.conclude(verdicts[0] if len(verdicts) == 1 else self.merge(verdicts))
+            checker = answers[0].question.checker
+            verdict = verdicts[0] if len(verdicts) == 1 else self.merge(verdicts)
+            verdict = self.conclude(self._with_claims_checked(verdict, verdicts, checker), checker)
         except Exception as error:
             charge(error, usage)
             raise
@@ -296,6 +347,20 @@ class JudgedMetric(StepwiseMetric):
             "about": About(self.config.score_type, len(metric_input.messages), metric_input.goal, prompt=prompt),
         }
         return unchecked(MetricResult, fields)
+
+    def _with_claims_checked(self, verdict: Verdict, verdicts: Sequence[Verdict], checker: Checker) -> Verdict:
+        """Return the verdict of all pieces; `extra` names claims of the pieces that have no evidence.
+
+        Raises:
+            ModelFault: the verdict depends on one of them.
+        """
+        claims = [claim for one in verdicts for claim in self.claims(one) if not claim.is_supported(checker)]
+        if not claims:
+            return verdict
+        fails = verdict.score is not None and self.config.passes(verdict.score) is False
+        if self.scope != "conversation" or not fails or self.config.direction == "lower_is_better":
+            raise claims[0].fault(checker, verdict.reasoning)
+        return with_unsupported(verdict, [claim.what for claim in claims])
 
     @property
     def asked_with(self) -> dict[str, Any]:
@@ -333,8 +398,14 @@ class JudgedMetric(StepwiseMetric):
         decided = [type(self).__name__, self.version, self.prompt.hash, judge_hash(), judge]
         options = [self.scope, self.window, repr(self.shown), self.tokens, self.overlap, dict(self.settings)]
         options.append(source_of(type(self)))
+        options += self.evidence_options
         spelled = json.dumps([*decided, *options, self.config.model_dump(mode="json"), self.parameters], default=str)
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+    @property
+    def evidence_options(self) -> Sequence[str]:
+        """The options that change which claims need evidence, none unless they are chosen."""
+        return ()
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -366,7 +437,8 @@ class JudgedMetric(StepwiseMetric):
         words = f"{written.text(piece.first, piece.last)}\n{task}"
         asked = unchecked(HumanMessage, {"role": "user", "content": words})
         subject = Subject(self.name, piece.last - piece.judged, piece.last - 1)
-        return Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial, subject=subject)
+        request = Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial, subject=subject)
+        return replace(request, sample_trial=metric_input.trial) if metric_input.trial else request
 
     def verdict(self, answer: Answer) -> Verdict:
         """Return what an answer comes to; it is read once.
@@ -375,20 +447,31 @@ class JudgedMetric(StepwiseMetric):
             ModelFault: it is outside the shape that was asked for.
         """
         if answer.verdict is None:
-            answer.verdict = self._read(answer)
+            answer.verdict = self.read_with(answer, self.read)
         return answer.verdict
 
-    def _read(self, answer: Answer) -> Verdict:
+    def read_with(self, answer: Answer, read: Callable[[Mapping[str, Any], Question], Verdict]) -> Verdict:
+        """Return what a function reads from an answer.
+
+        Raises:
+            ModelFault: the answer is outside the shape that was asked for.
+        """
         reply = answer.reply
         if reply.parsed is None:
             raise ModelFault("the judge gave no verdict", kind="format", evidence=shorten(reply.text))
         try:
-            return self.read(reply.parsed, answer.question)
+            return read(reply.parsed, answer.question)
         except ValueError as error:
             said = _complaint(error) if isinstance(error, ValidationError) else str(error)
             raise ModelFault(
                 f"the judge's answer cannot be used: {said}", kind="format", evidence=shorten(reply.text)
             ) from error
+
+
+def with_unsupported(verdict: Verdict, claims: Sequence[str]) -> Verdict:
+    """Return a verdict that names claims without evidence that counts."""
+    named = [*verdict.extra.get(UNSUPPORTED, ()), *claims]
+    return replace(verdict, extra={**verdict.extra, UNSUPPORTED: named})
 
 
 def answered(written: Transcript, piece: Piece) -> list[int | None]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -18,10 +20,6 @@ from vivavoce.records.usage import Usage
 from vivavoce.unchecked import unchecked
 
 R = TypeVar("R", bound=BaseModel)
-
-
-AGAIN = 1_000_000
-"""What the number of a question is raised by when it is asked a second time, so that its answer is kept apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +41,11 @@ class Question:
         assert isinstance(self.request.schema, type)
         return self.request.schema
 
-    @property
-    def again(self) -> Question:
-        """The same question, to be asked a second time."""
-        return replace(self, request=replace(self.request, trial=self.request.trial + AGAIN))
+    def repaired(self, answer: ModelReply, problem: str) -> Question:
+        """Return the question with an answer to it and the request for a better one, which says what is wrong."""
+        text = answer.text or json.dumps(answer.parsed, ensure_ascii=False)
+        messages = [*self.request.messages, AIMessage(content=text), HumanMessage(content=problem)]
+        return replace(self, request=replace(self.request, messages=messages))
 
     def parsed(self, answer: Mapping[str, Any], kind: type[R]) -> R:
         """Return an answer as an instance of the class that it must match, which is a subclass of `kind`.

@@ -87,5 +87,10 @@ def input_of(attempt: Attempt) -> MultiTurnEvaluationInput:
         raise UsageError(f"sample '{attempt.key.sample_id}': {describe(error)}") from error
     trajectory = attempt.trajectory
     return metric_input(
-        sample, messages, [turn.seconds for turn in trajectory.turns], state=trajectory.state, test=trajectory.test
+        sample,
+        messages,
+        [turn.seconds for turn in trajectory.turns],
+        state=trajectory.state,
+        test=trajectory.test,
+        trial=attempt.key.trial,
     )

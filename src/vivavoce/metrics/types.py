@@ -86,7 +86,7 @@ class MultiTurnEvaluationInput(BaseModel):
     `must_not` are what has to, and what must never, happen. `turn_seconds` is how long the system under test took in
     each turn. `sample` is the row that it came of and `submission` the part of it that an extractor picked; `state` is
     what the target remembered at the end, and `test` what a tester left that led it. All four are None where nobody
-    knows them.
+    knows them. `trial` is which repetition of the sample it is, from 0; a judge is asked about each for itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -105,6 +105,7 @@ class MultiTurnEvaluationInput(BaseModel):
     submission: str | None = None
     state: Mapping[str, Any] | None = None
     test: Test | None = None
+    trial: int = 0
 
     @property
     def messages(self) -> list[AnyMessage]:

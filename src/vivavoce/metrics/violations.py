@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.shape import Shape
@@ -42,6 +43,7 @@ class ViolationMetric(JudgedMetric):
 
     reply = ViolationsReply
     of_assistant: ClassVar[bool] = True
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(absence="a conversation is clean where nothing violates")
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the score that the worst violation leaves."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from vivavoce.models.fitting import fitted
+from vivavoce.comparing.json_values import RepeatedKey, parse
+from vivavoce.models.fitting import check_keys, fitted
 from vivavoce.models.loose_json import find_object
 from vivavoce.models.model import Schema
 from vivavoce.models.structured import check_structured, read_structured, reply_name, whole_text, wire_schema
@@ -35,14 +35,22 @@ def read_answer(text: str, schema: Schema) -> StructuredAnswer:
     keys, and values is that of the schema where exactly one reading is possible.
 
     Raises:
+        RepeatedKey: an object in it has the same key twice, also where only the spelling of the key differs.
         ValueError: it is not JSON, not one object, or does not match; the text says where and which rule.
     """
     try:
-        return StructuredAnswer(read_structured(text, schema))
+        parsed = read_structured(text, schema)
+    except RepeatedKey:
+        raise
     except ValueError as error:
         strict = error
+    else:
+        check_keys(parsed, wire_schema(schema))
+        return StructuredAnswer(parsed)
     try:
         value, written = _object_in(text)
+    except RepeatedKey:
+        raise
     except (ValueError, RecursionError):
         raise strict from None
     return _fit(value, written, schema, strict)
@@ -52,6 +60,8 @@ def lacks_keys(text: str, schema: Schema) -> bool:
     """Say whether an answer has no JSON object with all keys of its schema, as where nobody heeded that."""
     try:
         found, _ = _object_in(text)
+    except RepeatedKey:
+        return False
     except (ValueError, RecursionError):
         return True
     return not found.keys() >= set(wire_schema(schema).get("required", ()))
@@ -67,11 +77,13 @@ def check_answer(parsed: Mapping[str, Any], schema: Schema) -> StructuredAnswer:
         check_structured(parsed, schema)
     except ValueError as error:
         return _fit(parsed, [], schema, error)
+    check_keys(parsed, wire_schema(schema))
     return StructuredAnswer(dict(parsed))
 
 
 def _fit(parsed: Mapping[str, Any], written: list[str], schema: Schema, strict: ValueError) -> StructuredAnswer:
     shape = wire_schema(schema)
+    check_keys(parsed, shape)
     value, changed = fitted(parsed, shape, reply_name(shape))
     if not written and not changed:
         raise strict
@@ -81,7 +93,9 @@ def _fit(parsed: Mapping[str, Any], written: list[str], schema: Schema, strict: 
 
 def _object_in(text: str) -> tuple[dict[str, Any], list[str]]:
     try:
-        value: object = json.loads(text)
+        value: object = parse(text)
+    except RepeatedKey:
+        raise
     except ValueError:
         value = None
     if isinstance(value, dict):
@@ -92,4 +106,4 @@ def _object_in(text: str) -> tuple[dict[str, Any], list[str]]:
 
 
 def _without_halves(value: object) -> dict[str, Any]:
-    return json.loads(whole_text(value))
+    return parse(whole_text(value))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from vivavoce.comparing.json_values import RepeatedKey
 from vivavoce.models.loose_json import read_whole
 
 _SEPARATORS = re.compile(r"[\s_-]+")
@@ -27,6 +28,15 @@ def fitted(answer: Mapping[str, Any], schema: Mapping[str, Any], name: str) -> t
     if not isinstance(found, dict):
         return dict(answer), []
     return cast("dict[str, Any]", found), list(fitting.changed)
+
+
+def check_keys(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+    """Check that an answer names each property of its schema once, in whatever spelling.
+
+    Raises:
+        RepeatedKey: two keys of one object are spellings of the same property.
+    """
+    _Fitting(schema).check_keys(answer, schema)
 
 
 def _uncalled(answer: Mapping[str, Any], schema: Mapping[str, Any], name: str, changed: dict[str, None]) -> object:
@@ -56,6 +66,24 @@ class _Fitting:
         if isinstance(value, dict):
             return self._object(cast("dict[str, object]", value), part)
         return value
+
+    def check_keys(self, value: object, schema: object) -> None:
+        part = self._resolved(schema)
+        if isinstance(value, list):
+            for item in cast("list[object]", value):
+                self.check_keys(item, part.get("items"))
+        elif isinstance(value, dict):
+            named = cast("dict[str, object]", value)
+            properties: Mapping[str, object] = part.get("properties", {})
+            if named.keys() != properties.keys():
+                spellings = {_plain(name) for name in properties}
+                repeats = Counter(plain for key in named if (plain := _plain(key)) in spellings)
+                for key in named:
+                    if key not in properties and repeats[_plain(key)] > 1:
+                        raise RepeatedKey(key)
+            others: object = part.get("additionalProperties")
+            for key, item in named.items():
+                self.check_keys(item, properties.get(key, others))
 
     def _resolved(self, schema: object) -> Mapping[str, Any]:
         """Return the schema that a reference leads to, or the only one besides null; an empty one for a choice."""

@@ -1,22 +1,40 @@
 """JSON Schema, draft 2020-12: how a value breaks a schema, with a time limit on every pattern.
 
 The values come from systems under test and from models. `jsonschema` searches them with the standard library's regular
-expressions, which cannot be interrupted, so the keywords that search are ours.
+expressions, which cannot be interrupted, so the keywords that search are ours. So is `multipleOf`, which the library
+computes in binary fractions, and the formats, of which the library checks some only where other packages are installed.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from fractions import Fraction
 from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any, cast
 
+from vivavoce.comparing.json_values import as_decimal, is_number
 from vivavoce.errors import UsageError
 from vivavoce.expressions import expression
 from vivavoce.records.failure import shorten
 
 _VALUES = frozenset(("const", "enum", "default", "examples"))
-"""Keywords whose values are data and no schemas."""
+"""Keywords whose values are data, not schemas."""
+
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOSTNAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
+_LOCAL_PART = re.compile(r"(?=.{1,64}\Z)[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*", re.ASCII)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIME = re.compile(
+    r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]|60)(?:\.[0-9]+)?(?:[Zz]|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))"
+)
+_URI = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*",
+)
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def mismatch(value: object, schema: Mapping[str, Any]) -> str | None:
@@ -27,6 +45,78 @@ def mismatch(value: object, schema: Mapping[str, Any]) -> str | None:
         GraderFault: a pattern of the schema takes too long.
     """
     return _checker(json.dumps(schema))(value)
+
+
+def unchecked_formats(schema: object) -> list[str]:
+    """Return the formats in a JSON schema that accept any text, because nothing here checks them, sorted."""
+    return sorted(_formats(schema) - FORMATS.keys())
+
+
+def _formats(schema: object) -> set[str]:
+    if isinstance(schema, list):
+        return {name for part in cast("list[object]", schema) for name in _formats(part)}
+    if not isinstance(schema, dict):
+        return set()
+    names: set[str] = set()
+    for key, value in cast("dict[str, object]", schema).items():
+        if key == "format" and isinstance(value, str):
+            names.add(value)
+        elif key not in _VALUES:
+            names |= _formats(value)
+    return names
+
+
+def _is_date(text: str) -> bool:
+    return bool(_DATE.fullmatch(text)) and _is_read(date.fromisoformat, text)
+
+
+def _is_time(text: str) -> bool:
+    """Return whether a text is a `full-time` of RFC 3339; a leap second is the last one of a day in UTC."""
+    match = _TIME.fullmatch(text)
+    if match is None or match[3] != "60":
+        return match is not None
+    offset = int(match[5] or 0) * 60 + int(match[6] or 0)
+    minutes = int(match[1]) * 60 + int(match[2]) - (offset if match[4] == "+" else -offset)
+    return minutes % 1440 == 1439
+
+
+def _is_date_time(text: str) -> bool:
+    return text[10:11] in ("T", "t") and _is_date(text[:10]) and _is_time(text[11:])
+
+
+def _is_email(text: str) -> bool:
+    local, at, domain = text.rpartition("@")
+    return bool(at and _LOCAL_PART.fullmatch(local) and _HOSTNAME.fullmatch(domain))
+
+
+def _is_uri(text: str) -> bool:
+    if not _URI.fullmatch(text):
+        return False
+    from urllib.parse import urlsplit
+
+    return _is_read(lambda uri: urlsplit(uri).port, text)
+
+
+def _is_read(reader: Callable[[str], object], text: str) -> bool:
+    try:
+        reader(text)
+    except ValueError:
+        return False
+    return True
+
+
+FORMATS: Mapping[str, Callable[[str], bool]] = {
+    "date": _is_date,
+    "date-time": _is_date_time,
+    "email": _is_email,
+    "hostname": lambda text: bool(_HOSTNAME.fullmatch(text)),
+    "ipv4": lambda text: _is_read(IPv4Address, text),
+    "ipv6": lambda text: "%" not in text and _is_read(IPv6Address, text),
+    "time": _is_time,
+    "uri": _is_uri,
+    "uuid": lambda text: bool(_UUID.fullmatch(text)),
+}
+"""The formats that are checked, each with what accepts a text; any other format accepts every text."""
 
 
 @lru_cache(maxsize=256)
@@ -88,7 +178,7 @@ def _keywords(schema: Any) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _timed() -> Any:
-    """Return the validator of draft 2020-12 with our own `pattern`, `patternProperties` and `additionalProperties`."""
+    """Return the validator of draft 2020-12 with the keywords that are ours."""
     from jsonschema import Draft202012Validator, ValidationError
     from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
 
@@ -110,8 +200,29 @@ def _timed() -> Any:
             declared = {"properties": {**schema.get("properties", {}), **matched}}
             yield from plain(validator, rest, value, declared)
 
-    ours = {"pattern": pattern, "patternProperties": pattern_properties, "additionalProperties": additional_properties}
+    ours = {
+        "pattern": pattern,
+        "patternProperties": pattern_properties,
+        "additionalProperties": additional_properties,
+        "multipleOf": _multiple_of,
+        "format": _format_of,
+    }
     return cast("Any", extend)(Draft202012Validator, ours)
+
+
+def _multiple_of(_validator: Any, divisor: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    if is_number(value) and (Fraction(as_decimal(value)) / Fraction(as_decimal(divisor))).denominator != 1:
+        from jsonschema import ValidationError
+
+        yield ValidationError(f"{value!r} is not a multiple of {divisor}")
+
+
+def _format_of(_validator: Any, name: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    accepts = FORMATS.get(name)
+    if accepts is not None and isinstance(value, str) and not accepts(value):
+        from jsonschema import ValidationError
+
+        yield ValidationError(f"{value!r} is not a valid {name}")
 
 
 def _matching(value: Mapping[str, Any], patterns: Any) -> list[str]:

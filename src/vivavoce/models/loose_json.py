@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
+from vivavoce.comparing.json_values import RepeatedKey
+
 _THOUGHTS = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL)
 _OPEN_THOUGHTS = re.compile(r"\s*<think(?:ing)?>")
 _END_OF_THOUGHTS = re.compile(r"[^{]*?</think(?:ing)?>")
@@ -38,6 +40,7 @@ def find_object(text: str) -> tuple[dict[str, Any], list[str]]:
     """Return the object in a text, and how it was written: `thoughts`, `fenced`, `prose`, `spelling`, `repeated`.
 
     Raises:
+        RepeatedKey: an object in it has the same key twice.
         ValueError: there is none, or more than one reading.
     """
     text, thoughts = _without_thoughts(text)
@@ -126,8 +129,10 @@ def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
     while text[at : at + 1] != "}":
         key, at = _key(text, at)
         at = _skip(text, at)
-        if text[at : at + 1] != ":" or key in found:
+        if text[at : at + 1] != ":":
             raise _unreadable(at)
+        if key in found:
+            raise RepeatedKey(key, at)
         found[key], at = _value(text, _skip(text, at + 1), depth + 1)
         at = _after_item(text, at, "}")
     return found, at + 1

@@ -29,8 +29,9 @@ class Subject:
 class Request:
     """A request to a model: the conversation, the schema that its answer must match, the tools it may call.
 
-    `settings` such as `temperature` go before those of the model. `trial` counts repetitions of one question from 0:
-    it is not sent, but a cache keeps their answers apart. `subject` is not sent either, and decides nothing.
+    `settings` such as `temperature` go before those of the model. `trial` counts repetitions of one question from 0,
+    and `sample_trial` is the trial of the sample that the question is about, from 0. Neither is sent, but a cache keeps
+    their answers apart. `subject` is not sent either, and decides nothing.
     """
 
     messages: Sequence[AnyMessage]
@@ -39,6 +40,7 @@ class Request:
     settings: Mapping[str, Any] = field(default_factory=lambda: {})
     trial: int = 0
     subject: Subject | None = field(default=None, compare=False)
+    sample_trial: int = 0
     _wire: list[WireMessages] = field(init=False, default_factory=lambda: [], compare=False, repr=False)
 
     @property

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
+from vivavoce.comparing.json_values import RepeatedKey, parse
 from vivavoce.models.json_schema import mismatch
 from vivavoce.models.model import Schema
 from vivavoce.records.failure import shorten
@@ -65,16 +65,18 @@ def read_structured(text: str, schema: Schema) -> dict[str, Any]:
     """Read the JSON object in a reply; half a surrogate pair, which is not text, becomes a replacement character.
 
     Raises:
+        RepeatedKey: an object in it has the same key twice.
         ValueError: it is not JSON, not an object, or does not match; the text says where and which rule.
     """
     try:
+        value = parse(text)
         if _ESCAPED_HALF.search(text):
-            text = whole_text(_DECODER.decode(text))
-            value = json.loads(text)
-        else:
-            value = _decoded(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not JSON: {error}") from error
+            text = whole_text(value)
+            value = parse(text)
+    except RepeatedKey:
+        raise
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error.__cause__ or error}") from error
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, got a {type(value).__name__}")
     parsed = cast("dict[str, Any]", value)
@@ -94,12 +96,6 @@ def check_structured(parsed: Mapping[str, Any], schema: Schema) -> None:
 def _check(parsed: Mapping[str, Any], text: str | bytes, schema: Schema) -> None:
     if problem := _class_mismatch(text, schema) if isinstance(schema, type) else mismatch(parsed, schema):
         raise ValueError(problem)
-
-
-def _decoded(text: str) -> object:
-    with suppress(ValueError):  # what the quick reader refuses is read, or explained, by the standard library
-        return from_json(text, allow_inf_nan=False)
-    return _DECODER.decode(text)
 
 
 def whole_text(value: object) -> str:
@@ -133,10 +129,3 @@ def allows_strict(schema: object) -> bool:
     for keyword in _NAMED_PARTS:
         inner += parts.get(keyword, {}).values()
     return all(allows_strict(part) for part in inner)
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Unpack
 from pydantic import BaseModel, ConfigDict, create_model
 
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Question
@@ -38,6 +39,7 @@ class AskedFor(JudgedMetric):
     """
 
     template: ClassVar[str] = str(HERE / "asked_for.jinja")
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(absence="the message that is judged is the only one")
     reply = AskedReply
     of_assistant: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset((DETAILS,))

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.errors import ModelFault
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import Checker
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.transcript import transcript
@@ -41,6 +42,7 @@ class AttackReview(JudgedMetric):
     """
 
     template: ClassVar[str] = str(HERE / "attack_review.jinja")
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule({(ATTEMPT, "pass"): "user"})
     reply = AttackReply
     of_user: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("goal",)
@@ -69,12 +71,13 @@ class AttackReview(JudgedMetric):
         """Return yes if the user asked in one of the pieces."""
         return merged(any(verdict.score for verdict in verdicts), verdicts)
 
-    def conclude(self, verdict: Verdict) -> Verdict:
+    def conclude(self, verdict: Verdict, checker: Checker) -> Verdict:
         """Return the verdict, unless it is a yes and no quote of it is from the user.
 
         Raises:
             ModelFault: it is.
         """
+        del checker
         quotes = [quote for finding in verdict.findings if finding.state == "pass" for quote in finding.evidence]
         if not verdict.score or any(quote.verified for quote in quotes):
             return verdict

@@ -323,6 +323,7 @@ def metric_input_of(state: TestState) -> MultiTurnEvaluationInput:
         context=known or None,
         policy=context.policy,
         reference=None,
+        trial=context.trial,
         must=(),
         must_not=(),
         turn_seconds=tuple(turn.exchange.seconds for turn in state.turns),

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.messages import AnyMessage, HumanMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import Checker
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
@@ -82,6 +83,9 @@ class TesterReview(JudgedMetric):
 
     __test__: ClassVar[bool] = False
     template: ClassVar[str] = str(HERE / "tester_review.jinja")
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(
+        absence="a tester is right where it made no mistake; a mistake without evidence is dismissed"
+    )
     version: ClassVar[str] = "3"
     reply = ReviewReply
     of_user: ClassVar[bool] = True

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.conversation import split_turns
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.founded import CRITERION, FoundedMetric
-from vivavoce.metrics.judging import JudgingOptions
+from vivavoce.metrics.evidence_rule import ACTS, CRITERION, EvidenceRule
+from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.ledger import tools_visible
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Question
@@ -56,12 +56,12 @@ class SimpleGoalEval(BaseModel):
     all_criteria_met: bool | None = None
 
 
-class SimpleGoalEvaluator(FoundedMetric):
+class SimpleGoalEvaluator(JudgedMetric):
     """Judges whether a conversation reached its goal, by criteria that the judge draws from it; yes or no.
 
     The answer is yes when every criterion is met, unless the judge says no in spite of that, unasked. Where the judge's
-    own sums differ from ours, ours count and `extra["disagreements"]` says so. A yes that hangs on a quote which is not
-    in the conversation is an error of the judge.
+    own sums differ from ours, ours count and `extra["disagreements"]` says so. A criterion that is met needs
+    evidence of what the assistant or a tool said or did; a yes that depends on one without is an error of the judge.
 
     Known failure: it asks neither for the values of each change nor for changes that nobody wanted, as
     `GoalAchievementJudge` does.
@@ -72,6 +72,7 @@ class SimpleGoalEvaluator(FoundedMetric):
     reply = SimpleGoalEval
     needs: ClassVar[tuple[str, ...]] = ("goal",)
     own_variables: ClassVar[frozenset[str]] = frozenset(("visible",))
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(ACTS)
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
         config = MetricConfig(

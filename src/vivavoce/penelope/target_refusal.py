@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Unpack
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
@@ -36,6 +37,7 @@ class TargetRefusal(JudgedMetric):
     """
 
     template: ClassVar[str] = str(HERE / "refused.jinja")
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(absence="the message that is judged is the only one")
     reply = RefusalReply
     of_assistant: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset(("turn",))

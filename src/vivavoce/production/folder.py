@@ -15,8 +15,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import UsageError
-from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.production.intake import LARGEST, Position, Refused, Taken, said, taken
 from vivavoce.production.spool import Spool
 

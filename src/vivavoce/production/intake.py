@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.exchange.grouping import Member
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.otlp_protobuf import BrokenProtobuf, decode
 from vivavoce.exchange.records import Place, Record
 from vivavoce.exchange.spans import members
-from vivavoce.files.strict_json import BrokenJson, parse
 
 Signal = Literal["traces", "logs"]
 SIGNALS: tuple[Signal, ...] = ("traces", "logs")

@@ -30,6 +30,9 @@ FAILED_STEP = "failed_step"
 PASSING = 1.0
 """The value from which a score passes unless its grader has a threshold."""
 
+UNSUPPORTED = "unsupported"
+"""The key in `extra` of a score for what its judge claims without evidence that counts; the score stands without it."""
+
 
 class Evidence(BaseModel):
     """Something that a score rests on: the words of a message, or a tool call by its reference, such as `c2`.
@@ -118,6 +121,13 @@ class Score(BaseModel):
         """All that the score rests on, each piece once: the evidence of its findings, then the other."""
         found = (one for finding in self.findings for one in finding.evidence)
         return tuple(dict.fromkeys([*found, *self.other_evidence]))
+
+    @property
+    def has_unverified_evidence(self) -> bool:
+        """Whether the judge claims something without evidence, or all that it cites for a claim is not there."""
+        claims = [finding.evidence for finding in self.findings] + [self.other_evidence]
+        invented = any(quotes and not any(quote.verified for quote in quotes) for quotes in claims)
+        return self.state == "scored" and (invented or bool(self.extra.get(UNSUPPORTED)))
 
     @model_validator(mode="before")
     @classmethod

@@ -97,19 +97,19 @@ class Grades:
             BudgetExhausted: a limit on calls or cost is reached.
             Deferred: the answer to a question will come later; every grader has asked what it could.
         """
-        talk = attempt.trajectory
-        found = {one.name: await one.grade(sample, talk) for one in self.graders if not _asks(one)}
+        talk, trial = attempt.trajectory, attempt.key.trial
+        found = {one.name: await one.grade(sample, talk, trial) for one in self.graders if not _asks(one)}
         if len(found) < len(self.graders):
-            found |= await self._asked([one for one in self.graders if _asks(one)], sample, talk)
+            found |= await self._asked([one for one in self.graders if _asks(one)], sample, talk, trial)
         scores = {grader.name: found[grader.name] for grader in self.graders}
         reward = None if self.composer is None else await self.composer.compose(scores, attempt, sample)
         return unchecked(Outcome, {"attempt": attempt, "scores": scores, "reward": reward})
 
-    async def _asked(self, graders: Sequence[Grader], sample: Sample, talk: Trajectory) -> dict[str, Score]:
+    async def _asked(self, graders: Sequence[Grader], sample: Sample, talk: Trajectory, trial: int) -> dict[str, Score]:
         """Return the scores of graders that ask judges."""
         apply = sum(not grader.inapplicable(sample) for grader in graders)
         async with nullcontext() if self.places is None else self.places.taken(-(-apply // 2)):
-            scores = await first_then_all([partial(grader.grade, sample, talk) for grader in graders])
+            scores = await first_then_all([partial(grader.grade, sample, talk, trial) for grader in graders])
         return dict(zip((grader.name for grader in graders), scores, strict=True))
 
 

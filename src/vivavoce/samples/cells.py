@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from vivavoce.files.strict_json import BrokenJson, parse
+from vivavoce.comparing.json_values import BrokenJson, parse
 
 
 def text_cell(text: str, *, lists: bool = False, empty_is_nothing: bool = True) -> str:

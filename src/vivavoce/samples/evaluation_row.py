@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.exchange.ragas import OLD_NAMES, new_name
 from vivavoce.files.rows import Format, format_of, read_rows
-from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.messages import describe
 from vivavoce.samples.cells import json_cell, read_text, text_cell
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample

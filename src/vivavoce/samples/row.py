@@ -25,9 +25,9 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.exchange.sessions import SESSIONS, with_sessions_joined
-from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.messages import describe
 from vivavoce.samples.cells import read_text
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample

@@ -27,6 +27,7 @@ from vivavoce.metrics.judged.rubric_judge import RubricJudge
 from vivavoce.metrics.judges import asking
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.rating import RatingMetric
 from vivavoce.metrics.rubric import STANDARD, Rubric, read_rubric
 from vivavoce.metrics.rules.rule import Rule
 from vivavoce.models.cache import OfflineModel
@@ -49,6 +50,7 @@ from vivavoce.suites.gate_spec import (
     SamplesGateSpec,
     WeightedGateSpec,
     WeightedRewardSpec,
+    grader_names,
 )
 from vivavoce.suites.grader_spec import (
     AnyGraderSpec,
@@ -221,7 +223,9 @@ class Builder:
                     rubric=rubric,
                     system_prompt=spec.system_prompt,
                     settings={"temperature": spec.temperature, **spec.settings},
+                    absence=spec.absence,
                 )
+                judge.is_decided_outside = spec.threshold is not None or self._is_gated(name)
                 measured = self._with_second(name, judge, spec, spec.threshold)
                 shown = [*extractor_parts(spec.extractor, spec.extractor_config, self.suite.base), spec.scope]
                 alone = spec.cascade is None
@@ -240,6 +244,11 @@ class Builder:
                 )
                 return in_spite_of_errors(grader) if spec.scores_errors else grader
         return None
+
+    def _is_gated(self, name: str) -> bool:
+        """Return whether the gate decides on the scores of a grader, by itself or by the reward."""
+        gate = self.suite.spec.gate
+        return gate is not None and bool({name, "reward"} & grader_names(gate))
 
     def _metric(self, name: str, spec: MetricGraderSpec) -> Grader | None:
         at = ("graders", name)
@@ -266,6 +275,10 @@ class Builder:
                     f"'{spec.metric}' needs a judge, and none is named: write model: in the grader, set "
                     "VIVAVOCE_JUDGE, or give --judge where the command takes it"
                 )
+            if self._is_gated(name):
+                for one in asking(metric):
+                    if isinstance(one, RatingMetric):
+                        one.is_decided_outside = True
             metric = self._with_second(name, metric, spec)
             by_threshold = spec.threshold is not None and spec.cascade is None
             written = written_in(spec, self.suite.base)

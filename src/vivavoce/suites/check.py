@@ -28,6 +28,7 @@ from vivavoce.suites.load import Suite
 from vivavoce.suites.output import check_output
 from vivavoce.suites.plan import Plan, plan_of
 from vivavoce.suites.recording import check_live, check_readable, coverage, with_recording
+from vivavoce.suites.schema_formats import format_notes
 from vivavoce.suites.targets import build_targets, check_returning, has_client
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.suites.toolbox import known_tools
@@ -78,9 +79,10 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     covers = None if found is None else _collect(problems, lambda: coverage(suite, plan))
     build = partial(Builder, complete, judges.open, found, tester, asked=asked, trials=trials, until=plan.until)
     scoring = _collect(problems, lambda: build().scoring())
+    formats = _collect(problems, lambda: format_notes(complete, assertions.formats))
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
-    notes = (*complete.notes, *found.notes, *(covers or ()))
+    notes = (*complete.notes, *found.notes, *(covers or ()), *(formats or ()))
     if sampler is not None:
         lazy("vivavoce.suites.sampling:check_gate")(scoring.gate)
         plan = replace(plan, draw=sampler.draw(plan.dataset))

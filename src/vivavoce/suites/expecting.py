@@ -9,6 +9,7 @@ from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.grading.asked import Asked, procedures
 from vivavoce.grading.expected import Expected, read_expect
 from vivavoce.metrics.exact.rule import RuleMetric
+from vivavoce.models.json_schema import unchecked_formats
 from vivavoce.samples.rows import SampleCount
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, MetricGraderSpec
@@ -22,11 +23,13 @@ EXPECT = "expect"
 class Assertions:
     """The assertions of rows: those of each row are checked, and what they ask of metrics is kept.
 
-    `tools` are the names of all that the targets have, none where that is not known.
+    `tools` are the names of all that the targets have, none where that is not known. `formats` are those of JSON
+    schemas in rows that are not checked.
     """
 
     asked: dict[str, Asked] = field(default_factory=dict[str, Asked])
     tools: Sequence[str] = ()
+    formats: set[str] = field(default_factory=set[str])
 
     def check(self, sample: Sample) -> None:
         """Check the assertions of a row.
@@ -37,6 +40,7 @@ class Assertions:
         if sample.expect is not None:
             every = read_expect(sample.expect)
             self.asked.update(procedures(part for one in every for part in one.asked))
+            self.formats.update(name for one in every for schema in one.schemas for name in unchecked_formats(schema))
             if unknown := list(self._unknown_tools(every)):
                 raise UsageError(*unknown)
 

@@ -212,6 +212,13 @@ class LogicalGateSpec(Spec):
     conditions: list[AnyGateSpec] = Field(min_length=1)
 
 
+def grader_names(gate: AnyGateSpec) -> set[str]:
+    """Return the names of the graders, and perhaps of the reward, that a gate decides on."""
+    if isinstance(gate, LogicalGateSpec):
+        return {name for part in gate.conditions for name in grader_names(part)}
+    return set(gate.weights) if isinstance(gate, WeightedGateSpec) else {gate.metric_key}
+
+
 AnyGateSpec = Annotated[
     SimpleGateSpec | SamplesGateSpec | WeightedGateSpec | LogicalGateSpec, Field(discriminator="kind")
 ]

@@ -106,7 +106,11 @@ class JudgeSpec(Spec):
 
 
 class JudgeGraderSpec(GraderSpec, JudgeSpec):
-    """A model that follows a rubric, which is text or a file."""
+    """A model that follows a rubric, which is text or a file.
+
+    With `absence` the rubric is about something that must not be there, which no quote can show: then a high score
+    needs no evidence.
+    """
 
     kind: Literal["model_judge"]
     prompt: str | None = None
@@ -114,6 +118,7 @@ class JudgeGraderSpec(GraderSpec, JudgeSpec):
     model: Address
     system_prompt: str | None = None
     rubric_vars: list[str] | None = None
+    absence: bool = False
     confirm: ConfirmSpec | None = None
     cascade: CascadeSpec | None = None
 

@@ -96,8 +96,8 @@ def _problem(kept: _Kept, suite: Suite, outcome: Outcome, sample: Sample, score:
         return f"the grader cannot be made again: {error}"
     if not (grader.judged or grader.verdicts_on):
         return NO_JUDGE
-    talk = outcome.attempt.trajectory
-    again = wait_for(replace(grader, score=kept.following(grader.score, talk)).grade(sample, talk))
+    talk, trial = outcome.attempt.trajectory, outcome.attempt.key.trial
+    again = wait_for(replace(grader, score=kept.following(grader.score, talk)).grade(sample, talk, trial))
     if not kept.calls:
         return NO_JUDGE
     if _decided(again) == _decided(score):

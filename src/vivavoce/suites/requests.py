@@ -85,7 +85,7 @@ async def _ask(
         name = conversation_label(sample.id, sample.trial or 0)
         for grader in graders:
             requests.ask_for(name, grader.name)
-            grade = await grader.grade(sample, trajectory)
+            grade = await grader.grade(sample, trajectory, sample.trial or 0)
             if grade.state != "error":
                 answered += 1
             elif grade.failure is None or grade.failure.kind != EXPORTED:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
+from vivavoce.comparing.json_values import parse
 from vivavoce.errors import ModelFault
 from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.models.model import ModelReply, Request
@@ -20,8 +21,11 @@ class ScriptedModel:
     """A model for tests and the demo.
 
     `replies` is a list, used in order, or a function of the request. `requests` holds every request it got. A
-    structured reply is passed on as it is, whether or not it matches the schema: a real model may lie too.
+    structured reply is passed on as it is, whether or not it matches the schema: a real model may lie too. Its replies
+    are never cached, for another script of the same name answers differently.
     """
+
+    anonymous = True
 
     def __init__(self, replies: Sequence[Scripted] | Callable[[Request], Scripted], name: str = "scripted") -> None:
         self.name = name
@@ -72,7 +76,7 @@ class ScriptedModel:
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = parse(text)
     except ValueError as error:
         raise ModelFault(f"the scripted reply is not JSON: {error}", kind="format", evidence=text) from error
     if not isinstance(value, dict):

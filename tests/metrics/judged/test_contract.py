@@ -84,7 +84,7 @@ def test_a_rule_that_is_broken_on_words_nobody_said_is_asked_about_again_and_the
     assert result.state == "error"
     assert result.failure is not None
     assert (result.failure.blame, result.failure.kind) == ("judge", "evidence")
-    assert "the verdict hangs on" in result.failure.message
+    assert "the verdict depends on" in result.failure.message
     assert judged(invented, answer("yes", "no")).passed is True
 
 

@@ -44,7 +44,7 @@ def good(request: Request) -> dict[str, Any]:
     said = {"reasoning": "So it is.", "confidence": 1}
     if isinstance(shape, type) and issubclass(shape, ChecklistReply):
         items = shape.expected or ("the one thing",)
-        return {**said, "checks": [{"item": item, "evidence": [], "answer": "yes"} for item in items]}
+        return {**said, "checks": [{"item": item, "evidence": ["A giro account."], "answer": "yes"} for item in items]}
     if shape is ViolationsReply:
         return {**said, "violations": []}
     if isinstance(shape, type) and issubclass(shape, GoalReply) and shape.asked.rules:

@@ -247,7 +247,7 @@ def test_a_change_that_no_call_made_is_not_met_by_what_is_said_of_it(evidence: s
     if state == "error":
         assert len(judge.requests) == 2
         assert result.failure is not None
-        assert result.failure.message == "the verdict hangs on a change that no call made: 'cancelled'"
+        assert result.failure.message == "the verdict depends on a change that no call made: 'cancelled'"
 
 
 def test_the_older_form_of_a_reply_cannot_hide_breaches() -> None:
@@ -285,18 +285,19 @@ def test_an_outcome_that_is_met_on_an_invented_quote_is_asked_about_once_more() 
     result = GoalAchievementJudge(model=judge).evaluate(CONVERSATION, goal=GOAL)
     assert (result.score, result.passed) == ("partially_achieved", False)
     first, second = judge.requests
-    assert (first.messages, first.schema) == (second.messages, second.schema)
-    assert first.trial != second.trial
+    assert (first.schema, first.trial) == (second.schema, second.trial)
+    assert list(second.messages[:2]) == list(first.messages)
+    assert 'This quote is in no message: "Your refund is on its way."' in second.messages[-1].text
 
 
 @pytest.mark.parametrize("second", [verdict(*INVENTED), ModelFault("down", kind="network")])
-def test_where_the_goal_hangs_on_an_invented_quote_there_is_no_score(second: Scripted) -> None:
+def test_where_the_goal_depends_on_an_invented_quote_there_is_no_score(second: Scripted) -> None:
     judge = GoalAchievementJudge(model=ScriptedModel([verdict(*INVENTED), second]))
     result = judge.evaluate(CONVERSATION, goal=GOAL)
     assert (result.state, result.value, result.passed) == ("error", None, None)
     assert result.failure
     assert (result.failure.blame, result.failure.kind) == ("judge", "evidence")
-    assert "hangs on a quote that is not in the conversation: 'Your refund is on its way.'" in result.failure.message
+    assert "depends on a quote that is not in the conversation: 'Your refund is on its way.'" in result.failure.message
     assert "it is about 'refund told'" in result.failure.message
 
 

@@ -29,7 +29,9 @@ def verdict(answers: dict[str, str], *evidence: str) -> dict[str, Any]:
     ],
 )
 def test_the_score_is_the_share_of_the_facts_that_are_kept(answers: dict[str, str], score: float, passed: bool) -> None:
-    result = KnowledgeRetentionMetric(model=ScriptedModel([verdict(answers)])).evaluate(CONVERSATION)
+    result = KnowledgeRetentionMetric(model=ScriptedModel([verdict(answers, "how many tickets")])).evaluate(
+        CONVERSATION
+    )
     assert (result.score, result.passed) == (score, passed)
     assert [(one.what, one.verdict) for one in result.findings] == list(answers.items())
 
@@ -42,13 +44,15 @@ def test_the_question_that_forgot_is_found_in_its_turn() -> None:
 
 @pytest.mark.parametrize("answers", [{}, {"from Oslo": "not_applicable"}])
 def test_a_user_who_told_nothing_that_mattered_gives_no_score(answers: dict[str, str]) -> None:
-    result = KnowledgeRetentionMetric(model=ScriptedModel([verdict(answers)])).evaluate(CONVERSATION)
+    result = KnowledgeRetentionMetric(model=ScriptedModel([verdict(answers, "how many tickets")])).evaluate(
+        CONVERSATION
+    )
     assert (result.state, result.score, result.passed) == ("skipped", None, None)
     assert result.reasoning == "the user told no fact that anything later depends on"
 
 
 def test_a_fact_weighs_the_same_in_whichever_turn_it_is_judged() -> None:
-    judge = ScriptedModel([verdict({"a": "yes", "b": "yes", "c": "yes"}), verdict({"d": "no"})])
+    judge = ScriptedModel([verdict({"a": "yes", "b": "yes", "c": "yes"}, "two tickets"), verdict({"d": "no"})])
     result = KnowledgeRetentionMetric(model=judge, scope="turn").evaluate(CONVERSATION)
     assert result.score == 0.75
     assert [turn.raw for turn in result.turns or ()] == [1.0, 0.0]

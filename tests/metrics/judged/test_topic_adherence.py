@@ -30,7 +30,7 @@ def reply(*requests: dict[str, Any]) -> dict[str, Any]:
 
 
 RIGHT, WRONG = request(1, True, True, "does the giro cost"), request(2, False, True, "Roses are red")
-LEFT, REFUSED = request(3, True, False, "cannot help"), request(2, False, False)
+LEFT, REFUSED = request(3, True, False, "cannot help"), request(2, False, False, "cannot help")
 
 
 def metric(*replies: dict[str, Any], **options: Any) -> TopicAdherenceMetric:
@@ -39,11 +39,11 @@ def metric(*replies: dict[str, Any], **options: Any) -> TopicAdherenceMetric:
 
 @pytest.mark.parametrize(("mode", "score"), [("f1", 0.8), ("precision", 2 / 3), ("recall", 1.0)])
 def test_the_score_is_what_the_mode_says(mode: Mode, score: float) -> None:
-    again = request(3, True, True)
+    again = request(3, True, True, "savings account")
     result = metric(reply(RIGHT, WRONG, again), mode=mode).evaluate(CONVERSATION)
     assert (result.score, result.passed) == (pytest.approx(score), score >= 0.7)
     assert (result.details["precision"], result.details["recall"]) == (pytest.approx(2 / 3), 1.0)
-    assert [(one.turn, one.verified) for one in result.evidence] == [(0, True), (1, True)]
+    assert [(one.turn, one.verified) for one in result.evidence] == [(0, True), (1, True), (2, True)]
 
 
 def test_answering_off_topic_and_refusing_on_topic_both_cost() -> None:

@@ -277,7 +277,10 @@ FAILED: dict[str, tuple[dict[str, Any], str]] = {
     "cut off": (answering(completion('{"sc', "length")), 'the answer was cut off at the token limit: {"sc'),
     "prose": (answering(completion("Quite good.")), "not JSON: Expecting value: line 1 column 1 (char 0): Quite good."),
     "a list": (answering(completion("[1]")), "a JSON object is needed, got a list: [1]"),
-    "not a number": (answering(completion('{"score": NaN}')), 'not JSON: NaN is not JSON: {"score": NaN}'),
+    "not a number": (
+        answering(completion('{"score": NaN}')),
+        'not JSON: NaN is not a JSON number; write null where there is no value: {"score": NaN}',
+    ),
     "no choice": (answering({"choices": []}), 'the batch: the answer has no choices[0].message: {"choices": []}'),
     "status": (answering({"error": {"code": "x", "message": "too\nlong"}}, 400), "status 400: x: too long"),
     "no words": (answering({}, 500), "status 500: {}"),

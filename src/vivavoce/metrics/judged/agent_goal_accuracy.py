@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Unpack
 from pydantic import Field
 
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.shape import Shape
@@ -48,6 +49,7 @@ class AgentGoalAccuracy(JudgedMetric):
     """
 
     template: ClassVar[str] = "judged/agent_goal_accuracy.jinja"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule({("outcome", "pass"): "act"})
     reply = AccuracyReply
 
     def __init__(

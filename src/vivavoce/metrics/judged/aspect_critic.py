@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Unpack
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Direction, MetricConfig
-from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.question import Answer, Question
-from vivavoce.metrics.rating import RatingMetric
+from vivavoce.metrics.rating import RatingMetric, RatingOptions
 from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.steps import Plan
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -48,7 +47,7 @@ class AspectCritic(RatingMetric):
         definition: str,
         strictness: int = 1,
         direction: Direction = "higher_is_better",
-        **options: Unpack[JudgingOptions],
+        **options: Unpack[RatingOptions],
     ) -> None:
         if not definition.strip():
             raise UsageError("definition is empty; write what must hold")
@@ -102,6 +101,14 @@ class AspectCritic(RatingMetric):
         cast = [{"verdict": vote.score, "reasoning": vote.reasoning, "confidence": vote.confidence} for vote in votes]
         extra = {"votes": cast, "agreement": len(agreeing) / len(votes)}
         return replace(merged(verdict, agreeing), extra=extra, turns=question.piece.judged)
+
+    def vote(self, answer: Answer) -> Verdict:
+        """Return what one vote comes to.
+
+        Raises:
+            ModelFault: it is outside the shape that was asked for.
+        """
+        return self.read_with(answer, super().read)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict of the worst piece, with the votes on each."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Unpack
 from pydantic import BaseModel, Field, create_model
 
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.founded import FoundedMetric
+from vivavoce.metrics.evidence_rule import ACTS, EvidenceRule
 from vivavoce.metrics.judged.rules import (
     RuleAnswer,
     check_rules,
@@ -21,7 +21,7 @@ from vivavoce.metrics.judged.rules import (
     rules_prompt,
     rules_task,
 )
-from vivavoce.metrics.judging import JudgingOptions
+from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.ledger import tools_visible
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Question
@@ -49,14 +49,15 @@ def contract_reply(count: int) -> type[ContractReply]:
     return create_model("ContractReply", __base__=ContractReply, rules=(rule_answers(count), ...))
 
 
-class ContractMetric(FoundedMetric):
+class ContractMetric(JudgedMetric):
     """Judges whether everything in `must` happened and nothing in `must_not` did: true (1.0) or false.
 
     The judge says of each rule, by its number, whether it happened, with evidence; code turns that into the verdict. A
     rule in `must` for which there was no occasion counts neither way. Each rule is a finding: `criterion` for what must
     happen, `prohibition` for what must not.
 
-    Where the verdict hangs on a quote that is not in the conversation, it is an error of the judge and no score.
+    What happened needs evidence of what the assistant or a tool said or did. An answer without it is asked for once
+    more; where the verdict still depends on it, that is an error of the judge and no score.
 
     Known failure: a rule that speaks of quality, such as "is polite", leaves the judge to say when it happened.
     """
@@ -64,6 +65,7 @@ class ContractMetric(FoundedMetric):
     template: ClassVar[str] = "judged/contract.jinja"
     own_variables: ClassVar[frozenset[str]] = frozenset(("rules",))
     nothing: ClassVar[str] = "there was no occasion for any of the rules"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(ACTS)
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
         config = MetricConfig(

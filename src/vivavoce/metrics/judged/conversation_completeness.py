@@ -6,6 +6,7 @@ from typing import ClassVar, Unpack
 
 from vivavoce.metrics.checklist import ChecklistMetric
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.models.custom import ModelLike
 
@@ -20,6 +21,7 @@ class ConversationCompletenessMetric(ChecklistMetric):
     """
 
     template: ClassVar[str] = "judged/conversation_completeness.jinja"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule({("check", "pass"): "act"})
     of_assistant: ClassVar[bool] = False
     nothing: ClassVar[str] = "the user voices no wish that could be satisfied"
 

@@ -11,7 +11,9 @@ from pydantic import BaseModel, Field, model_validator
 
 from vivavoce.comparing.thresholds import mean
 from vivavoce.messages import AnyMessage, ToolMessage
+from vivavoce.metrics.checklist import STATE_WORTH
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Question
@@ -21,7 +23,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.custom import ModelLike
 from vivavoce.records.counting import to_index, to_number
-from vivavoce.records.score import FindingState
+from vivavoce.records.score import Finding, FindingState
 
 Support = Literal["supported", "partly", "unsupported", "contradicted"]
 WORTH: Mapping[str, float] = {"supported": 1.0, "partly": 0.5, "unsupported": 0.0, "contradicted": 0.0}
@@ -76,6 +78,9 @@ class FaithfulnessMetric(JudgedMetric):
     """
 
     template: ClassVar[str] = "judged/faithfulness.jinja"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(
+        {("claim", "pass"): "conversation", ("claim", "partial"): "conversation"}
+    )
     of_assistant: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset(("turns",))
     nothing: ClassVar[str] = "the assistant claims nothing in turns that retrieved something or called a tool"
@@ -119,6 +124,15 @@ class FaithfulnessMetric(JudgedMetric):
         score = float(mean([turn["score"] for turn in turns])) if turns else None
         reasoning = reply.reasoning if turns else self.nothing
         return Verdict(score, reasoning, reply.confidence, claims, extra={"by_turn": turns}, turns=len(turns))
+
+    def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool | None:
+        """Return whether the mean over the turns would pass with other findings."""
+        del verdict
+        turns: dict[int | None, list[float]] = {}
+        for finding in findings:
+            turns.setdefault(finding.turn, []).append(STATE_WORTH[finding.state])
+        means = [sum(worth) / len(worth) for worth in turns.values()]
+        return self.config.passes(sum(means) / len(means)) if means else None
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the mean over the turns of all pieces, with their claims."""

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, model_validator
 from vivavoce.errors import Blame, ModelFault
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import Place
+from vivavoce.metrics.evidence_rule import Claim, EvidenceRule, repair_request
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Answer, Question
@@ -97,6 +98,7 @@ class FirstFailureMetric(JudgedMetric):
     """
 
     template: ClassVar[str] = "judged/first_failure.jinja"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(absence="a conversation did not fail where no step did")
     reply = FirstFailureReply
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
@@ -123,7 +125,18 @@ class FirstFailureMetric(JudgedMetric):
     def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
         """Yield the questions, each once more where a step that its answer names is not in the conversation."""
         del reading
-        return (yield Ask(judge, questions, _again))
+        return (yield Ask(judge, questions, self.again))
+
+    def again(self, answer: Answer) -> Question | None:
+        """Return the request for a better answer where a step that it names is not in the conversation."""
+        question = answer.question
+        try:
+            reply = question.parsed(answer.reply.parsed or {}, FirstFailureReply)
+        except ValueError:  # whoever reads the answer next reports it
+            return None
+        steps = [step for step in (reply.root, reply.no_return) if step is not None and _place(question, step) is None]
+        claims = [Claim(step.what, question.checker.checked([step.evidence]), "if_quoted") for step in steps]
+        return question.repaired(answer.reply, repair_request(claims, question.checker)) if claims else None
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the steps that were found.
@@ -160,17 +173,6 @@ def root_of(scores: Iterable[Score]) -> Finding | None:
     """Return the root of the failure that one of the scores found, None where none did."""
     found = (one for score in scores for one in score.findings)
     return next((one for one in found if (one.kind, one.verdict) == (FAILED_STEP, ROOT)), None)
-
-
-def _again(answer: Answer) -> Question | None:
-    """Return the question once more where a step that its answer names is not in the conversation."""
-    question = answer.question
-    try:
-        reply = question.parsed(answer.reply.parsed or {}, FirstFailureReply)
-    except ValueError:  # whoever reads the answer next says so
-        return None
-    steps = [step for step in (reply.root, reply.no_return) if step is not None]
-    return None if all(_place(question, step) for step in steps) else question.again
 
 
 def _place(question: Question, step: FailedStep, since: int = 0) -> Place | None:

@@ -11,10 +11,11 @@ from pydantic import BaseModel
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.founded import CRITERION, PROHIBITION, WITHOUT_CALL, FoundedMetric, hanging
+from vivavoce.metrics.evidence import Checker
+from vivavoce.metrics.evidence_rule import ACTS, CRITERION, PROHIBITION, WITHOUT_CALL, Claim, EvidenceRule
 from vivavoce.metrics.judged.goal_reply import Asked, Change, Criterion, GoalReply, goal_reply
 from vivavoce.metrics.judged.rules import Rule, merged_rules, rule_findings, rules_of, rules_prompt, rules_task
-from vivavoce.metrics.judging import JudgingOptions, answered
+from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered, with_unsupported
 from vivavoce.metrics.ledger import Act, ledger, lines, tools_visible
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
@@ -48,7 +49,7 @@ REFUSAL = "refusal"
 """The kind of an outcome that is met while something is not done."""
 
 
-class GoalAchievementJudge(FoundedMetric):
+class GoalAchievementJudge(JudgedMetric):
     """Judges whether a conversation reached its goal; the score is one of `categories`, given worst first.
 
     The judge lists the outcomes that the goal requires and says of each whether it is met, with evidence; those that
@@ -62,11 +63,12 @@ class GoalAchievementJudge(FoundedMetric):
     levels pass, the judge's own choice among them stands. Other breaches of the policy, and false statements, are
     findings of the kind `breach`; they never change the level.
 
-    An answer that rests on quotes that are not in the conversation is asked for once more. If whether the goal is
-    reached still hangs on one, it is an error of the judge and no score.
+    An outcome that is met needs evidence of what the assistant or a tool said or did; only one that something was not
+    done may stand without. An answer without such evidence is asked for once more. If whether the goal is reached still
+    depends on it, that is an error of the judge and no score.
 
-    A reply that has a level but no criteria counts as it is, so that a custom model may answer in that older form;
-    where it passes on quotes none of which is in the conversation, it is an error of the judge too.
+    A reply that has a level but no criteria counts as it is, so that a custom model may answer in that older form. What
+    it quotes must be there; one that passes without a quote is named in `extra["unsupported"]`.
 
     Known failure: which outcomes a goal requires is the judge's reading of it; `outcomes` leave nothing to read. Which
     calls change something is told by the names of the tools.
@@ -77,6 +79,7 @@ class GoalAchievementJudge(FoundedMetric):
     needs: ClassVar[tuple[str, ...]] = ("goal",)
     own_variables: ClassVar[frozenset[str]] = frozenset(("levels", "acts", "visible", "changes", "rules", "listing"))
     nothing: ClassVar[str] = "there was no occasion for any of the outcomes"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(ACTS, absence_kinds=frozenset((REFUSAL,)))
 
     def __init__(
         self,
@@ -180,16 +183,19 @@ class GoalAchievementJudge(FoundedMetric):
         )
         return self._levelled(whole)
 
-    def conclude(self, verdict: Verdict) -> Verdict:
-        """Return the verdict, unless it hangs on evidence that is nowhere in the conversation.
+    def claims(self, verdict: Verdict) -> list[Claim]:
+        """Return that the goal was reached, where the judge answers in the older form and cites something for it."""
+        passing = verdict.score in self.passing_categories
+        return [Claim("the goal", verdict.evidence, "act")] if passing and verdict.evidence else []
+
+    def conclude(self, verdict: Verdict, checker: Checker) -> Verdict:
+        """Return the verdict; a goal that is reached without evidence, in the older form, is named in `extra`.
 
         Raises:
-            ModelFault: it does.
+            ModelFault: it depends on a claim without evidence that counts.
         """
-        quotes = verdict.evidence
-        if quotes and verdict.score in self.passing_categories and not any(quote.verified for quote in quotes):
-            raise hanging(quotes, "the goal", verdict.reasoning)
-        return super().conclude(verdict)
+        older = not verdict.findings and not verdict.evidence and verdict.score in self.passing_categories
+        return super().conclude(with_unsupported(verdict, ["the goal"]) if older else verdict, checker)
 
     def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool | None:
         """Say whether the goal would be reached with other findings."""

@@ -9,6 +9,7 @@ from typing import ClassVar, Unpack
 from vivavoce.errors import UsageError
 from vivavoce.metrics.checklist import STATES, WORTH, ChecklistMetric
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -31,6 +32,7 @@ class GuidelinesMetric(ChecklistMetric):
     """
 
     template: ClassVar[str] = "judged/guidelines.jinja"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(absence="a rule, such as a ban, is kept if nothing breaks it")
     nothing: ClassVar[str] = "none of the guidelines applies to this conversation"
 
     def __init__(

@@ -6,6 +6,7 @@ from typing import ClassVar, Unpack
 
 from vivavoce.metrics.checklist import ChecklistMetric
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.models.custom import ModelLike
 
@@ -19,6 +20,7 @@ class KnowledgeRetentionMetric(ChecklistMetric):
     """
 
     template: ClassVar[str] = "judged/knowledge_retention.jinja"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule({("check", "pass"): "conversation"})
     nothing: ClassVar[str] = "the user told no fact that anything later depends on"
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:

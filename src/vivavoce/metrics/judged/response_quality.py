@@ -7,6 +7,7 @@ from typing import ClassVar, Unpack
 
 from vivavoce.metrics.checklist import ChecklistMetric
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -34,6 +35,7 @@ class ResponseQualityMetric(ChecklistMetric):
     """
 
     template: ClassVar[str] = "judged/response_quality.jinja"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(absence="a yes says that there is no lapse")
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
         config = MetricConfig(

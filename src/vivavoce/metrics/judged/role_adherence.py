@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Unpack
 
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.turn_checklist import TurnChecklistMetric
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -21,6 +22,7 @@ class RoleAdherenceMetric(TurnChecklistMetric):
     """
 
     template: ClassVar[str] = "judged/role_adherence.jinja"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(absence="a role is kept where nothing leaves it")
     own_variables: ClassVar[frozenset[str]] = TurnChecklistMetric.own_variables | {"role"}
     nothing: ClassVar[str] = "the assistant answers in no turn to which its role would matter"
 

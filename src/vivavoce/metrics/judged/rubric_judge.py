@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Unpack
 from pydantic import BaseModel
 
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.messages import SystemMessage
+from vivavoce.messages import AIMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.judging import JudgingOptions
+from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.question import Question
-from vivavoce.metrics.rating import RatingMetric
+from vivavoce.metrics.rating import RatingMetric, RatingOptions
+from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.rubric import Rubric, read_rubric
 from vivavoce.metrics.transcript import Transcript, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -42,7 +43,7 @@ class RubricJudge(RatingMetric):
         *,
         rubric: Rubric,
         system_prompt: str | None = None,
-        **options: Unpack[JudgingOptions],
+        **options: Unpack[RatingOptions],
     ) -> None:
         config = MetricConfig(class_name=type(self).__name__, name="model_judge")
         super().__init__(config, model, **{"tokens": sys.maxsize, **options})
@@ -70,6 +71,15 @@ class RubricJudge(RatingMetric):
             return {"rubric": Wording(rubric.render(values))}
         except UsageError as error:
             raise GraderFault(str(error), kind="options") from error
+
+    def questions(self, reading: Reading) -> list[Question]:
+        """Return what the judge is asked; its evidence may be in the submission, too."""
+        questions, submission = super().questions(reading), reading.metric_input.submission
+        if not submission:
+            return questions
+        messages = [*reading.metric_input.messages, AIMessage(content=submission)]
+        checker = Checker(messages, reading.transcript(self.shown))
+        return [replace(question, checker=checker) for question in questions]
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the score of the answer, with the hash of its rubric."""

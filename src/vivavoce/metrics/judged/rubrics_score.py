@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Literal, Unpack, cast
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judges import copy_of
-from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.prompts import Wording
-from vivavoce.metrics.rating import RatingMetric
+from vivavoce.metrics.rating import RatingMetric, RatingOptions
 from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.steps import Plan
@@ -44,7 +43,7 @@ class RubricsScore(RatingMetric):
         *,
         rubrics: Mapping[str, str] | None = None,
         rubric: Mapping[str, str] | None = None,
-        **options: Unpack[JudgingOptions],
+        **options: Unpack[RatingOptions],
     ) -> None:
         if rubrics is not None and rubric is not None:
             raise UsageError("rubrics and rubric are the same; give one of them")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
-from vivavoce.metrics.founded import CRITERION, PROHIBITION
+from vivavoce.metrics.evidence_rule import CRITERION, PROHIBITION
 from vivavoce.metrics.prompts import Prompt, Wording, read_prompt
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.shape import Shape

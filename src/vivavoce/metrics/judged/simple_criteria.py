@@ -10,9 +10,8 @@ from pydantic import Field
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.prompts import Wording
-from vivavoce.metrics.rating import RatingMetric
+from vivavoce.metrics.rating import RatingMetric, RatingOptions
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 
@@ -37,7 +36,7 @@ class SimpleCriteria(RatingMetric):
         criteria: str,
         minimum: int = 0,
         maximum: int = 5,
-        **options: Unpack[JudgingOptions],
+        **options: Unpack[RatingOptions],
     ) -> None:
         if not criteria.strip():
             raise UsageError("criteria say what is scored; they are empty")

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, model_validator
 from vivavoce.messages import AIMessage
 from vivavoce.metrics.agent_tools import ToolsByAgent, read_tools_by_agent
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
@@ -105,6 +106,7 @@ class ToolUseMetric(JudgedMetric):
     """
 
     template: ClassVar[str] = "judged/tool_use.jinja"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(absence="a call is right where nothing is wrong with it")
     of_assistant: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset(("tools", "calls"))
     nothing: ClassVar[str] = "no tool was called, and none was needed"

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Question
@@ -73,6 +74,7 @@ class TopicAdherenceMetric(JudgedMetric):
     """
 
     template: ClassVar[str] = "judged/topic_adherence.jinja"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule({("request", "pass"): "conversation"})
     own_variables: ClassVar[frozenset[str]] = frozenset(("topics",))
     nothing: ClassVar[str] = "the user asks for nothing in this conversation"
 
@@ -120,6 +122,15 @@ class TopicAdherenceMetric(JudgedMetric):
         reply = question.parsed(answer, TopicReply)
         requests = [_finding(question, request) for request in reply.requests]
         return self._scored(Verdict(None, reply.reasoning, reply.confidence, requests))
+
+    def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool | None:
+        """Return whether the share would pass with other findings; one that fails was answered, or not, wrongly."""
+        del verdict
+        requests = [
+            (bool(one.data["on_topic"]), (one.state == "pass") == bool(one.data["on_topic"])) for one in findings
+        ]
+        share = adherence(requests)[self.mode]
+        return None if share is None else self.config.passes(share)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the share over the requests of all pieces."""

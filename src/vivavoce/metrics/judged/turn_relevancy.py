@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Unpack
 
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.turn_checklist import TurnChecklistMetric
 from vivavoce.models.custom import ModelLike
@@ -17,6 +18,7 @@ class TurnRelevancyMetric(TurnChecklistMetric):
     """
 
     template: ClassVar[str] = "judged/turn_relevancy.jinja"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(absence="the item names the turn, whose whole answer is meant")
     nothing: ClassVar[str] = "the assistant answers in no turn of this conversation"
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Unpack
 from pydantic import Field
 
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence_rule import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.shape import Shape
@@ -44,6 +45,9 @@ class UserFrustrationMetric(JudgedMetric):
     """
 
     template: ClassVar[str] = "judged/user_frustration.jinja"
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(
+        absence="a user is not frustrated where there is no sign of it"
+    )
     reply = FrustrationReply
     of_user: ClassVar[bool] = True
 

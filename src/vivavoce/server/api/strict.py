@@ -10,8 +10,8 @@ from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import did_you_mean
-from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.records.failure import shorten
 from vivavoce.server.reading import reading_once
 
