@@ -102,7 +102,7 @@ def language_of(text: str) -> str | None:
         return None
     probabilities = defaultdict[str, float](float)
     for code, probability in _identifier().rank(plain.encode("utf-8", "replace")):
-        probabilities[_SAME.get(code, code)] += probability
+        probabilities[_SAME.get(str(code), str(code))] += probability
     language, probability = max(probabilities.items(), key=itemgetter(1))
     return None if probability < SURE or language == "zxx" else language
 
