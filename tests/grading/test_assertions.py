@@ -37,6 +37,7 @@ REPLY = said("Let me look.", "You get EUR 24.90, not 30, by 5 May: that is 24.90
         ({"contains": ["look", "1042", "sorry"]}, "does not contain '1042'; does not contain 'sorry'"),
         ({"not_contains": ["sorry", "1042"]}, ""),
         ({"not_contains": ["sorry", "look"]}, "contains 'look'"),
+        ({"contains": " ＬＥＴ\u00a0me\u200b "}, ""),
         ({"regex": r"EUR \d+\.\d\d"}, ""),
         ({"regex": "^You"}, "does not match /^You/"),
         ({"regex": "(?m)^You"}, ""),
@@ -191,6 +192,12 @@ def test_latency_is_that_of_the_slowest_turn() -> None:
         held({"latency": 2}, *turns, seconds=(1.0, None))
     with pytest.raises(GraderFault, match="turn 2 has no time"):
         held({"not": {"latency": 2}}, *turns, seconds=(1.0, None))
+
+
+@pytest.mark.parametrize("text", ["vou\u200dcher", "vou\u200ccher", "vou\u2060cher", "vou\ufeffcher", "ＶＯＵＣＨＥＲ"])
+def test_a_forbidden_word_is_found_in_any_encoding_and_shown_as_it_is_written(text: str) -> None:
+    answer = held({"not_contains": "voucher"}, said(f"Here is your {text}!"))
+    assert answer.found == f"contains 'voucher' (only the encoding differs: {text!r})"
 
 
 @pytest.mark.parametrize(

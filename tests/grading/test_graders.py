@@ -29,6 +29,13 @@ def case(submission: str, truth: Any = None, **fields: Any) -> Case:
         (functions.exact_match, "paris", "Paris", 0.0),
         (functions.contains, "It is PARIS.", "paris", 1.0),
         (functions.contains, "It is Rome.", "paris", 0.0),
+        (functions.contains, "Paris", " Paris", 1.0),
+        (functions.contains, "STRASSE", "Straße", 1.0),
+        (functions.contains, "vou\u200dcher", "voucher", 1.0),
+        (functions.exact_match, "cafe\u0301", "caf\u00e9", 1.0),
+        (functions.exact_match, "two  words", "two words", 0.0),
+        (functions.fuzzy_ratio, "ＣＡＦＥ\u0301", "caf\u00e9", 1.0),
+        (functions.regex_match, "vou\u200dcher", "voucher", 0.0),
         (functions.regex_match, "order 12-345", r"\d+-\d+", 1.0),
         (functions.regex_match, "no order", r"\d+", 0.0),
         (functions.ascii_printable_only, "plain\r\ntext ~", None, 1.0),
@@ -45,6 +52,34 @@ def test_text_graders_follow_their_rule(
 def test_a_complaint_says_what_is_wrong() -> None:
     assert functions.contains(case("Madrid", "Rome")).reason == "does not contain 'Rome'"
     assert functions.ascii_printable_only(case("é ü")).reason == "contains 'é', 'ü'"
+
+
+@pytest.mark.parametrize(
+    ("function", "submission", "reason"),
+    [
+        (functions.contains, "I'm sorry, I can't help with that.", "does not contain '4'; the assistant refused"),
+        (functions.exact_match, "I'm sorry, I can't help with that.", "is not '4'; the assistant refused"),
+        (functions.contains, "\u200b", "does not contain '4'; the answer is empty"),
+        (functions.contains, "5", "does not contain '4'"),
+        (functions.contains, "４", "matches; only the encoding differs: '４'"),
+        (functions.exact_match, "\u200b4", "matches; only the encoding differs"),
+        (functions.exact_match, "4", "matches"),
+    ],
+)
+def test_a_reason_names_a_refusal_an_empty_answer_and_another_encoding(
+    function: Callable[..., Any], submission: str, reason: str
+) -> None:
+    assert function(case(submission, "4")).reason == reason
+
+
+def test_a_reason_says_if_only_case_or_white_space_differs() -> None:
+    assert functions.exact_match(case("paris", "Paris")).reason == "is not 'Paris'; only case or white space differs"
+
+
+@pytest.mark.parametrize("truth", ["", "  ", "\u200b"])
+def test_a_ground_truth_that_shows_nothing_is_a_fault_and_no_score(truth: str) -> None:
+    with pytest.raises(GraderFault, match="the ground truth is empty"):
+        functions.contains(case("text", truth))
 
 
 def test_a_ground_truth_that_is_no_regular_expression_is_a_fault_and_no_score() -> None:

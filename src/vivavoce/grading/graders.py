@@ -65,12 +65,13 @@ class Case:
 
 def exact_match(case: Case) -> Score:
     """Score 1 when the submission equals the ground truth, ignoring encoding and whitespace at the ends."""
-    return _verdict_on(case, differs(case.submission, case.truth), case.truth)
+    note = "" if case.submission.strip() == case.truth.strip() else "only the encoding differs"
+    return _verdict_on(case, differs(case.submission, case.truth), note)
 
 
 def contains(case: Case) -> Score:
     """Score 1 when the submission contains the ground truth, ignoring case, encoding, and whitespace at its ends."""
-    return _verdict_on(case, lacks(case.submission, case.truth), case.truth)
+    return _verdict_on(case, lacks(case.submission, case.truth), encoding_note(case.submission, case.truth))
 
 
 def regex_match(case: Case) -> Score:
@@ -241,12 +242,11 @@ def _verdict(complaint: str) -> Score:
     return Score(value=0.0, reason=complaint) if complaint else _MATCHES
 
 
-def _verdict_on(case: Case, complaint: str, wanted: str = "") -> Score:
-    """Return the verdict on an answer: a miss names a refusal, a match says if only its encoding differs."""
+def _verdict_on(case: Case, complaint: str, note: str = "") -> Score:
+    """Return the verdict on an answer: a miss names a refusal or an empty answer, a match has a note."""
     if complaint:
         kind = name_answer(case.submission)
         return _verdict(f"{complaint}; {kind}" if kind else complaint)
-    note = encoding_note(case.submission, wanted)
     return Score(value=1.0, reason=f"matches; {note}") if note else _MATCHES
 
 

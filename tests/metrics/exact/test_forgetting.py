@@ -42,6 +42,12 @@ def test_it_counts_what_is_forgotten_by_the_users_own_sessions_since() -> None:
     assert "one session later 0 of 1, 2 sessions later 1 of 2" in str(result.reason)
 
 
+@pytest.mark.parametrize(("answer", "score"), [("是４７１１。", 0.0), ("密码是4711。", 0.0), ("密码是14711。", 1.0)])
+def test_a_truth_is_found_in_scripts_without_spaces(answer: str, score: float) -> None:
+    result = measured(talk("ana", "我的密码是4711", "好的"), talk("ana", "密码是多少？", answer, truth="4711"))
+    assert result.score == score
+
+
 def test_a_distance_chooses_the_questions() -> None:
     assert measured(*SESSIONS, distance=1).score == 0.0
     assert measured(*SESSIONS, distance=2).score == 0.5

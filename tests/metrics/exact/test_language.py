@@ -56,6 +56,22 @@ def test_what_is_too_short_or_no_language_is_left_undecided(text: str) -> None:
     assert language_of(text) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("已经退款给您", "zh"),
+        ("您的包裹已经发出，预计明天送达，请您耐心等待。", "zh"),
+        ("最后一个问题，几点关门？", "zh"),
+        ("Order 1042 已经退款给您", "zh"),
+        ("はい、できます。", "ja"),
+        ("네, 가능합니다.", "ko"),
+        ("ได้ครับ ขอบคุณ", "th"),
+    ],
+)
+def test_a_short_answer_is_decided_in_scripts_that_write_words_with_few_letters(text: str, language: str) -> None:
+    assert language_of(text) == language
+
+
 def test_code_within_an_answer_does_not_decide_it() -> None:
     text = f"{WRITTEN['de']}\n```python\nfor each in range(10): print(the_value_of_this_thing)\n```"
     assert language_of(text) == "de"

@@ -36,6 +36,13 @@ def test_a_secret_that_another_user_is_told_is_found_with_its_turn_and_who_was_t
     assert "what ana told, in turn 3 · session 2 · bo" in str(result.reason)
 
 
+@pytest.mark.parametrize("answer", ["密码是4711谢谢。", "コードは4711です", "รหัสคือ4711ครับ", "４７１１", "47\u200b11"])
+def test_a_secret_is_found_in_scripts_without_spaces_and_in_any_encoding(answer: str) -> None:
+    [finding] = measured(ANA, talk("bo", "Her code?", answer)).findings
+    assert finding.data == {"secret": "4711", "of": "ana", "told": "bo"}
+    assert finding.evidence[0].text in answer
+
+
 @pytest.mark.parametrize(
     "later",
     [

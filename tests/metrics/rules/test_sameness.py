@@ -76,6 +76,27 @@ def test_a_message_mentions_whole_words_in_any_case() -> None:
 @pytest.mark.parametrize(
     ("value", "text", "found"),
     [
+        (1042, "订单1042已退款。", True),
+        ("1042", "주문 1042는 환불되었습니다", True),
+        ("A-17", "注文A-17は返金済みです", True),
+        ("Säure", "Sa\u0308ure", True),
+        ("A-17", "order A-17-B", False),
+        ("A-17", "order X-A-17", False),
+        ("A-17", "order A-17-", True),
+    ],
+)
+def test_a_value_is_mentioned_in_any_script_and_encoding(value: Any, text: str, found: bool) -> None:
+    assert mentions(text, value) is found
+
+
+def test_arguments_that_differ_only_in_encoding_are_the_same_thing() -> None:
+    assert alike("caf\u00e9", "cafe\u0301")
+    assert not alike("Café", "café")
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "found"),
+    [
         (24, "You get 24.00 euros.", True),
         (24, "You get 24.90 euros.", False),
         (24, "You get 24,000 euros.", False),

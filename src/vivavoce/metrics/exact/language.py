@@ -22,11 +22,11 @@ from vivavoce.metrics.result import Evidence
 SURE = 0.9
 """The probability from which a language is believed."""
 FEWEST_LETTERS = 20
-"""Letters that decide a text; 6 are enough in Han, Kana, and Hangul, and 10 in scripts such as Thai."""
+"""Letters that decide a text; 5 are enough in Han, Kana, and Hangul, and 10 in scripts such as Thai."""
 
 _NO_WORDS = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|(?<!\S)\S+@\S+|<[^<>\n]{1,200}>", re.DOTALL)
 _WEIGHTS = (
-    (regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]"), 3.5),
+    (regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]"), 4.0),
     (regex.compile(r"\p{lb=SA}"), 2.0),
 )
 """How many letters of an alphabet a letter of some scripts counts as."""
@@ -39,7 +39,7 @@ class LanguageMetric(ExactMetric):
 
     A text is in the language that py3langid, naive Bayes over byte sequences, gives a probability of at least .9,
     without code, addresses and markup; varieties of a language, such as those of Chinese, count together. Texts of
-    fewer than 20 letters (6 in Han, Kana, or Hangul, 10 in scripts such as Thai), and those that it is not that sure
+    fewer than 20 letters (5 in Han, Kana, or Hangul, 10 in scripts such as Thai), and those that it is not that sure
     of, are left undecided and out of the share. The user's language is that of the last user message that could be
     decided; before any could, that of the first. `expected` is a code such as `de`; of `de-AT` the region is left out.
     `details["answers"]` has each answer's language, None for undecided.
@@ -102,7 +102,7 @@ def language_of(text: str) -> str | None:
         return None
     probabilities = defaultdict[str, float](float)
     for code, probability in _identifier().rank(plain.encode("utf-8", "replace")):
-        probabilities[_SAME.get(code, code)] += probability
+        probabilities[_SAME.get(str(code), str(code))] += probability
     language, probability = max(probabilities.items(), key=itemgetter(1))
     return None if probability < SURE or language == "zxx" else language
 

@@ -1,0 +1,267 @@
+"""Encoding never decides whether texts are the same, whether one contains words, or whether one is blank."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Literal
+
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vivavoce.comparing.text import (
+    BOUNDARY,
+    FoldedText,
+    contains,
+    contains_words,
+    encoding_note,
+    fold,
+    fold_encoding,
+    is_blank,
+    is_boundary,
+    same_text,
+    split_words,
+)
+
+Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
+FORMS: tuple[Form, ...] = ("NFC", "NFD", "NFKC", "NFKD")
+CANONICAL_FORMS: tuple[Form, ...] = ("NFC", "NFD")
+INVISIBLE = "\u00ad\u034f\u180e\u200b\u200c\u200d\u200e\u200f\u202e\u2060\u2066\ufe0f\ufeff\U000e0041\x00\x07"
+SCRIPTS = "abÉß İı-'’„“ \n\u00a0\u3000é\u0301\u0307ﬁ1２²½密码ーガｶﾞกำ่๔서울\u1109\u1165नहिက្"
+TEXTS = st.text(st.sampled_from(SCRIPTS) | st.characters(), max_size=30)
+WORDS = st.text(st.sampled_from("abzßéÉжשع1密码カ서울กनह '-„’"), min_size=1, max_size=8).filter(
+    lambda words: not is_blank(words)
+)
+
+
+def sprinkle(text: str, data: st.DataObject) -> str:
+    """Return a text with invisible characters in any places."""
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(text)))
+        text = text[:place] + data.draw(st.sampled_from(INVISIBLE)) + text[place:]
+    return text
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("café", "cafe\u0301"),
+        ("서울", unicodedata.normalize("NFD", "서울")),
+        ("ガ", "ｶﾞ"),
+        ("ＶＯＵＣＨＥＲ", "VOUCHER"),
+        ("oﬃce", "office"),
+        ("m²", "m2"),
+        ("e\u2010mail", "e-mail"),
+        ("e\u2011mail", "e–mail"),
+        ("„ja“", '"ja"'),
+        ("don\u2019t", "don't"),
+        ("don\u00b4t", "don`t"),
+        ("EUR\u00a020", "EUR 20"),
+        ("10〜20", "10～20"),
+        ("Versi\u00adcherung", "Versicherung"),
+        ("one\r\ntwo", "one\u2028two"),
+        ("  Paris\u200b", "Paris"),
+    ],
+)
+def test_texts_that_differ_only_in_encoding_are_the_same(a: str, b: str) -> None:
+    assert same_text(a, b)
+    assert contains(a, b)
+    assert contains(b, a)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [("straße", "STRASSE"), ("İstanbul", "istanbul"), ("ΣΊΣΥΦΟΣ", "σίσυφος"), ("Yes  please", "yes\nPLEASE")],
+)
+def test_texts_that_differ_in_case_or_the_amount_of_white_space_are_the_same_where_that_does_not_count(
+    a: str, b: str
+) -> None:
+    assert not same_text(a, b)
+    assert same_text(a, b, ignore_case=True)
+    assert contains(a, b)
+    assert contains(b, a)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("10²", "102"),
+        ("10⁻³", "10-3"),
+        ("1½", "11/2"),
+        ("10₂", "102"),
+        ("sık", "sik"),
+        ("cafe", "café"),
+        ("서우", "서울"),
+        ('"a"', "'a'"),
+        ("ab", "a b"),
+    ],
+)
+def test_texts_that_a_reader_tells_apart_are_not_the_same(a: str, b: str) -> None:
+    assert not same_text(a, b, ignore_case=True)
+    assert not contains(b, a)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("密码是4711谢谢。", "4711"),
+        ("你真是个傻瓜啊。", "傻瓜"),
+        ("合計は42円です", "42"),
+        ("データー4711です", "4711"),
+        ("ฉันชื่อ4711ครับ", "4711"),
+        ("รหัสที่4711", "4711"),
+        ("ລະຫັດ4711ເດີ", "4711"),
+        ("លេខ4711បាទ", "4711"),
+        ("ကုဒ်4711ပါ", "4711"),
+        ("비밀번호는 4711입니다", "4711"),
+        ("私はAnaです", "ana"),
+        ("Ana's order", "ana"),
+        ("user:Ana", "Ana"),
+        ("see(x)", "(x"),
+        ("c++ is it", "C++"),
+        ("Acme™ phones", "acme"),
+        ("हिन्दी में", "हिन्दी"),
+    ],
+)
+def test_words_are_found_as_whole_words_in_any_script(text: str, words: str) -> None:
+    assert contains_words(text, words)
+    assert contains(text, words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("class", "ass"),
+        ("isx4711thanks", "4711"),
+        ("naïve", "na"),
+        ("nai\u0308ve", "nai"),
+        ("हिन्दी", "न"),
+        ("Иванов", "Иван"),
+        ("darüber", "über"),
+        ("๔๗๑๑", "๗"),
+        ("密码14711", "4711"),
+        ("user_id", "id"),
+        ("바보같이", "보"),
+        ("x̌", "x"),
+    ],
+)
+def test_a_part_of_a_word_is_not_a_whole_word(text: str, words: str) -> None:
+    assert not contains_words(text, words)
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n\t", "\u200b", "\u2800", "\u3164", "\u00ad\ufeff \u2060", "\x00", "\U000e0041"]
+)
+def test_a_text_that_shows_nothing_is_blank(text: str) -> None:
+    assert is_blank(text)
+
+
+@pytest.mark.parametrize("text", ["a", "。", "\u200bx", "0", "👍", "…"])
+def test_a_text_that_shows_something_is_not_blank(text: str) -> None:
+    assert not is_blank(text)
+
+
+@pytest.mark.parametrize(("text", "words", "there"), [("a\nb", "\n", True), ("a b", "\n", False), ("a", "", False)])
+def test_words_that_show_nothing_are_looked_up_as_they_are(text: str, words: str, there: bool) -> None:
+    assert contains(text, words) is there
+    assert contains(f"{text}\u200b", "\u200b")
+    assert not contains(text, "\u200b")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "note"),
+    [
+        ("a VOUCHER", "voucher", ""),
+        ("credit\ncard", "credit card", ""),
+        ("vou\u200dcher", "voucher", "only the encoding differs: 'vou\\u200dcher'"),
+        ("ＶＯＵＣＨＥＲ!", "voucher", "only the encoding differs: 'ＶＯＵＣＨＥＲ'"),
+        ("nothing", "voucher", ""),
+    ],
+)
+def test_a_note_shows_how_words_are_written_when_only_their_encoding_differs(text: str, words: str, note: str) -> None:
+    assert encoding_note(text, words) == note
+
+
+def test_words_are_split_at_boundaries_and_at_letters_of_scripts_without_spaces() -> None:
+    assert split_words("Das Ist 4711: 密码ABC, ไทย! don’t") == [
+        "das",
+        "ist",
+        "4711",
+        "密",
+        "码",
+        "abc",
+        *"ไทย",
+        "don",
+        "t",
+    ]
+
+
+def test_parts_are_found_one_after_another() -> None:
+    text = FoldedText("The CAFE\u0301 is  open; the cafe is closed.")
+    assert [text.text[start:end] for start, end in text.find_in_order(["the café", "the"])] == ["The CAFE\u0301", "the"]
+    assert text.find_in_order(["closed", "café"]) == []
+
+
+@given(TEXTS)
+def test_folding_twice_changes_nothing(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+    assert fold_encoding(fold_encoding(text)) == fold_encoding(text)
+
+
+@given(st.text(st.characters(exclude_characters="²³¹⁰⁴⁵⁶⁷⁸⁹⁺⁻₀₁₂₃₄₅₆₇₈₉₊₋½¼¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅟↉™℠")))
+def test_every_unicode_form_of_a_text_is_the_same_text(text: str) -> None:
+    assert {fold(unicodedata.normalize(form, text)) for form in FORMS} == {fold(text)}
+
+
+@given(TEXTS)
+def test_the_canonical_forms_of_a_text_are_the_same_text(text: str) -> None:
+    assert all(same_text(unicodedata.normalize(form, text), text) for form in CANONICAL_FORMS)
+
+
+@given(TEXTS, WORDS, st.data())
+def test_invisible_characters_never_change_an_answer(text: str, words: str, data: st.DataObject) -> None:
+    hidden = sprinkle(text, data)
+    assert is_blank(hidden) is is_blank(text)
+    assert same_text(hidden, text)
+    assert contains(hidden, words) is contains(text, words) is contains(text, sprinkle(words, data))
+    assert contains_words(hidden, words) is contains_words(text, words)
+
+
+@given(TEXTS, WORDS, TEXTS)
+def test_words_between_spaces_are_contained_as_whole_words(before: str, words: str, after: str) -> None:
+    text = FoldedText(f"{before} {words} {after}")
+    assert text.contains(words)
+    assert text.contains(words, whole=True)
+
+
+@given(TEXTS, WORDS)
+def test_what_is_the_same_contains_and_whole_words_are_contained(text: str, words: str) -> None:
+    assert not same_text(text, words) or contains(text, words)
+    assert not contains_words(text, words) or contains(text, words)
+
+
+@given(TEXTS, WORDS, TEXTS, st.data())
+def test_a_span_covers_the_words_in_the_original_text(before: str, words: str, after: str, data: st.DataObject) -> None:
+    text = FoldedText(sprinkle(f"{before} {words} {after}", data))
+    span = text.find(words)
+    assert span is not None
+    assert fold(words) in fold(text.text[span.start : span.end])
+    assert fold(text.text[span.start : span.end]) == fold(words) or any(len(fold(letter)) > 1 for letter in text.text)
+
+
+@given(TEXTS)
+def test_each_folded_character_comes_from_a_place_in_the_original(text: str) -> None:
+    folded = FoldedText(text)
+    for place, character in enumerate(folded.folded):
+        start, end = folded.span(place, place + 1)
+        assert 0 <= start < end <= len(text)
+        assert character in fold(f"x{text[start:end]}x") or character == " "
+
+
+@given(TEXTS)
+def test_the_pattern_of_a_boundary_finds_the_same_boundaries(text: str) -> None:
+    pattern = regex.compile(BOUNDARY)
+    folded = fold(text)
+    inside = range(1, len(folded))
+    assert [bool(pattern.match(folded, place)) for place in inside] == [is_boundary(folded, place) for place in inside]
