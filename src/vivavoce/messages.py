@@ -19,6 +19,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    JsonValue,
     TypeAdapter,
     ValidationError,
     ValidatorFunctionWrapHandler,
@@ -28,10 +29,12 @@ from pydantic import (
 from pydantic_core import ErrorDetails, to_json
 
 from vivavoce import message_objects
+from vivavoce.comparing.call_outcomes import CallOutcome, read_outcome, stated_outcome
+from vivavoce.comparing.text_parts import join_text_parts
 from vivavoce.session_mark import MarkOrOther, SessionMark
 from vivavoce.unchecked import unchecked
 
-NOT_ON_THE_WIRE = ("timestamp", "metadata", "retrieval_context", "agent_tools", "handoff_to")
+NOT_ON_THE_WIRE = ("timestamp", "metadata", "retrieval_context", "agent_tools", "handoff_to", "outcome")
 """The members of a message that are annotations of ours, which no endpoint takes."""
 
 
@@ -205,12 +208,12 @@ class Message(_Wire):
 
     @property
     def text(self) -> str:
-        """The words of the message, the text parts joined by a line break; empty when there are none."""
+        """The text of the message: its text parts, concatenated; empty without any."""
         if isinstance(self.content, str):
             return self.content
         if not self.content:
             return ""
-        return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
+        return join_text_parts(part.text for part in self.content if isinstance(part, TextPart))
 
     @property
     def plain(self) -> str | None:
@@ -260,6 +263,19 @@ class AIMessage(Message):
     agent_tools: list[str] | None = None
     handoff_to: str | None = None
 
+    @property
+    def words(self) -> str:
+        """What the message says: its text, or without any, the refusal that the provider marked as one."""
+        text = self.text
+        return text if text.strip() else self.marked_refusal or text
+
+    @property
+    def marked_refusal(self) -> str | None:
+        """The text of a refusal that the provider marked as one, in a field of its own or in parts of the content."""
+        if self.refusal or not isinstance(self.content, list):
+            return self.refusal or None
+        return join_text_parts(part.refusal for part in self.content if isinstance(part, RefusalPart)) or None
+
     def pretty_repr(self) -> str:
         """Return the words and, below them, each tool call."""
         lines = [super().pretty_repr()] if self.content or not self.tool_calls else []
@@ -267,11 +283,35 @@ class AIMessage(Message):
         return "\n".join(lines)
 
 
+OutcomeOrOther = Annotated[CallOutcome | JsonValue, Field(union_mode="left_to_right")]
+"""An outcome, or what a message stored by somebody else has under that name."""
+
+
 class ToolMessage(Message):
-    """What a tool returned; `tool_call_id` names the call it answers."""
+    """What a tool returned; `tool_call_id` names the call it answers.
+
+    `outcome` is `failed`, `refused` (the call was never made), or `succeeded`, where the source of the message states
+    it. Marks of other formats, such as `status: error` and `is_error: true`, are read as `outcome`. Without it, the
+    words of the result decide; `records.call_states` is the one place that asks.
+    """
 
     role: Literal["tool"] = "tool"  # pyright: ignore[reportIncompatibleVariableOverride]
     tool_call_id: str | None = None
+    outcome: OutcomeOrOther = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_marks(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        fields = cast("Mapping[str, Any]", data)
+        outcome = stated_outcome(fields)
+        return data if outcome is None or outcome == fields.get("outcome") else {**fields, "outcome": outcome}
+
+    @property
+    def stated_outcome(self) -> CallOutcome | None:
+        """The outcome that the message states, None where the words decide."""
+        return read_outcome(self.outcome)
 
 
 _PLAIN = {"role", "content"}
@@ -374,6 +414,8 @@ def _with_content(message: Message) -> Message:
         )
     if isinstance(message.session, dict) and "number" in message.session:
         raise ValueError('has a broken session; it is {"number": 2, "user": "ana"}, with numbers from 1')
+    if isinstance(message, ToolMessage) and message.outcome is not None and message.stated_outcome is None:
+        raise ValueError(f"has the unknown outcome {_short(message.outcome)}; write succeeded, failed, or refused")
     return message
 
 

@@ -153,7 +153,15 @@ class Regex(OfWords):
         return held_unless(mismatches(scene.said, self.regex))
 
 
-class Equals(OfWords):
+class OfAnswer(OfWords, ABC):
+    """Fields of an assertion about the answer: the last words of the assistant after the last message of the user."""
+
+    def idle(self, scene: Scene) -> str:
+        """Say that there is no answer; empty where there is one."""
+        return "" if scene.answer.strip() else "the assistant gives no answer"
+
+
+class Equals(OfAnswer):
     """The answer is this text, white space at its ends aside."""
 
     equals: Text
@@ -168,7 +176,7 @@ class Equals(OfWords):
         return held_unless("" if is_said(scene.answer, self.equals) else f"is not {self.equals!r}")
 
 
-class OneOf(OfWords):
+class OneOf(OfAnswer):
     """The answer is one of these texts, white space at its ends aside."""
 
     one_of: Texts
@@ -184,7 +192,7 @@ class OneOf(OfWords):
         return held_unless("" if passed else f"is none of {_quoted(self.one_of)}")
 
 
-class Numeric(OfWords):
+class Numeric(OfAnswer):
     """The last number of the answer, or its first, is this one within a tolerance, absolute or as a share."""
 
     numeric: Annotated[float, Field(allow_inf_nan=False, strict=True)]
@@ -203,7 +211,7 @@ class Numeric(OfWords):
         return held_unless(misses(scene.answer, self.numeric, self.tolerance, self.relative, self.take))
 
 
-class JsonSchema(OfWords):
+class JsonSchema(OfAnswer):
     """The answer is JSON that fits a JSON schema."""
 
     json_schema: Annotated[dict[str, Any], AfterValidator(_usable)]

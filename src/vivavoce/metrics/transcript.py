@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from vivavoce.comparing.call_outcomes import words_say_failed
 from vivavoce.conversation import mark_of, split_turns
 from vivavoce.messages import AnyMessage, RefusalPart, ToolMessage
 from vivavoce.records.agents import key_of
+from vivavoce.records.call_states import outcome_of
 from vivavoce.records.counting import turn_label
 from vivavoce.session_mark import SessionMark
 
@@ -130,7 +132,7 @@ class Transcript:
         shown = self.shown
         if message.role == "tool":
             if shown.tools:
-                yield f"result {self._reference(message)}: {quoted(message.text)}\n"
+                yield f"result {self._reference(message)}{_stated(message)}: {quoted(message.text)}\n"
             return
         if message.role in ("system", "developer") and not shown.policy:
             return
@@ -196,6 +198,12 @@ def quoted(value: object) -> str:
 
 def _line(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _stated(message: ToolMessage) -> str:
+    """Return how a call ended where it did not succeed and the words of its result do not say so."""
+    outcome = outcome_of(message)
+    return "" if outcome == "succeeded" or words_say_failed(message.text) else f" {outcome}"
 
 
 def _speaker(message: AnyMessage) -> str:

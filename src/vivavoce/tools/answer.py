@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import JsonValue
 
@@ -50,14 +50,16 @@ class Answer:
         notes = notes_of(
             self.source,
             seconds,
-            failed=self.failed,
             approval=approval,
             passed_over=self.passed_over,
             changed_state=self.changed_state,
         )
-        if call.id is None:
-            return ToolMessage(content=self.content, metadata=notes)
-        return ToolMessage(tool_call_id=call.id, content=self.content, metadata=notes)
+        fields: dict[str, Any] = {"content": self.content, "metadata": notes}
+        if call.id is not None:
+            fields["tool_call_id"] = call.id
+        if self.failed and self.source not in ("user", "vivavoce"):
+            fields["outcome"] = "failed"
+        return ToolMessage(**fields)  # of an answer that no tool gave, the metadata says that the call was refused
 
 
 def failure(text: str, source: Source) -> Answer:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Unpack
 
-from vivavoce.messages import AIMessage, RefusalPart
+from vivavoce.messages import AIMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.phrases import compiled, listed, literal, straight
 from vivavoce.metrics.exact.speakers import Utterance, numbered
@@ -52,7 +52,7 @@ class RefusalMetric(ExactMetric):
         """Look into the beginning of each answer."""
         refusals: list[Evidence | None] = []
         for turn, message in numbered(part):
-            if isinstance(message, AIMessage) and (message.text.strip() or declined(message)):
+            if isinstance(message, AIMessage) and message.words.strip():
                 refusals.append(self._refusal(turn, message))
         if not refusals:
             return Measured(None, "no assistant message has words")
@@ -61,19 +61,12 @@ class RefusalMetric(ExactMetric):
         return Measured(len(evidence) / len(refusals), reason, evidence)
 
     def _refusal(self, turn: int | None, message: AIMessage) -> Evidence | None:
-        if words := declined(message):
+        if words := message.marked_refusal:
             return Utterance(turn, words).quote()
         match = self._pattern.search(straight(message.text)) if self._pattern else None
         if match is None or match.start() >= REACH:
             return None
         return Utterance(turn, message.text).quote(match.start(), match.end())
-
-
-def declined(message: AIMessage) -> str | None:
-    """Return the words of a refusal that the provider marked as one."""
-    parts = message.content if isinstance(message.content, list) else []
-    marked = [part.refusal for part in parts if isinstance(part, RefusalPart)]
-    return message.refusal or "\n".join(marked) or None
 
 
 @cache

@@ -13,10 +13,10 @@ from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.matchers import typed_equal
-from vivavoce.metrics.ledger import Outcome, ended
 from vivavoce.metrics.rules.moments import Moment, Speaker
 from vivavoce.metrics.rules.sameness import alike, mentions
 from vivavoce.records.agents import key_of
+from vivavoce.records.call_states import Outcome
 from vivavoce.written import Written
 
 _WORDS: Mapping[str, Speaker] = {"user_says": "user", "assistant_says": "assistant", "tool_says": "tool"}
@@ -156,7 +156,7 @@ class Event(Written):
             )
         if moment.call is None or not any(fnmatchcase(moment.call.name, name) for name in self.call):
             return False
-        return ended(moment.result, self.outcome) and all(
+        return self.outcome in (None, moment.state) and all(
             (found := moment.argument(name)) is not None and _meets(found[0], wanted)
             for name, wanted in self.where.items()
         )

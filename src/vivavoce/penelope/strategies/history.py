@@ -7,7 +7,7 @@ from typing import Literal
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.messages import AIMessage, HumanMessage
-from vivavoce.metrics.exact.refusal import RefusalMetric, declined
+from vivavoce.metrics.exact.refusal import RefusalMetric
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.turn import Turn
@@ -45,8 +45,8 @@ def refused(turn: Turn) -> bool:
 
 def refuses_in_words(turn: Turn) -> bool:
     """Say whether the target's last words in a turn refuse: its provider says so, or a phrase at their beginning."""
-    answers = [m for m in turn.exchange.messages if isinstance(m, AIMessage) and (m.text.strip() or declined(m))]
-    return bool(answers) and (declined(answers[-1]) is not None or _refuses(answers[-1].text[:_BEGINNING]))
+    answers = [m for m in turn.exchange.messages if isinstance(m, AIMessage) and m.words.strip()]
+    return bool(answers) and (answers[-1].marked_refusal is not None or _refuses(answers[-1].text[:_BEGINNING]))
 
 
 @lru_cache(maxsize=1024)

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, ClassVar, Literal, cast
 
 from vivavoce.messages import AIMessage, AnyMessage, Content, ToolCall, ToolMessage
-from vivavoce.metrics.ledger import fails
 from vivavoce.records.agents import Agents
-from vivavoce.records.answered import origin, says_failed
+from vivavoce.records.answered import origin
+from vivavoce.records.call_states import outcome_of
 from vivavoce.records.trajectory import tool_results
 from vivavoce.report.html.content.legible import legible
 from vivavoce.report.html.content.media import Media, media_of
@@ -316,7 +316,7 @@ class Writer:
             brief=returned + (f" ({known})" if known else ""),
             arguments=arguments,
             result=result,
-            failed=answer is not None and (says_failed(answer) or fails(answer.text[:READ])),
+            failed=answer is not None and outcome_of(answer) == "failed",
             cite=cited,
         )
 
