@@ -131,7 +131,8 @@ class FunctionCall(_Wire):
 class ToolCall(_Typed):
     """One call of a tool, asked for by an assistant message.
 
-    Built from the wire shape, from `name=` and `args=` (a dict), or from a flat `name` and `arguments`.
+    Built from the wire shape, from `name=` and `args=` (a dict), or from a flat `name` and `arguments`. A call of a
+    custom tool, which takes any text, is read as one whose only argument is `input`.
     """
 
     id: str | None = None
@@ -156,6 +157,10 @@ class ToolCall(_Typed):
         if not isinstance(data, Mapping):
             return data
         fields = dict(cast("Mapping[str, Any]", data))
+        if isinstance(custom := fields.get("custom"), Mapping) and fields.get("type") == "custom":
+            del fields["custom"]  # a tool of OpenAI that takes any text, as the item `custom_tool_call` has it
+            called = cast("Mapping[str, Any]", custom)
+            fields |= {"type": "function", "name": called.get("name"), "arguments": {"input": called.get("input")}}
         function = fields.get("function")
         if isinstance(function, Mapping):
             wire = cast("Mapping[str, Any]", function)
@@ -306,7 +311,7 @@ class ToolMessage(Message):
             return data
         fields = cast("Mapping[str, Any]", data)
         outcome = stated_outcome(fields)
-        return data if outcome is None or outcome == fields.get("outcome") else {**fields, "outcome": outcome}
+        return fields if outcome is None or outcome == fields.get("outcome") else {**fields, "outcome": outcome}
 
     @property
     def stated_outcome(self) -> CallOutcome | None:

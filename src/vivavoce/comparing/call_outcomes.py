@@ -54,7 +54,8 @@ def stated_outcome(fields: Mapping[str, object]) -> CallOutcome | None:
 def _holders(fields: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     yield fields
     metadata = fields.get("metadata")
-    for holder in (fields, cast("Mapping[str, object]", metadata) if isinstance(metadata, Mapping) else {}):
+    notes = cast("Mapping[str, object]", metadata) if isinstance(metadata, Mapping) else {}
+    for holder in (fields, notes):
         for kept in holder.values():
             if isinstance(kept, Mapping):
                 inner = cast("Mapping[str, object]", kept)

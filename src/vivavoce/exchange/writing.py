@@ -46,14 +46,16 @@ def _conversations(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator
                 beside = {**(message.model_extra or {}), **({"session": message.session} if message.session else {})}
                 loss.left_out(beside, beside, index)
             written = [message.to_dict() for message in read]
-            yield {**row, "messages": written if format_.keeps_agents else _without_agents(written, loss)}
+            unknown = () if format_.keeps_agents else OF_AGENTS
+            unknown += () if format_.keeps_outcomes or format_.keeps_keys else ("outcome",)
+            yield {**row, "messages": _without(written, unknown, loss)}
 
 
-def _without_agents(messages: list[Row], loss: Loss) -> list[Row]:
-    """Return messages without what only we say of their agents; their names are left to the format."""
+def _without(messages: list[Row], keys: tuple[str, ...], loss: Loss) -> list[Row]:
+    """Return messages without what a format cannot hold, and tell the report."""
     for index, message in enumerate(messages):
-        loss.left_out(message, OF_AGENTS, index)
-    return [{key: value for key, value in message.items() if key not in OF_AGENTS} for message in messages]
+        loss.left_out(message, keys, index)
+    return [{key: value for key, value in message.items() if key not in keys} for message in messages]
 
 
 def _text(value: Any) -> str:

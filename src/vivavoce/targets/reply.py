@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from vivavoce.errors import TargetFault
@@ -29,12 +30,29 @@ def read_reply(returned: object, source: str) -> Reply:
         raise _malformed(f"{source} returned a Reply whose messages are not all of assistant and tools", returned)
     if isinstance(returned, str):
         return Reply([said_by_assistant(returned)])
+    if isinstance(returned, dict) and returned.keys().isdisjoint(_OF_MESSAGE):
+        raise _malformed(f"{source} returned {_shape(cast('Mapping[object, object]', returned))}; {_NEEDED}", returned)
     if isinstance(returned, Message | dict) or role_of(returned) is not None:
         return Reply(_read_list([cast("Message", returned)], source))
     if not isinstance(returned, list | tuple):
         kind = "nothing (None)" if returned is None else f"something of type {type(returned).__name__}"
-        raise _malformed(f"{source} returned {kind}; a text, a message or a list of messages is needed", returned)
+        raise _malformed(f"{source} returned {kind}; {_NEEDED}", returned)
+    for index, member in enumerate(cast("Sequence[object]", returned)):
+        if isinstance(member, dict) and member.keys().isdisjoint(_OF_MESSAGE):
+            shape = _shape(cast("Mapping[object, object]", member))
+            raise _malformed(f"{source} returned a list whose item {index} is {shape}; {_NEEDED}", returned)
     return Reply(_read_list(cast("Sequence[Message]", returned), source))
+
+
+_OF_MESSAGE = ("role", "type", "content", "tool_calls")
+"""Keys that an object needs one of to be read as a message."""
+_NEEDED = "return a text, a message, or a list of messages; structured output is a text of JSON: json.dumps(value)"
+
+
+def _shape(fields: Mapping[object, object]) -> str:
+    """Return in words what an object is that is not a message."""
+    keys = shorten(", ".join(f"'{key}'" for key in fields), 100)
+    return f"an object with the keys {keys}, which is not a message" if keys else "an empty object"
 
 
 def _read_list(returned: Sequence[Message], source: str) -> list[AnyMessage]:
@@ -54,4 +72,12 @@ def _read_list(returned: Sequence[Message], source: str) -> list[AnyMessage]:
 
 
 def _malformed(text: str, returned: object) -> TargetFault:
-    return TargetFault(text, kind="format", evidence=shorten(repr(returned)))
+    return TargetFault(text, kind="format", evidence=shorten(_shown(returned)))
+
+
+def _shown(returned: object) -> str:
+    """Return a value as JSON, or as Python prints it where JSON cannot hold it."""
+    try:
+        return json.dumps(returned, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return repr(returned)
