@@ -37,8 +37,7 @@ def _is_message(item: Any) -> bool:
 def _is_certain(item: Any) -> bool:
     """Return whether a message has blocks of its own, or an image with its source or a text with its citations."""
     return _is_message(item) and any(
-        block.get("type") in _OWN_BLOCKS or _OWN_KEYS.get(str(block.get("type"))) in block
-        for block in _blocks(item)
+        block.get("type") in _OWN_BLOCKS or _OWN_KEYS.get(str(block.get("type"))) in block for block in _blocks(item)
     )
 
 

@@ -211,7 +211,7 @@ def _result(result: Row, row: Row, index: int, loss: Loss) -> Message:
         message["content"] = text_in(result.get("reason")) or "denied"
         state_outcome(message, "refused")
     else:
-        state_outcome(message, failed_if(result.get("status") == "error"))
+        state_outcome(message, failed_if(result.get("status") == "error" or result.get("is_error") is True))
     if result is not row:
         others = without(result, (*_READ_OF_RESULTS, "type"))
         set_aside(message, NAME, {key: value for key, value in others.items() if value != []})

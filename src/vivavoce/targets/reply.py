@@ -76,8 +76,10 @@ def _malformed(text: str, returned: object) -> TargetFault:
 
 
 def _shown(returned: object) -> str:
-    """Return a value as JSON, or as Python prints it where JSON cannot hold it."""
-    try:
-        return json.dumps(returned, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        return repr(returned)
+    """Return an object or a list as JSON, and as Python prints it what JSON cannot hold."""
+    if isinstance(returned, dict | list):
+        try:
+            return json.dumps(cast("object", returned), ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError):
+            pass
+    return repr(returned)
