@@ -191,7 +191,7 @@ def _conversation(steps: list[str]) -> list[AnyMessage]:
     rows: list[Json] = [{"role": "user", "content": "first"}]
     for number, step in enumerate(steps):
         words = f"words {number}"
-        call = {"tool_calls": [{"id": str(number), "name": "f", "arguments": {}}]}
+        call: Json = {"tool_calls": [{"id": str(number), "name": "f", "arguments": {}}]}
         rows.append(
             {
                 "user": {"role": "user", "content": "next"},

@@ -41,7 +41,7 @@ SAID = "card declined"
 
 
 def _own(**fields: Any) -> list[Any]:
-    call = {"id": "c1", "type": "function", "function": {"name": TOOL, "arguments": "{}"}}
+    call: Any = {"id": "c1", "type": "function", "function": {"name": TOOL, "arguments": "{}"}}
     return [
         {
             "messages": [
@@ -55,7 +55,7 @@ def _own(**fields: Any) -> list[Any]:
 
 
 def _anthropic(**fields: Any) -> list[Any]:
-    result = {"type": "tool_result", "tool_use_id": "c1", "content": SAID, **fields}
+    result: Any = {"type": "tool_result", "tool_use_id": "c1", "content": SAID, **fields}
     return [
         {
             "messages": [
@@ -69,7 +69,7 @@ def _anthropic(**fields: Any) -> list[Any]:
 
 
 def _langchain(content: Any = SAID, **fields: Any) -> list[Any]:
-    call = {"name": TOOL, "args": {}, "id": "c1", "type": "tool_call"}
+    call: Any = {"name": TOOL, "args": {}, "id": "c1", "type": "tool_call"}
     return [
         {
             "messages": [
@@ -83,7 +83,7 @@ def _langchain(content: Any = SAID, **fields: Any) -> list[Any]:
 
 
 def _vercel(**part: Any) -> list[Any]:
-    call = {"type": f"tool-{TOOL}", "toolCallId": "c1", "input": {}, **part}
+    call: Any = {"type": f"tool-{TOOL}", "toolCallId": "c1", "input": {}, **part}
     return [
         {
             "messages": [
@@ -95,8 +95,8 @@ def _vercel(**part: Any) -> list[Any]:
 
 
 def _pydantic(**part: Any) -> list[Any]:
-    call = {"part_kind": "tool-call", "tool_name": TOOL, "args": {}, "tool_call_id": "c1"}
-    result = {"tool_name": TOOL, "content": SAID, "tool_call_id": "c1", **part}
+    call: Any = {"part_kind": "tool-call", "tool_name": TOOL, "args": {}, "tool_call_id": "c1"}
+    result: Any = {"tool_name": TOOL, "content": SAID, "tool_call_id": "c1", **part}
     return [
         {
             "messages": [
@@ -115,7 +115,7 @@ def _responses(*items: Json) -> list[Any]:
 
 
 def _function(**fields: Any) -> list[Any]:
-    call = {"type": "function_call", "call_id": "c1", "name": TOOL, "arguments": "{}"}
+    call: Any = {"type": "function_call", "call_id": "c1", "name": TOOL, "arguments": "{}"}
     return _responses(call, {"type": "function_call_output", "call_id": "c1", "output": SAID, **fields})
 
 
@@ -135,7 +135,7 @@ def _gemini(response: Json) -> list[Any]:
 def _adk(response: Json) -> list[Any]:
     authors = ("user", "agent", "agent", "agent")
     contents = _gemini(response)[0]["contents"]
-    events = [
+    events: list[Json] = [
         {"author": author, "invocationId": "i", "content": content, "actions": {}}
         for author, content in zip(authors, contents, strict=True)
     ]
@@ -143,7 +143,7 @@ def _adk(response: Json) -> list[Any]:
 
 
 def _autogen(*, is_error: bool) -> list[Any]:
-    result = {"content": SAID, "name": TOOL, "call_id": "c1", "is_error": is_error}
+    result: Any = {"content": SAID, "name": TOOL, "call_id": "c1", "is_error": is_error}
     return [
         {
             "messages": [
@@ -183,7 +183,7 @@ def _livekit(*, is_error: bool) -> list[Any]:
 
 
 def _letta(*results: Json) -> list[Any]:
-    call = {"name": TOOL, "arguments": "{}", "tool_call_id": "c1"}
+    call: Any = {"name": TOOL, "arguments": "{}", "tool_call_id": "c1"}
     return [
         {
             "messages": [
@@ -207,8 +207,8 @@ _DENIED = {
 
 
 def _inspect(**fields: Any) -> list[Any]:
-    call = {"id": "c1", "function": TOOL, "arguments": {}, "type": "function"}
-    messages = [
+    call: Any = {"id": "c1", "function": TOOL, "arguments": {}, "type": "function"}
+    messages: Any = [
         {"id": "a", "role": "user", "content": "Refund?", "source": "input"},
         {"id": "b", "role": "assistant", "content": "", "tool_calls": [call]},
         {"id": "c", "role": "tool", "content": SAID, "tool_call_id": "c1", "function": TOOL, **fields},
@@ -218,14 +218,14 @@ def _inspect(**fields: Any) -> list[Any]:
 
 
 def _tau(*, error: bool) -> list[Any]:
-    call = {"id": "c1", "name": TOOL, "arguments": {}}
-    said = [
+    call: Any = {"id": "c1", "name": TOOL, "arguments": {}}
+    said: Any = [
         {"role": "user", "content": "Refund?", "turn_idx": 0},
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"id": "c1", "role": "tool", "content": SAID, "requestor": "assistant", "error": error},
         {"role": "assistant", "content": "Done."},
     ]
-    run = {"id": "s", "task_id": "1", "termination_reason": "user_stop", "reward_info": {}, "messages": said}
+    run: Any = {"id": "s", "task_id": "1", "termination_reason": "user_stop", "reward_info": {}, "messages": said}
     return [run]
 
 
@@ -271,7 +271,7 @@ def _otel(status: Json) -> list[Any]:
 
 
 def _openinference(status: Json) -> list[Any]:
-    call = {
+    call: Any = {
         "message.tool_calls.0.tool_call.id": "c1",
         "message.tool_calls.0.tool_call.function.name": TOOL,
         "message.tool_calls.0.tool_call.function.arguments": "{}",
@@ -287,7 +287,7 @@ def _openinference(status: Json) -> list[Any]:
     asked = {"message.role": "user", "message.content": "Refund?"}
     called = {"message.role": "assistant", **call}
     came = {"message.role": "tool", "message.content": SAID, "message.tool_call_id": "c1"}
-    said = {"message.role": "assistant", "message.content": "Done."}
+    said: Any = {"message.role": "assistant", "message.content": "Done."}
     tool = {
         "openinference.span.kind": "TOOL",
         "tool.name": TOOL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 CallOutcome = Literal["succeeded", "failed", "refused"]
 """What a result states about its call. A `refused` call was never made: the user declined it, or it was invalid."""
@@ -54,7 +54,7 @@ def stated_outcome(fields: Mapping[str, object]) -> CallOutcome | None:
 def _holders(fields: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     yield fields
     metadata = fields.get("metadata")
-    notes = cast("Mapping[str, object]", metadata) if isinstance(metadata, Mapping) else {}
+    notes: Mapping[str, object] = cast("Any", metadata) if isinstance(metadata, Mapping) else {}
     for holder in (fields, notes):
         for kept in holder.values():
             if isinstance(kept, Mapping):

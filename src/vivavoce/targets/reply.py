@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 from vivavoce.errors import TargetFault
 from vivavoce.message_objects import role_of
@@ -30,18 +30,18 @@ def read_reply(returned: object, source: str) -> Reply:
         raise _malformed(f"{source} returned a Reply whose messages are not all of assistant and tools", returned)
     if isinstance(returned, str):
         return Reply([said_by_assistant(returned)])
-    if isinstance(returned, dict) and returned.keys().isdisjoint(_OF_MESSAGE):
-        raise _malformed(f"{source} returned {_shape(cast('Mapping[object, object]', returned))}; {_NEEDED}", returned)
+    if (shape := _foreign_shape(returned)) is not None:
+        raise _malformed(f"{source} returned {shape}; {_NEEDED}", returned)
     if isinstance(returned, Message | dict) or role_of(returned) is not None:
         return Reply(_read_list([cast("Message", returned)], source))
     if not isinstance(returned, list | tuple):
         kind = "nothing (None)" if returned is None else f"something of type {type(returned).__name__}"
         raise _malformed(f"{source} returned {kind}; {_NEEDED}", returned)
-    for index, member in enumerate(cast("Sequence[object]", returned)):
-        if isinstance(member, dict) and member.keys().isdisjoint(_OF_MESSAGE):
-            shape = _shape(cast("Mapping[object, object]", member))
-            raise _malformed(f"{source} returned a list whose item {index} is {shape}; {_NEEDED}", returned)
-    return Reply(_read_list(cast("Sequence[Message]", returned), source))
+    listed = cast("Sequence[object]", returned)
+    for index, member in enumerate(listed):
+        if (shape := _foreign_shape(member)) is not None:
+            raise _malformed(f"{source} returned a list whose item {index} is {shape}; {_NEEDED}", listed)
+    return Reply(_read_list(cast("Sequence[Message]", listed), source))
 
 
 _OF_MESSAGE = ("role", "type", "content", "tool_calls")
@@ -49,8 +49,13 @@ _OF_MESSAGE = ("role", "type", "content", "tool_calls")
 _NEEDED = "return a text, a message, or a list of messages; structured output is a text of JSON: json.dumps(value)"
 
 
-def _shape(fields: Mapping[object, object]) -> str:
-    """Return in words what an object is that is not a message."""
+def _foreign_shape(value: object) -> str | None:
+    """Return in words what an object is that is not a message; None for a message and for anything but an object."""
+    if not isinstance(value, dict):
+        return None
+    fields = cast("Mapping[object, object]", value)
+    if not fields.keys().isdisjoint(_OF_MESSAGE):
+        return None
     keys = shorten(", ".join(f"'{key}'" for key in fields), 100)
     return f"an object with the keys {keys}, which is not a message" if keys else "an empty object"
 
@@ -77,9 +82,8 @@ def _malformed(text: str, returned: object) -> TargetFault:
 
 def _shown(returned: object) -> str:
     """Return an object or a list as JSON, and as Python prints it what JSON cannot hold."""
-    if isinstance(returned, dict | list):
-        try:
-            return json.dumps(cast("object", returned), ensure_ascii=False)
-        except (TypeError, ValueError, RecursionError):
-            pass
-    return repr(returned)
+    value: Any = returned
+    try:
+        return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else repr(returned)
+    except (TypeError, ValueError, RecursionError):
+        return repr(returned)
