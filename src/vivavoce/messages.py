@@ -296,27 +296,22 @@ class ToolMessage(Message):
     """What a tool returned; `tool_call_id` names the call it answers.
 
     `outcome` is `failed`, `refused` (the call was never made), or `succeeded`, where the source of the message states
-    it. Marks of other formats, such as `status: error` and `is_error: true`, are read as `outcome`. Without it, the
-    words of the result decide; `records.call_states` is the one place that asks.
+    it. Messages of other formats may have a mark instead, such as `status: error`; `stated_outcome` reads both. Without
+    either, the words of the result decide; `records.call_states` is the one place that asks.
     """
 
     role: Literal["tool"] = "tool"  # pyright: ignore[reportIncompatibleVariableOverride]
     tool_call_id: str | None = None
     outcome: OutcomeOrOther = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _read_marks(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        fields = cast("Mapping[str, Any]", data)
-        outcome = stated_outcome(fields)
-        return fields if outcome is None or outcome == fields.get("outcome") else {**fields, "outcome": outcome}
-
     @property
     def stated_outcome(self) -> CallOutcome | None:
-        """The outcome that the message states, None where the words decide."""
-        return read_outcome(self.outcome)
+        """The outcome that the message states, in `outcome` or in a mark of another format; None where words decide."""
+        if (outcome := read_outcome(self.outcome)) is not None:
+            return outcome
+        if not self.model_extra and not self.metadata:
+            return None
+        return stated_outcome({**(self.model_extra or {}), "metadata": self.metadata})
 
 
 _PLAIN = {"role", "content"}
@@ -419,7 +414,7 @@ def _with_content(message: Message) -> Message:
         )
     if isinstance(message.session, dict) and "number" in message.session:
         raise ValueError('has a broken session; it is {"number": 2, "user": "ana"}, with numbers from 1')
-    if isinstance(message, ToolMessage) and message.outcome is not None and message.stated_outcome is None:
+    if isinstance(message, ToolMessage) and message.outcome is not None and read_outcome(message.outcome) is None:
         raise ValueError(f"has the unknown outcome {_short(message.outcome)}; write succeeded, failed, or refused")
     return message
 

@@ -463,7 +463,7 @@ def test_an_object_of_langchain_with_an_error_is_a_failed_call() -> None:
 
     [message] = read_messages([as_row(Result()) or {}])
     assert isinstance(message, ToolMessage)
-    assert message.outcome == "failed"
+    assert message.stated_outcome == "failed"
 
 
 @pytest.mark.parametrize(
@@ -484,6 +484,9 @@ def test_an_object_of_langchain_with_an_error_is_a_failed_call() -> None:
         ({"isError": True}, "x", "failed"),
         ({"status": "incomplete"}, "x", "failed"),
         ({"status": "denied"}, "x", "refused"),
+        ({"metadata": {"status": "denied"}}, "x", "refused"),
+        ({"metadata": {"claim": {"status": "denied"}}}, "x", "succeeded"),
+        ({"metadata": {"claim": {"status": "error"}}}, "x", "failed"),
     ],
 )
 def test_a_field_decides_and_words_only_without_one(fields: Json, text: str, state: CallState) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, cast
+from collections.abc import Mapping
+from typing import Literal, cast
 
 CallOutcome = Literal["succeeded", "failed", "refused"]
 """What a result states about its call. A `refused` call was never made: the user declined it, or it was invalid."""
@@ -19,6 +19,8 @@ SPELLINGS: Mapping[str, CallOutcome] = {
 
 _MARKS_OF_ERROR = ("is_error", "isError")
 _ANSWERED_WITHOUT_TOOL = ("user", "vivavoce")
+_STATUS_OF_ERROR = ("error", "incomplete")
+_STRONGEST_FIRST: tuple[CallOutcome, ...] = ("refused", "failed", "succeeded")
 _FAILURE_AT_START = re.compile(r"[\s\[(\"']*(error|exception|failed|failure|traceback)\b", re.IGNORECASE)
 _PYTHON_ERROR = re.compile(r"\s*\{\s*'error'\s*:(?!\s*(?:None|False|''|\"\"|\[\]|\{\}))", re.IGNORECASE)
 """A dict that begins with an error, as Python prints it."""
@@ -42,36 +44,34 @@ def stated_outcome(fields: Mapping[str, object]) -> CallOutcome | None:
 
     `outcome` decides. Without it, a mark of a refusal or a failure decides wherever it is: `status`, `is_error`,
     `isError`, `failed`, in the message, in its metadata, or in an object in either, where converters keep the fields of
-    other formats. An `is_error` that is false states a success. `status: success` states nothing, because libraries
+    other formats (of a `status` there, only `error` counts). An `is_error` that is false states a success. `status: success` states nothing, because libraries
     write it whatever the tool returned.
     """
     if (outcome := read_outcome(fields.get("outcome"))) is not None:
         return outcome
-    marks = {mark for holder in _holders(fields) if (mark := _mark_in(holder)) is not None}
-    return next((mark for mark in ("refused", "failed", "succeeded") if mark in marks), None)
+    notes = _objects_in(fields, "metadata")
+    inner = [kept for holder in (fields, *notes) for kept in _objects_in(holder)]
+    inner += [original for kept in inner for original in _objects_in(kept, "fields")]
+    marks = {_status_in(holder) for holder in (fields, *notes)} | set(map(_mark_in, inner)) | {_mark_in(fields)}
+    return next((mark for mark in _STRONGEST_FIRST if mark in marks), None)
 
 
-def _holders(fields: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
-    yield fields
-    metadata = fields.get("metadata")
-    notes: Mapping[str, object] = cast("Any", metadata) if isinstance(metadata, Mapping) else {}
-    for holder in (fields, notes):
-        for kept in holder.values():
-            if isinstance(kept, Mapping):
-                inner = cast("Mapping[str, object]", kept)
-                yield inner
-                if isinstance(original := inner.get("fields"), Mapping):
-                    yield cast("Mapping[str, object]", original)
+def _objects_in(fields: Mapping[str, object], *names: str) -> list[Mapping[str, object]]:
+    """Return the members of these names that are objects, of all names without any."""
+    values = [fields.get(name) for name in names] if names else fields.values()
+    return [cast("Mapping[str, object]", value) for value in values if isinstance(value, Mapping)]
+
+
+def _status_in(holder: Mapping[str, object]) -> CallOutcome | None:
+    """Return the failure or the refusal that a `status` states, in any spelling."""
+    outcome = read_outcome(holder.get("status"))
+    return None if outcome == "succeeded" else outcome
 
 
 def _mark_in(holder: Mapping[str, object]) -> CallOutcome | None:
     if holder.get("answered_by") in _ANSWERED_WITHOUT_TOOL:
         return "refused"
-    status = read_outcome(holder.get("status"))
-    if status == "refused":
-        return "refused"
-    is_unfinished = holder.get("status") == "incomplete"
-    if status == "failed" or is_unfinished or holder.get("failed") is True or _has_error_mark(holder, is_set=True):
+    if holder.get("status") in _STATUS_OF_ERROR or holder.get("failed") is True or _has_error_mark(holder, is_set=True):
         return "failed"
     return "succeeded" if _has_error_mark(holder, is_set=False) else None
 

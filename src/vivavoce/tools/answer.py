@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # who only reads a suite loads no target
 
 FAILED = "Error: "
 """The beginning of an answer that tells of a failure."""
+_NO_TOOL: tuple[Source, ...] = ("user", "vivavoce")
+"""Those who answer a call that was never made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,11 @@ class Answer:
         fields: dict[str, Any] = {"content": self.content, "metadata": notes}
         if call.id is not None:
             fields["tool_call_id"] = call.id
-        if self.failed and self.source not in ("user", "vivavoce"):
+        if self.source in _NO_TOOL:
+            fields["outcome"] = "refused"
+        elif self.failed:
             fields["outcome"] = "failed"
-        return ToolMessage(**fields)  # of an answer that no tool gave, the metadata says that the call was refused
+        return ToolMessage(**fields)
 
 
 def failure(text: str, source: Source) -> Answer:
