@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     JsonValue,
     TypeAdapter,
@@ -31,6 +29,17 @@ from pydantic_core import ErrorDetails, to_json
 from vivavoce import message_objects
 from vivavoce.comparing.call_outcomes import CallOutcome, read_outcome, stated_outcome
 from vivavoce.comparing.text_parts import join_text_parts
+from vivavoce.content_parts import AudioPart as AudioPart
+from vivavoce.content_parts import Content as Content
+from vivavoce.content_parts import ContentPart as ContentPart
+from vivavoce.content_parts import FilePart as FilePart
+from vivavoce.content_parts import FileReference as FileReference
+from vivavoce.content_parts import ImagePart as ImagePart
+from vivavoce.content_parts import ImageURL as ImageURL
+from vivavoce.content_parts import InputAudio as InputAudio
+from vivavoce.content_parts import RefusalPart as RefusalPart
+from vivavoce.content_parts import TextPart as TextPart
+from vivavoce.content_parts import Typed, Wire
 from vivavoce.session_mark import MarkOrOther, SessionMark
 from vivavoce.unchecked import unchecked
 
@@ -38,86 +47,7 @@ NOT_ON_THE_WIRE = ("timestamp", "metadata", "retrieval_context", "agent_tools", 
 """The members of a message that are annotations of ours, which no endpoint takes."""
 
 
-class _Wire(BaseModel):
-    """Immutable, keeps unknown keys, and dumps only what was given (`to_dict`)."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", ser_json_inf_nan="constants")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what was given, as plain JSON types."""
-        return self.model_dump(mode="json", exclude_unset=True)
-
-
-class _Typed(_Wire):
-    """A part that says its own type."""
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Count the type as given, so that it is never left out of a dump."""
-        self.__pydantic_fields_set__.add("type")
-
-
-class ImageURL(_Wire):
-    """Where an image is: a web address or a `data:` URL."""
-
-    url: str
-    detail: str | None = None
-
-
-class InputAudio(_Wire):
-    """Sound, base64-encoded."""
-
-    data: str
-    format: str
-
-
-class FileReference(_Wire):
-    """A file by id, or base64-encoded in place."""
-
-    file_id: str | None = None
-    file_data: str | None = None
-    filename: str | None = None
-
-
-class TextPart(_Typed):
-    """Text within a message of several parts."""
-
-    type: Literal["text"] = "text"
-    text: str
-
-
-class ImagePart(_Typed):
-    """An image within a message."""
-
-    type: Literal["image_url"] = "image_url"
-    image_url: ImageURL
-
-
-class AudioPart(_Typed):
-    """Sound within a message."""
-
-    type: Literal["input_audio"] = "input_audio"
-    input_audio: InputAudio
-
-
-class FilePart(_Typed):
-    """A file within a message."""
-
-    type: Literal["file"] = "file"
-    file: FileReference
-
-
-class RefusalPart(_Typed):
-    """The words with which a model declined."""
-
-    type: Literal["refusal"] = "refusal"
-    refusal: str
-
-
-ContentPart = Annotated[TextPart | ImagePart | AudioPart | FilePart | RefusalPart, Field(discriminator="type")]
-Content = str | list[ContentPart]
-
-
-class FunctionCall(_Wire):
+class FunctionCall(Wire):
     """The function that a model asks for; `arguments` is JSON text, as models write it."""
 
     name: str
@@ -128,7 +58,7 @@ class FunctionCall(_Wire):
         self.__pydantic_fields_set__.add("arguments")
 
 
-class ToolCall(_Typed):
+class ToolCall(Typed):
     """One call of a tool, asked for by an assistant message.
 
     Built from the wire shape, from `name=` and `args=` (a dict), or from a flat `name` and `arguments`. A call of a
@@ -191,7 +121,7 @@ class ToolCall(_Typed):
         return cast("dict[str, Any]", value)
 
 
-class Message(_Wire):
+class Message(Wire):
     """One thing said or done; the roles are its subclasses. Of several sessions, `session` says which it is of."""
 
     role: str

@@ -44,8 +44,8 @@ def stated_outcome(fields: Mapping[str, object]) -> CallOutcome | None:
 
     `outcome` decides. Without it, a mark of a refusal or a failure decides wherever it is: `status`, `is_error`,
     `isError`, `failed`, in the message, in its metadata, or in an object in either, where converters keep the fields of
-    other formats (of a `status` there, only `error` counts). An `is_error` that is false states a success. `status: success` states nothing, because libraries
-    write it whatever the tool returned.
+    other formats; of a `status` there, only `error` and `incomplete` count. An `is_error` that is false states a
+    success. `status: success` states nothing, because libraries write it whatever the tool returned.
     """
     if (outcome := read_outcome(fields.get("outcome"))) is not None:
         return outcome
