@@ -81,6 +81,11 @@ def test_a_call_without_arguments_has_none(given: dict[str, Any]) -> None:
     assert call.to_dict()["function"] == {"name": "now", "arguments": "{}"}
 
 
+def test_a_call_of_a_custom_tool_is_a_call_with_its_input() -> None:
+    call = only_call({"id": "c", "type": "custom", "custom": {"name": "code_exec", "input": "print(1)"}})
+    assert (call.id, call.type, call.name, call.args) == ("c", "function", "code_exec", {"input": "print(1)"})
+
+
 def test_arguments_stay_as_the_model_wrote_them() -> None:
     call = only_call({"function": {"name": "f", "arguments": '{"a":1,'}})
     assert call.function.arguments == '{"a":1,'

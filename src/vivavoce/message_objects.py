@@ -12,6 +12,8 @@ from typing import Any, cast
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from vivavoce.comparing.text_parts import join_text_parts
+
 ROLES = {
     **dict.fromkeys(("human", "HumanMessageChunk"), "user"),
     **dict.fromkeys(("ai", "AIMessageChunk"), "assistant"),
@@ -80,7 +82,7 @@ def content_of(blocks: list[Any], role: str) -> tuple[str | list[dict[str, Any]]
             unread.append(block)
     if role == "user" or not parts or not all(part["type"] == "text" for part in parts):
         return parts or None, unread
-    return "\n".join(part["text"] for part in parts), unread
+    return join_text_parts(part["text"] for part in parts), unread
 
 
 def _part(block: Any) -> dict[str, Any] | None:

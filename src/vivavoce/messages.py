@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
+    JsonValue,
     TypeAdapter,
     ValidationError,
     ValidatorFunctionWrapHandler,
@@ -28,93 +27,27 @@ from pydantic import (
 from pydantic_core import ErrorDetails, to_json
 
 from vivavoce import message_objects
+from vivavoce.comparing.call_outcomes import CallOutcome, read_outcome, stated_outcome
+from vivavoce.comparing.text_parts import join_text_parts
+from vivavoce.content_parts import AudioPart as AudioPart
+from vivavoce.content_parts import Content as Content
+from vivavoce.content_parts import ContentPart as ContentPart
+from vivavoce.content_parts import FilePart as FilePart
+from vivavoce.content_parts import FileReference as FileReference
+from vivavoce.content_parts import ImagePart as ImagePart
+from vivavoce.content_parts import ImageURL as ImageURL
+from vivavoce.content_parts import InputAudio as InputAudio
+from vivavoce.content_parts import RefusalPart as RefusalPart
+from vivavoce.content_parts import TextPart as TextPart
+from vivavoce.content_parts import Typed, Wire
 from vivavoce.session_mark import MarkOrOther, SessionMark
 from vivavoce.unchecked import unchecked
 
-NOT_ON_THE_WIRE = ("timestamp", "metadata", "retrieval_context", "agent_tools", "handoff_to")
+NOT_ON_THE_WIRE = ("timestamp", "metadata", "retrieval_context", "agent_tools", "handoff_to", "outcome")
 """The members of a message that are annotations of ours, which no endpoint takes."""
 
 
-class _Wire(BaseModel):
-    """Immutable, keeps unknown keys, and dumps only what was given (`to_dict`)."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", ser_json_inf_nan="constants")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what was given, as plain JSON types."""
-        return self.model_dump(mode="json", exclude_unset=True)
-
-
-class _Typed(_Wire):
-    """A part that says its own type."""
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Count the type as given, so that it is never left out of a dump."""
-        self.__pydantic_fields_set__.add("type")
-
-
-class ImageURL(_Wire):
-    """Where an image is: a web address or a `data:` URL."""
-
-    url: str
-    detail: str | None = None
-
-
-class InputAudio(_Wire):
-    """Sound, base64-encoded."""
-
-    data: str
-    format: str
-
-
-class FileReference(_Wire):
-    """A file by id, or base64-encoded in place."""
-
-    file_id: str | None = None
-    file_data: str | None = None
-    filename: str | None = None
-
-
-class TextPart(_Typed):
-    """Text within a message of several parts."""
-
-    type: Literal["text"] = "text"
-    text: str
-
-
-class ImagePart(_Typed):
-    """An image within a message."""
-
-    type: Literal["image_url"] = "image_url"
-    image_url: ImageURL
-
-
-class AudioPart(_Typed):
-    """Sound within a message."""
-
-    type: Literal["input_audio"] = "input_audio"
-    input_audio: InputAudio
-
-
-class FilePart(_Typed):
-    """A file within a message."""
-
-    type: Literal["file"] = "file"
-    file: FileReference
-
-
-class RefusalPart(_Typed):
-    """The words with which a model declined."""
-
-    type: Literal["refusal"] = "refusal"
-    refusal: str
-
-
-ContentPart = Annotated[TextPart | ImagePart | AudioPart | FilePart | RefusalPart, Field(discriminator="type")]
-Content = str | list[ContentPart]
-
-
-class FunctionCall(_Wire):
+class FunctionCall(Wire):
     """The function that a model asks for; `arguments` is JSON text, as models write it."""
 
     name: str
@@ -125,10 +58,11 @@ class FunctionCall(_Wire):
         self.__pydantic_fields_set__.add("arguments")
 
 
-class ToolCall(_Typed):
+class ToolCall(Typed):
     """One call of a tool, asked for by an assistant message.
 
-    Built from the wire shape, from `name=` and `args=` (a dict), or from a flat `name` and `arguments`.
+    Built from the wire shape, from `name=` and `args=` (a dict), or from a flat `name` and `arguments`. A call of a
+    custom tool, which takes any text, is read as one whose only argument is `input`.
     """
 
     id: str | None = None
@@ -153,6 +87,10 @@ class ToolCall(_Typed):
         if not isinstance(data, Mapping):
             return data
         fields = dict(cast("Mapping[str, Any]", data))
+        if isinstance(custom := fields.get("custom"), Mapping) and fields.get("type") == "custom":
+            del fields["custom"]  # a tool of OpenAI that takes any text, as the item `custom_tool_call` has it
+            called = cast("Mapping[str, Any]", custom)
+            fields |= {"type": "function", "name": called.get("name"), "arguments": {"input": called.get("input")}}
         function = fields.get("function")
         if isinstance(function, Mapping):
             wire = cast("Mapping[str, Any]", function)
@@ -183,7 +121,7 @@ class ToolCall(_Typed):
         return cast("dict[str, Any]", value)
 
 
-class Message(_Wire):
+class Message(Wire):
     """One thing said or done; the roles are its subclasses. Of several sessions, `session` says which it is of."""
 
     role: str
@@ -205,12 +143,12 @@ class Message(_Wire):
 
     @property
     def text(self) -> str:
-        """The words of the message, the text parts joined by a line break; empty when there are none."""
+        """The text of the message: its text parts, concatenated; empty without any."""
         if isinstance(self.content, str):
             return self.content
         if not self.content:
             return ""
-        return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
+        return join_text_parts(part.text for part in self.content if isinstance(part, TextPart))
 
     @property
     def plain(self) -> str | None:
@@ -260,6 +198,19 @@ class AIMessage(Message):
     agent_tools: list[str] | None = None
     handoff_to: str | None = None
 
+    @property
+    def words(self) -> str:
+        """What the message says: its text, or without any, the refusal that the provider marked as one."""
+        text = self.text
+        return text if text.strip() else self.marked_refusal or text
+
+    @property
+    def marked_refusal(self) -> str | None:
+        """The text of a refusal that the provider marked as one, in a field of its own or in parts of the content."""
+        if self.refusal or not isinstance(self.content, list):
+            return self.refusal or None
+        return join_text_parts(part.refusal for part in self.content if isinstance(part, RefusalPart)) or None
+
     def pretty_repr(self) -> str:
         """Return the words and, below them, each tool call."""
         lines = [super().pretty_repr()] if self.content or not self.tool_calls else []
@@ -267,11 +218,30 @@ class AIMessage(Message):
         return "\n".join(lines)
 
 
+OutcomeOrOther = Annotated[CallOutcome | JsonValue, Field(union_mode="left_to_right")]
+"""An outcome, or what a message stored by somebody else has under that name."""
+
+
 class ToolMessage(Message):
-    """What a tool returned; `tool_call_id` names the call it answers."""
+    """What a tool returned; `tool_call_id` names the call it answers.
+
+    `outcome` is `failed`, `refused` (the call was never made), or `succeeded`, where the source of the message states
+    it. Messages of other formats may have a mark instead, such as `status: error`; `stated_outcome` reads both. Without
+    either, the words of the result decide; `records.call_states` is the one place that asks.
+    """
 
     role: Literal["tool"] = "tool"  # pyright: ignore[reportIncompatibleVariableOverride]
     tool_call_id: str | None = None
+    outcome: OutcomeOrOther = None
+
+    @property
+    def stated_outcome(self) -> CallOutcome | None:
+        """The outcome that the message states, in `outcome` or in a mark of another format; None where words decide."""
+        if (outcome := read_outcome(self.outcome)) is not None:
+            return outcome
+        if not self.model_extra and not self.metadata:
+            return None
+        return stated_outcome({**(self.model_extra or {}), "metadata": self.metadata})
 
 
 _PLAIN = {"role", "content"}
@@ -374,6 +344,8 @@ def _with_content(message: Message) -> Message:
         )
     if isinstance(message.session, dict) and "number" in message.session:
         raise ValueError('has a broken session; it is {"number": 2, "user": "ana"}, with numbers from 1')
+    if isinstance(message, ToolMessage) and message.outcome is not None and read_outcome(message.outcome) is None:
+        raise ValueError(f"has the unknown outcome {_short(message.outcome)}; write succeeded, failed, or refused")
     return message
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +150,48 @@ def test_columns_of_a_table_are_named(viva: Viva, tmp_path: Path) -> None:
     assert judged.returncode == 0, judged.stderr
     wrong = viva("convert", "talk.csv", "-", "--field", "content")
     assert (wrong.returncode, "write it as" in wrong.stderr) == (2, True)
+
+
+def test_a_response_that_only_refuses_is_read_as_one(viva: Viva, tmp_path: Path) -> None:
+    part = {"type": "refusal", "refusal": "I will not."}
+    message = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]}
+    (tmp_path / "r.json").write_text(json.dumps({"id": "resp", "object": "response", "output": [message]}))
+    done = viva("convert", "r.json", "rows.jsonl", "--strict")
+    assert done.stderr.splitlines()[0] == "OpenAI Responses → our own rows: 1 conversation, 1 message in rows.jsonl"
+    [row] = rows_of(tmp_path / "rows.jsonl")
+    assert row["messages"][0]["refusal"] == "I will not."
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            json.dumps({"messages": [PLAIN[0], {"role": "robot", "content": "Hi."}]}),
+            "message 1: needs a role: .* 'robot'",
+        ),
+        (json.dumps({"messages": [{"role": "User", "content": "Hi."}]}), "message 0: needs a role: .* got 'User'"),
+        (json.dumps({"messages": "Hi."}), "the messages of a row are a list, not str"),
+        (json.dumps({"color": "red"}), "a row needs messages, or an input to ask"),
+        (json.dumps({"messages": []}), "a row needs messages, or an input to ask"),
+        ('{"messages": [', "could not be read"),
+        ("", "holds no conversation that can be read"),
+    ],
+)
+def test_a_file_without_a_readable_conversation_ends_with_exit_code_3(
+    viva: Viva, tmp_path: Path, text: str, why: str
+) -> None:
+    (tmp_path / "rows.jsonl").write_text(text)
+    done = viva("convert", "rows.jsonl", "out.jsonl")
+    assert done.returncode == 3
+    assert re.search(why, done.stderr)
+    assert "holds no conversation that can be read, so nothing was written" in done.stderr
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_rows_that_can_be_read_are_written_without_those_that_cannot(viva: Viva, tmp_path: Path) -> None:
+    rows = [{"messages": PLAIN}, {"messages": [{"role": "bot", "content": "Hi."}]}, {"input": "Hi."}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = viva("convert", "rows.jsonl", "out.jsonl")
+    assert done.returncode == 0
+    assert "got 'bot' (line 2)" in done.stderr
+    assert [row.get("input") for row in rows_of(tmp_path / "out.jsonl")] == [None, "Hi."]

@@ -222,7 +222,7 @@ def test_a_response_of_the_client_with_a_request_for_approval_is_read() -> None:
     response = LettaResponse.model_construct(messages=[request, answer, result], stop_reason=stop, usage={})
     [row], loss = read_values(FORMAT, [response.model_dump(mode="json")])
     assert _said(row) == [("assistant", None, ["find"]), ("tool", "none", None)]
-    assert row["messages"][1]["metadata"]["status"] == "error"
+    assert row["messages"][1]["outcome"] == "failed"
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [("aside", "approval_response_message")]
 
 

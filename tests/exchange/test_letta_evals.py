@@ -188,7 +188,7 @@ def test_a_parallel_call_and_its_results_are_kept() -> None:
     call, *results = read_letta(rows, Loss())
     assert [one["id"] for one in call["tool_calls"]] == ["c1", "c2"]
     assert [(one["tool_call_id"], one["content"]) for one in results] == [("c1", "c1"), ("c2", "c2")]
-    assert results[0]["metadata"]["status"] == "error"
+    assert results[0]["outcome"] == "failed"
 
 
 def test_cached_results_are_replayed_and_graded_anew(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_a_sentence_about_a_turn_is_judged_with_what_precedes_it_and_nothing_aft
 def test_a_sentence_about_the_conversation_is_judged_on_all_of_it() -> None:
     result, [request] = checked({"judged": "It helps."}, says(False, "It refuses.", "I cannot help"))
     assert (result.value, result.passed) == (0.0, False)
-    assert result.reason == "'It helps.' does not hold: It refuses., said 'I cannot help with that.'"
+    assert result.reason == "'It helps.' does not hold: It refuses., said nothing in the last turn"
     assert "Why?" in text_of(request)
     [finding] = result.findings
     assert (finding.what, finding.verdict, finding.turn) == ("judged 'It helps.'", "missed", None)
@@ -71,7 +71,7 @@ def test_judged_and_exact_assertions_count_by_weight_in_any_all_and_not() -> Non
     result, requests = checked(expect, says(False, "It refuses."), says(True, "It shouts."))
     assert (result.value, result.passed) == (0.25, False)
     assert len(requests) == 2
-    assert result.reason == "judged 'It is rude.', which must not be, said 'I cannot help with that.'"
+    assert result.reason == "judged 'It is rude.', which must not be, said nothing in the last turn"
     assert [one.verdict for one in result.findings] == ["holds", "missed"]
     assert result.findings[0].data == {"reasons": ["It refuses."]}
 

@@ -141,7 +141,7 @@ def test_a_call_that_was_never_made_is_tried_and_not_made(by: str) -> None:
     result = held({"calls": "refund"}, turn)
     assert result.found == (
         'missing call: refund; refund({"order": "1042", "amount": 24.9}) does not count: '
-        "its result is 'Error: the user refused this call, it was not made'"
+        "it was refused; its result is 'Error: the user refused this call, it was not made'"
     )
     for mode in ("strict", "unordered"):
         assert not held({"calls": "refund", "mode": mode}, turn).passed
@@ -156,7 +156,7 @@ def test_an_outcome_leaves_out_calls_that_ended_otherwise() -> None:
     assert held({"calls": "refund"}, failed).passed
     assert held({"calls": "refund", "outcome": "succeeded"}, failed).found == (
         'missing call: refund; refund({"order": "1042", "amount": 24.9}) does not count: '
-        """its result is '{"error": "no funds"}'"""
+        """it has failed; its result is '{"error": "no funds"}'"""
     )
     assert held({"calls": "refund", "outcome": "failed"}, failed).passed
     assert held({"calls": "refund", "outcome": "succeeded"}, done).passed

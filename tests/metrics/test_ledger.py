@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from vivavoce.comparing.call_outcomes import words_say_failed
 from vivavoce.messages import AnyMessage, read_messages
-from vivavoce.metrics.ledger import fails, ledger, lines, may_change, tools_visible
+from vivavoce.metrics.ledger import ledger, lines, may_change, tools_visible
 from vivavoce.metrics.metric import evaluation_input
 from vivavoce.metrics.transcript import Shown, transcript
 
@@ -115,7 +116,7 @@ def test_the_first_verb_of_a_tool_says_whether_it_may_change_something(name: str
     ],
 )
 def test_a_result_says_whether_the_call_failed(text: str, failed: bool) -> None:
-    assert fails(text) is failed
+    assert words_say_failed(text) is failed
 
 
 def test_calls_are_visible_where_there_are_some_or_the_context_names_tools() -> None:

@@ -139,7 +139,7 @@ def test_every_result_says_who_gave_it_and_a_row_may_refuse(write: Callable[...,
         ],
         [
             {"answered_by": "canned", "mocked": True},
-            {"answered_by": "user", "mocked": False, "failed": True, "approval": "refuse"},
+            {"answered_by": "user", "mocked": False, "approval": "refuse"},
         ],
     ]
     assert result.summary.verdict == "pass"

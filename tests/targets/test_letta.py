@@ -246,9 +246,9 @@ async def test_parallel_calls_and_results_are_one_message_and_several(server: Se
     }
     assert isinstance(zero, ToolMessage)
     assert isinstance(one, ToolMessage)
-    assert [(m.tool_call_id, m.name, m.text, m.metadata) for m in (zero, one)] == [
+    assert [(m.tool_call_id, m.name, m.text, m.outcome) for m in (zero, one)] == [
         ("call-0", "find", "zero", None),
-        ("call-1", "find", "one", {"status": "error"}),
+        ("call-1", "find", "one", "failed"),
     ]
     assert last.text == "Found."
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from vivavoce.errors import TargetFault
@@ -38,7 +40,12 @@ def test_a_reply_is_passed_on() -> None:
         (b"hi", "bot returned something of type bytes"),
         ([], "bot returned an empty list"),
         ([1], "bot returned something that is not a list of messages"),
-        ({"text": "hi"}, "needs a role"),
+        ({"text": "hi"}, r"an object with the keys 'text', which is not a message; .* json.dumps\(value\)"),
+        ({"total": 12.5, "items": ["tea"]}, "an object with the keys 'total', 'items', which is not a message"),
+        ({}, "an empty object"),
+        (12.5, r"something of type float; .* json.dumps\(value\)"),
+        ([{"total": 1}], "a list whose item 0 is an object with the keys 'total', which is not a message"),
+        ({"content": "hi"}, "needs a role"),
         ([{"role": "user", "content": "hi"}], "message 0 of role 'user'"),
     ],
 )
@@ -46,4 +53,5 @@ def test_anything_else_is_a_format_fault_that_shows_it(returned: object, said: s
     with pytest.raises(TargetFault, match=said) as caught:
         read_reply(returned, "bot")
     assert caught.value.kind == "format"
-    assert repr(returned) in (caught.value.evidence or "")
+    shown = json.dumps(returned) if isinstance(returned, dict | list) else repr(returned)
+    assert shown in (caught.value.evidence or "")

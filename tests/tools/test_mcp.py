@@ -54,7 +54,7 @@ async def test_the_tools_of_a_server_are_offered_and_answered(monkeypatch: pytes
     assert (first.metadata or {})["mocked"] is False
     assert second.text.startswith("Error: ")
     assert "no such order" in second.text
-    assert (second.metadata or {})["failed"] is True
+    assert second.outcome == "failed"
     assert third.content == "b is sent (3, Ulm)"
 
 

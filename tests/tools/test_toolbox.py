@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from vivavoce.comparing.call_outcomes import words_say_failed
 from vivavoce.errors import Fault, RateLimited, SuiteFault, TargetFault, ToolError, UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
-from vivavoce.metrics.ledger import fails
 from vivavoce.records.answered import origin
 from vivavoce.targets.openai import OpenAISession, OpenAITarget
 from vivavoce.targets.target import Opening, Reply
@@ -141,7 +141,7 @@ async def test_the_first_case_that_fits_answers(server: LoopbackServer) -> None:
     orders = ["a-1", "B", "B", "C"]
     server.answer = calling(*(call("refund", order=order, amount="1") for order in orders))
     reply = await said(await opened(server, Toolbox([REFUND], {"refund": cases})))
-    failed = {"answered_by": "canned", "mocked": True, "failed": True}
+    failed = {"answered_by": "canned", "mocked": True}
     canned = {"answered_by": "canned", "mocked": True}
     assert results(reply) == [("Error: unknown", failed), ("first", canned), ("else", canned), ("else", canned)]
 
@@ -217,7 +217,7 @@ async def test_a_tool_error_is_for_the_model_and_any_other_is_of_the_suite(serve
 
     server.answer = calling(call("look_up", order="1"))
     reply = await said(await opened(server, Toolbox(handlers={"look_up": look_up})))
-    assert results(reply) == [("Error: no such order", {"answered_by": "function", "mocked": False, "failed": True})]
+    assert results(reply) == [("Error: no such order", {"answered_by": "function", "mocked": False})]
     server.answer = calling(call("look_up", order="2"))
     fault = await fault_of(await opened(server, Toolbox(handlers={"look_up": look_up})))
     assert (fault.blame, fault.kind) == ("suite", "crash")
@@ -347,7 +347,7 @@ async def test_a_call_that_the_user_refused_counts_as_failed_for_rules(server: L
     server.answer = calling(call("refund"))
     toolbox = Toolbox([REFUND], {"refund": {"result": "paid"}}, needs_approval=["refund"], approvals="refuse")
     [(text, _)] = results(await said(await opened(server, toolbox)))
-    assert fails(text)
+    assert words_say_failed(text)
 
 
 async def test_a_conversation_that_is_taken_back_finds_the_world_of_that_moment(server: LoopbackServer) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ import typer
 from vivavoce.cli.options import named_paths
 from vivavoce.cli.output import existing, files, notes
 from vivavoce.errors import UsageError
-from vivavoce.exchange.conversion import Conversion, How, convert, refuse_loss
+from vivavoce.exchange.conversion import Conversion, How, NothingRead, convert, refuse_loss
 from vivavoce.exchange.formats import NATIVE, format_named
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.suites import SUITE, translate, yaml_text
@@ -62,7 +62,8 @@ def command(
 
     Rows of vivavoce are added to a JSONL file that is there already; conversations of the same source are not added
     again. An OUT that ends with .yaml is a suite: IN is then one of promptfoo (promptfooconfig.yaml) or DeepEval (a
-    test file), whose code is not run. Exit codes: 0 written, 2 wrong usage, or with --strict a loss.
+    test file), whose code is not run. Exit codes: 0 written, 2 wrong usage, or with --strict a loss, 3 no conversation
+    could be read.
     """
     if not source.exists():
         raise UsageError(f"{source}: there is no such file")
@@ -78,11 +79,18 @@ def command(
                 options = How(known, strict, label, good_from, progress, named_paths(field or []))
                 done = convert(source, files() if out == "-" else Path(out), target, loss, options)
             lines = list(_lines(done, out))
+    except NothingRead:
+        _tell(loss.lines())
+        raise
     finally:
         if report is not None:
             with whole_file(report) as new:
                 new.write_text(strict_json(loss.to_dict()) + "\n", encoding="utf-8")
-    for line in (*lines, *loss.lines()):
+    _tell((*lines, *loss.lines()))
+
+
+def _tell(lines: Iterable[str]) -> None:
+    for line in lines:
         notes().print(line, soft_wrap=True)
 
 

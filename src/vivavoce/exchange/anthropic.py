@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from vivavoce.exchange.calls import arguments_of, name_of, tool_call
+from vivavoce.comparing.text_parts import join_text_parts
+from vivavoce.exchange.calls import arguments_of, did_fail, name_of, state_outcome, tool_call
 from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable, set_aside, taken_back, text_of
 from vivavoce.exchange.data_urls import embedded
 from vivavoce.exchange.format import Row
@@ -18,6 +19,8 @@ from vivavoce.exchange.loss import Loss
 
 NAME = "anthropic"
 _OWN_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document")
+_OWN_KEYS = {"image": "source", "text": "citations"}
+"""Keys that only Anthropic's blocks of these types have."""
 _ROLES = ("user", "assistant", "system")
 
 
@@ -32,10 +35,9 @@ def _is_message(item: Any) -> bool:
 
 
 def _is_certain(item: Any) -> bool:
-    """Blocks of its own, or an image as Anthropic writes it, with its source."""
+    """Return whether a message has blocks of its own, or an image with its source or a text with its citations."""
     return _is_message(item) and any(
-        block.get("type") in _OWN_BLOCKS or (block.get("type") == "image" and "source" in block)
-        for block in _blocks(item)
+        block.get("type") in _OWN_BLOCKS or _OWN_KEYS.get(str(block.get("type"))) in block for block in _blocks(item)
     )
 
 
@@ -77,7 +79,7 @@ def _assistant(message: Row, index: int, loss: Loss) -> list[Message]:
             case kind:
                 plain = False
                 loss.aside(str(kind), index)
-    said: Message = {"role": "assistant", "content": "\n".join(words) if words else None}
+    said: Message = {"role": "assistant", "content": join_text_parts(words) if words else None}
     if calls:
         said["tool_calls"] = calls
     if not plain or len(words) > 1 or (not words and not calls):
@@ -109,7 +111,11 @@ def _said(message: Row, index: int, loss: Loss) -> list[Message]:
 def _result(block: Row, index: int, loss: Loss) -> Message:
     content = block.get("content")
     message: Message = {"role": "tool", "content": text_of(content), "tool_call_id": _id(block, "tool_use_id", index)}
-    kept = {key: value for key, value in block.items() if key not in ("type", "tool_use_id", "content")}
+    read = ["type", "tool_use_id", "content"]
+    if isinstance(is_error := block.get("is_error"), bool):
+        state_outcome(message, "failed" if is_error else "succeeded")
+        read.append("is_error")
+    kept = {key: value for key, value in block.items() if key not in read}
     if content is None or isinstance(content, list):
         kept["content"] = cast("Any", content)
         others = [part for part in _blocks(block) if part.get("type") != "text"]
@@ -168,6 +174,8 @@ def _written(message: Message, kept: Row, index: int, loss: Loss) -> Row:
     match message["role"]:
         case "tool":
             block = {"type": "tool_result", "tool_use_id": message.get("tool_call_id"), "content": content, **kept}
+            if message.get("outcome") is not None:
+                block["is_error"] = did_fail(message)
             if block["content"] is None:
                 del block["content"]
             return {"role": "user", "content": [block]}
@@ -214,4 +222,6 @@ def _source(url: str) -> Row:
     return {"type": "base64", "media_type": kind, "data": data}
 
 
-FORMAT = Messages(NAME, "Anthropic Messages", ("messages",), _is_certain, _is_message, _read, _write).format()
+FORMAT = Messages(
+    NAME, "Anthropic Messages", ("messages",), _is_certain, _is_message, _read, _write, keeps_outcomes=True
+).format()

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Any, cast
 
+from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.exchange.agents import name_agents
+from vivavoce.exchange.calls import state_outcome
 from vivavoce.exchange.conversations import Message, set_aside, text_of
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.shapes import no_items
@@ -284,7 +286,7 @@ def _main(lines: list[Line], steps: Sequence[Step]) -> Line | None:
 
 def _answer_calls(line: Line, steps: Sequence[Step], loss: Loss) -> None:
     """Put in what tools returned and no model was given, or that they were called at all."""
-    runs = [step for step in steps if step.kind == "tool" and step.call is not None and step.result is not None]
+    runs = [step for step in steps if step.kind == "tool" and step.call is not None and _came_back(step) is not None]
     if not runs:
         return
     if not any(message.get("tool_calls") for message in line.messages):
@@ -295,9 +297,11 @@ def _answer_calls(line: Line, steps: Sequence[Step], loss: Loss) -> None:
     for at, message in enumerate(line.messages):
         messages.append(message)
         calls = cast("list[dict[str, Any]]", message.get("tool_calls") or ())
-        answered = {one.get("tool_call_id") for one in _results_after(line.messages, at)}
+        answered = {one.get("tool_call_id"): one for one in _results_after(line.messages, at)}
         for call in calls:
-            if call.get("id") in answered:
+            if (result := answered.get(call.get("id"))) is not None:
+                run = _run_of(call, runs)
+                state_outcome(result, failed_if(run is not None and run.about.get("error")))
                 continue
             if (run := _run_of(call, runs)) is not None:
                 runs.remove(run)
@@ -331,8 +335,14 @@ def _put_in_calls(line: Line, runs: list[Step], loss: Loss) -> None:
     line.put([*line.messages[:at], *put_in, *line.messages[at:]])
 
 
+def _came_back(run: Step) -> str | None:
+    """Return the result of a tool, or the error that it ended with."""
+    return run.about.get("error") if run.result is None else run.result
+
+
 def _result(called: str | None, run: Step) -> Message:
-    message: Message = {"role": "tool", "content": run.result, "tool_call_id": called}
+    message: Message = {"role": "tool", "content": _came_back(run), "tool_call_id": called}
+    state_outcome(message, failed_if(run.about.get("error")))
     if (when := iso(run.end)) is not None:
         message["timestamp"] = when
     return message

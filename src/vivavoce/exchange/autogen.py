@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
-from vivavoce.exchange.calls import tool_call
+from vivavoce.comparing.call_outcomes import failed_if
+from vivavoce.exchange.calls import state_outcome, tool_call
 from vivavoce.exchange.conversations import Between, Items, Message, Messages, Unreadable, set_aside
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import NO_MESSAGES, Loss
@@ -100,6 +101,7 @@ def _message(item: Row, kind: str, speakers: _Speakers, index: int, loss: Loss) 
     message: Message = {"role": _role(item, kind, speakers), "content": content if isinstance(content, str) else None}
     if kind == "CodeExecutionEvent":
         message["content"] = text_in(fields_in(item.get("result")).get("output")) or ""
+        state_outcome(message, failed_if(fields_in(item.get("result")).get("exit_code")))
     elif isinstance(content, list) and (kind == _CALLED or message["role"] == "assistant"):
         calls = objects_in(cast("list[Any]", content))
         message["tool_calls"] = [_call(call) for call in calls if "name" in call]
@@ -151,8 +153,7 @@ def _result(result: Row, item: Row) -> Message:
         message["name"] = name
     if (time := time_in(item.get("created_at"))) is not None:
         message["timestamp"] = time
-    if result.get("is_error"):
-        set_aside(message, NAME, {"is_error": True})
+    state_outcome(message, failed_if(result.get("is_error")))
     return message
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from vivavoce.comparing.call_outcomes import CallOutcome
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.exchange.loss import Loss
 
@@ -21,9 +22,20 @@ def tool_call(identity: str | None, name: str, arguments: Any) -> dict[str, Any]
     return call if identity is None else {"id": identity, **call}
 
 
+def state_outcome(message: dict[str, Any], outcome: CallOutcome | None) -> None:
+    """Put into the result of a call how it ended, where the format states it."""
+    if outcome is not None:
+        message["outcome"] = outcome
+
+
+def did_fail(message: Mapping[str, Any]) -> bool:
+    """Return whether a result states that its call failed or was refused, for formats that write no more than that."""
+    return message.get("outcome") in ("failed", "refused")
+
+
 def arguments_of(call: Mapping[str, Any]) -> Any:
     """Return the arguments of a call as an object; a text that is not JSON stays one."""
-    arguments: object = (call.get("function") or call).get("arguments")
+    arguments: object = _called(call).get("arguments")
     if not isinstance(arguments, str):
         return {} if arguments is None else arguments
     try:
@@ -34,7 +46,16 @@ def arguments_of(call: Mapping[str, Any]) -> Any:
 
 def name_of(call: Mapping[str, Any]) -> str:
     """Return the name of the tool that is called."""
-    return str((call.get("function") or call).get("name"))
+    return str(_called(call).get("name"))
+
+
+def _called(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the object with the name and the arguments of a call; those of a custom tool are its input."""
+    custom: object = call.get("custom")
+    if isinstance(custom, Mapping) and call.get("type") == "custom":
+        fields = cast("Mapping[str, Any]", custom)
+        return {"name": fields.get("name"), "arguments": {"input": fields.get("input")}}
+    return call.get("function") or call
 
 
 def tool_names(tools: Any) -> list[str] | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from vivavoce.comparing.text_parts import join_text_parts
 from vivavoce.exchange.format import ROW_FIELDS, Format, Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record
@@ -31,6 +32,7 @@ class Messages:
         is_message: whether an item may be a message of this format.
         read: returns our messages of items; the object around them, of which it may take keys out, is the second.
         write: returns the members of an object that holds our messages.
+        keeps_outcomes: whether the writer states how calls ended.
     """
 
     name: str
@@ -40,10 +42,12 @@ class Messages:
     is_message: Callable[[Any], bool]
     read: Callable[[Items, Row, Loss], list[Message]]
     write: Callable[[list[Message], Loss], Row] | None = None
+    keeps_outcomes: bool = False
 
     def format(self) -> Format:
         """Return the format of files with such messages."""
-        return Format(self.name, self.title, self._fits, self._read, self._write if self.write else None)
+        write = self._write if self.write else None
+        return Format(self.name, self.title, self._fits, self._read, write, keeps_outcomes=self.keeps_outcomes)
 
     def items_of(self, value: Any) -> Items | None:
         """Return the list of messages of a record, None if it has none."""
@@ -167,9 +171,9 @@ class Between:
 
 
 def text_of(content: Any) -> str:
-    """Return the texts of a message's content, joined by line breaks."""
+    """Return the text of a message's content: its text parts, concatenated."""
     if isinstance(content, str):
         return content
     parts = cast("list[Any]", content) if isinstance(content, list) else []
     texts = (cast("Row", part).get("text") for part in parts if isinstance(part, dict))
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return join_text_parts(text for text in texts if isinstance(text, str))

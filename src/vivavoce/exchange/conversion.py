@@ -9,14 +9,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from vivavoce.errors import Problem, UsageError
+from vivavoce.errors import Problem, UsageError, VivavoceError
 from vivavoce.exchange.detection import format_with
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.formats import NATIVE
 from vivavoce.exchange.labelled import decided_by
 from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.native import check_columns
+from vivavoce.exchange.native import check_columns, conversation_problem
 from vivavoce.exchange.reading import files_in, read
+from vivavoce.exchange.records import Place
 from vivavoce.exchange.writing import texts
 from vivavoce.files.rows import format_of, read_rows
 from vivavoce.files.whole_file import whole_file
@@ -31,6 +32,10 @@ _Name = tuple[str, str]
 
 class LossError(UsageError):
     """A conversion that may lose nothing would lose something; nothing was written."""
+
+
+class NothingRead(VivavoceError):
+    """A file or folder holds no conversation that can be read; nothing was written."""
 
 
 @dataclass(slots=True)
@@ -79,6 +84,7 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
 
     Raises:
         LossError: `how` is strict, and something would be lost.
+        NothingRead: there is no conversation that can be read.
         UsageError: a file cannot be read or written, or a format only the other way.
     """
     files = files_in(source)
@@ -86,7 +92,8 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
     if done.source.name == NATIVE:
         for file in files:
             check_columns(file, loss)
-    rows = _counted(read(files, done.source, loss), done, how.progress)
+    found = read(files, done.source, loss)
+    rows = _counted(_conversations(found, loss) if done.source.name == NATIVE else found, done, how.progress)
     if how.label is not None:
         rows = decided_by(rows, how.label, how.good_from, loss)
     if to.name == NATIVE:
@@ -102,12 +109,31 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
             for line in lines:
                 file.write(line.encode())
             refuse_loss(loss, how.strict)
+            _refuse_nothing(source, done)
     else:
         written = list(lines) if how.strict else lines
         if how.strict:
             refuse_loss(loss, how.strict)
         out.writelines(written)
+        _refuse_nothing(source, done)
     return done
+
+
+def _refuse_nothing(source: Path, done: Conversion) -> None:
+    if not done.conversations:
+        raise NothingRead(
+            f"{source}: read as {done.source.title}, it holds no conversation that can be read, so nothing was "
+            "written; name another format with --from"
+        )
+
+
+def _conversations(found: Iterable[tuple[Place, Row]], loss: Loss) -> Iterator[tuple[Place, Row]]:
+    """Yield those of our own rows that are conversations, or ask for one, as every reader of our rows takes them."""
+    for place, row in found:
+        if (problem := conversation_problem(row)) is None:
+            yield place, row
+        else:
+            loss.broken(problem)
 
 
 def _source(files: Sequence[Path], how: How) -> Format:

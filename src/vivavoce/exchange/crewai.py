@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from vivavoce.exchange.calls import tool_call
+from vivavoce.comparing.call_outcomes import failed_if
+from vivavoce.exchange.calls import state_outcome, tool_call
 from vivavoce.exchange.conversations import Message, set_aside
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.loss import NO_MESSAGES, Loss
@@ -197,8 +198,7 @@ def _usage(event: Row, agent: str | None, time: Row) -> list[Message]:
     result: Message = {"role": "tool", "content": text_in(found), "tool_call_id": identity, "name": name, **time}
     if found is not None and result["content"] is None:
         set_aside(result, NAME, {"output": found})
-    if failed:
-        set_aside(result, NAME, {"is_error": True})
+    state_outcome(result, failed_if(failed))
     return [{**called, **filled({"timestamp": time_in(event.get("started_at"))})}, result]
 
 

@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from vivavoce.exchange.calls import tool_call
+from vivavoce.comparing.call_outcomes import stated_outcome
+from vivavoce.exchange.calls import state_outcome, tool_call
 from vivavoce.exchange.conversations import Message, set_aside, text_of
 from vivavoce.exchange.format import Fits, Reader, Row
 from vivavoce.exchange.formats import NATIVE, all_formats
@@ -21,7 +22,9 @@ from vivavoce.exchange.records import Place, Record
 from vivavoce.exchange.shapes import fields_in, objects_in
 
 _NOWHERE = Place(Path(), 0)
-_KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "metadata", "refusal"))
+_KEYS = frozenset(
+    ("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "metadata", "refusal", "outcome")
+)
 _TRACES = frozenset(("otel", "openinference", "langfuse", "langsmith", "openai-agents-traces"))
 Side = Literal["input", "output"]
 
@@ -143,6 +146,8 @@ def _clean(item: Row, index: int, loss: Loss) -> Message:
         message["tool_calls"] = [call for one in cast("list[Any]", calls) if (call := _call(one, index, loss))]
     if role == "tool" and (called := item.get("tool_call_id") or item.get("id")) is not None:
         message["tool_call_id"] = str(called)
+    if role == "tool":
+        state_outcome(message, stated_outcome(item))
     others = {key: value for key, value in item.items() if key not in _KEYS and value is not None}
     for key in others:
         loss.unknown(key, index)
@@ -152,6 +157,8 @@ def _clean(item: Row, index: int, loss: Loss) -> Message:
 
 def _call(value: Any, index: int, loss: Loss) -> Row | None:
     call = fields_in(value)
+    if call.get("type") == "custom" and (custom := fields_in(call.get("custom"))):
+        call = {"id": call.get("id"), "name": custom.get("name"), "arguments": {"input": custom.get("input")}}
     inner = fields_in(call.get("function")) or call
     name = inner.get("name")
     if not isinstance(name, str):

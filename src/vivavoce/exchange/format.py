@@ -53,7 +53,8 @@ class Format:
     of the records that the writer yields; without it they are the lines of a JSONL file.
 
     A format that `keeps_keys` writes what a message has beside our fields, such as `reasoning_content`, as it is; one
-    that `keeps_agents` writes the tools of the agent of a message and to whom it hands over.
+    that `keeps_agents` writes the tools of the agent of a message and to whom it hands over; one that `keeps_outcomes`
+    writes how calls ended, where a result states it.
 
     The columns of a format that `is_row` are as the fields of our rows: where the user names some, it is read as these.
     A format that `is_general` is told only where no other fits. Of a table whose columns the user may name, `columns`
@@ -72,6 +73,7 @@ class Format:
     document: Callable[[Iterator[Any]], Any] | None = None
     keeps_keys: bool = False
     keeps_agents: bool = False
+    keeps_outcomes: bool = False
     is_row: bool = False
     is_general: bool = False
     columns: tuple[str, ...] = ()

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, cast
 
+from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.comparing.json_values import BrokenJson, parse
-from vivavoce.exchange.calls import arguments_of, name_of, tool_call
+from vivavoce.exchange.calls import arguments_of, did_fail, name_of, state_outcome, tool_call
 from vivavoce.exchange.conversations import (
     Items,
     Message,
@@ -42,6 +43,8 @@ _HOLDS = ("text", *_CAMEL, *_SNAKE)
 _TO_STANDARD = str.maketrans("-_", "+/")
 """Python's package writes base64 with the letters of addresses, which `data:` URLs do not have."""
 _WRAPS = ("result", "output")
+_ERROR = "error"
+"""The key of a response that holds the details of an error."""
 _SYSTEM = ("systemInstruction", "system_instruction")
 
 
@@ -173,7 +176,9 @@ def _result(came: Row, index: int, pairing: Pairing) -> Message:
         response = next((wrapped[key] for key in _WRAPS if isinstance(wrapped.get(key), str)), cast("Any", wrapped))
     content = response if isinstance(response, str) else json.dumps(response, ensure_ascii=False)
     called = pairing.answered(came.get("id"), name, index)
-    return {"role": "tool", "content": content, "name": name, "tool_call_id": called}
+    message: Message = {"role": "tool", "content": content, "name": name, "tool_call_id": called}
+    state_outcome(message, failed_if(isinstance(response, dict) and cast("Row", response).get(_ERROR)))
+    return message
 
 
 def _part(part: Row) -> Row | None:
@@ -339,7 +344,8 @@ def _response(message: Message) -> Row:
         value = parse(text)
     except BrokenJson:
         value = None
-    response = cast("Row", value) if isinstance(value, dict) else {_WRAPS[0]: text}
+    key = _ERROR if did_fail(message) else _WRAPS[0]
+    response = cast("Row", value) if isinstance(value, dict) else {key: text}
     return {
         "functionResponse": {
             **_identity(message.get("tool_call_id")),

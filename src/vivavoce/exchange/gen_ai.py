@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, cast
 
+from vivavoce.comparing.text_parts import join_text_parts
 from vivavoce.exchange.calls import tool_call, tool_names
 from vivavoce.exchange.conversations import Message, taken_back
 from vivavoce.exchange.dialects import messages_in
@@ -210,7 +211,7 @@ def _system(told: list[Row]) -> str | None:
             return system
         texts = (one.get("content") for one in objects_in(system))
         if found := [text for text in texts if isinstance(text, str)]:
-            return "\n".join(found)
+            return join_text_parts(found)
     return None
 
 

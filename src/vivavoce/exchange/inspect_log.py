@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.comparing.json_values import decode_lenient_from
 from vivavoce.errors import Problem
-from vivavoce.exchange.calls import tool_call
+from vivavoce.exchange.calls import state_outcome, tool_call
 from vivavoce.exchange.conversations import Message, set_aside, text_of
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.inspect_events import more_than_messages
@@ -144,6 +145,8 @@ def _message(item: Row, attached: Row, loss: Loss) -> Message | None:
         message["tool_calls"] = [_call(call, attached, loss) for call in calls]
     if role == "tool":
         message["tool_call_id"] = text_in(item.get("tool_call_id"))
+        error = fields_in(item.get("error"))
+        state_outcome(message, "refused" if error.get("type") == "approval" else failed_if(error))
         if name := text_in(item.get("function")):
             message["name"] = name
     if (time := time_in(item.get("timestamp"))) is not None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeGuard, cast
 
-from vivavoce.exchange.calls import arguments_of, name_of, tool_call
+from vivavoce.comparing.call_outcomes import failed_if
+from vivavoce.exchange.calls import arguments_of, did_fail, name_of, state_outcome, tool_call
 from vivavoce.exchange.conversations import (
     Items,
     Message,
@@ -36,11 +37,11 @@ _NAMES = {  # of classes that `dumpd` names without their type
 _OTHERS = frozenset(("chat", "ChatMessageChunk", "remove"))
 _CHAT_ROLES = {"human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "system": "system"}
 _OWN = frozenset(("additional_kwargs", "response_metadata", "invalid_tool_calls"))
-_TOLD_ASIDE = ("usage_metadata", "response_metadata", "additional_kwargs", "artifact", "status")
+_TOLD_ASIDE = ("usage_metadata", "response_metadata", "additional_kwargs", "artifact")
 _KNOWN = frozenset(
     (
         *("type", "content", "name", "id", "role", "example", "tool_calls", "tool_call_id", "tool_call_chunks"),
-        *("chunk_position", "invalid_tool_calls", *_TOLD_ASIDE),
+        *("chunk_position", "invalid_tool_calls", "status", *_TOLD_ASIDE),
     )
 )
 
@@ -111,7 +112,7 @@ def _message(found: _Spelled, index: int, loss: Loss) -> Message:
     for key in fields:
         if key not in _KNOWN:
             loss.unknown(key, index)
-        elif key in _TOLD_ASIDE and fields[key] and fields[key] != "success":
+        elif key in _TOLD_ASIDE and fields[key]:
             loss.aside(key, index)
     message: Message = {"role": role, "content": _content(fields.get("content"), role, index, loss)}
     if isinstance(name, str):
@@ -123,6 +124,7 @@ def _message(found: _Spelled, index: int, loss: Loss) -> Message:
     elif role == "tool":
         called = fields.get("tool_call_id")
         message["tool_call_id"] = called if isinstance(called, str) else None
+        state_outcome(message, failed_if(fields.get("status") == "error"))  # `success` is written whatever came back
     return message
 
 
@@ -174,7 +176,8 @@ def _fields(message: Message, spelling: str) -> Row:
         if spelling != "dumpd":
             fields["usage_metadata"] = None
     elif role == "tool":
-        fields.update(tool_call_id=message.get("tool_call_id"), status="success")
+        status = "error" if did_fail(message) else "success"
+        fields.update(tool_call_id=message.get("tool_call_id"), status=status)
         if spelling != "dumpd":
             fields["artifact"] = None
     return fields
@@ -219,4 +222,5 @@ FORMAT = Messages(
     is_message=lambda item: _unwrapped(item) is not None,
     read=_read,
     write=_write,
+    keeps_outcomes=True,
 ).format()

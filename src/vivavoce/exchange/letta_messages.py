@@ -12,7 +12,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from vivavoce.exchange.calls import tool_call
+from vivavoce.comparing.call_outcomes import failed_if
+from vivavoce.exchange.calls import did_fail, state_outcome, tool_call
 from vivavoce.exchange.conversations import Between, Message, Unreadable, set_aside, text_of
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
@@ -58,9 +59,8 @@ def _parts(message: Message) -> Iterator[tuple[str, dict[str, Any]]]:
             one = {**call["function"], "tool_call_id": call.get("id") or ""}
             yield "tool_call_message", {"tool_call": one, "tool_calls": [one]}
     elif role == "tool":
-        failed = cast("dict[str, Any]", message.get("metadata") or {}).get("status") == "error"
         answer = {"tool_call_id": message.get("tool_call_id") or "", "tool_return": text}
-        yield "tool_return_message", {"status": "error" if failed else "success", **answer}
+        yield "tool_return_message", {"status": "error" if did_fail(message) else "success", **answer}
     else:
         yield ("user_message" if role == "user" else "system_message"), {"content": text}
 
@@ -92,6 +92,10 @@ def read_letta(rows: Sequence[Any], loss: Loss) -> list[Message]:
         if len(messages) > first:
             between.give_to(messages[first])
     between.end(messages)
+    denied = {message.get("tool_call_id") for message in messages if message.get("outcome") == "refused"}
+    for message in messages:
+        if message["role"] == "tool" and message.get("tool_call_id") in denied:
+            message["outcome"] = "refused"  # the server answers a denied call with an error
     return messages
 
 
@@ -192,7 +196,8 @@ def _results(row: Row) -> list[Row]:
     """Return the results in a row; among the answers to requests for approval are those of tools that ran elsewhere."""
     if row["message_type"] == "tool_return_message":
         return objects_in(row.get("tool_returns")) or [row]
-    return [answer for answer in objects_in(row.get("approvals")) if "tool_return" in answer]
+    answers = objects_in(row.get("approvals"))
+    return [answer for answer in answers if "tool_return" in answer or answer.get("approve") is False]
 
 
 def _result(result: Row, row: Row, index: int, loss: Loss) -> Message:
@@ -202,8 +207,11 @@ def _result(result: Row, row: Row, index: int, loss: Loss) -> Message:
     message: Message = {"role": "tool", "content": content}
     if (identity := text_in(result.get("tool_call_id"))) is not None:
         message["tool_call_id"] = identity
-    if result.get("status") == "error":
-        message["metadata"] = {"status": "error"}
+    if result.get("approve") is False:
+        message["content"] = text_in(result.get("reason")) or "denied"
+        state_outcome(message, "refused")
+    else:
+        state_outcome(message, failed_if(result.get("status") == "error" or result.get("is_error") is True))
     if result is not row:
         others = without(result, (*_READ_OF_RESULTS, "type"))
         set_aside(message, NAME, {key: value for key, value in others.items() if value != []})

@@ -11,8 +11,9 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
+from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.exchange.agents import hand_over
-from vivavoce.exchange.calls import tool_call
+from vivavoce.exchange.calls import state_outcome, tool_call
 from vivavoce.exchange.conversations import Between, Items, Message, Messages, Unreadable, set_aside
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import NO_MESSAGES, Loss
@@ -155,7 +156,7 @@ def _result(item: Row) -> Message:
         message["name"] = name
     if (time := time_in(item.get("created_at"))) is not None:
         message["timestamp"] = time
-    set_aside(message, NAME, {"is_error": True} if item.get("is_error") is True else {})
+    state_outcome(message, failed_if(item.get("is_error") is True))
     return message
 
 

@@ -12,7 +12,7 @@ from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record, scan_records
 from vivavoce.exchange.sessions import with_sessions_joined
 from vivavoce.files.rows import format_of
-from vivavoce.messages import Message
+from vivavoce.messages import Message, read_messages
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _ASKED = frozenset(("input", "prompt", "user_input", "goal"))
@@ -80,6 +80,21 @@ def is_native_message(value: Any) -> bool:
         parts = cast("list[Any]", content)
         return all(isinstance(part, Mapping) and cast("Row", part).get("type") in _PARTS for part in parts)
     return content is None or isinstance(content, str)
+
+
+def conversation_problem(row: Row) -> str | None:
+    """Say why a row is not a conversation and does not ask for one, None where it is or does."""
+    messages: object = row.get("messages")
+    if messages is None or messages == []:
+        asks = any(row.get(key) not in (None, "", []) for key in _CONVERSED if key != "messages")
+        return None if asks else "a row needs messages, or an input to ask"
+    if not isinstance(messages, list):
+        return f"the messages of a row are a list, not {type(messages).__name__}"
+    try:
+        read_messages(cast("list[Row]", messages))
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def check_columns(path: Path, loss: Loss) -> None:

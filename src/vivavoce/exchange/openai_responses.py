@@ -12,8 +12,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.exchange.agents import hand_over, taken_over
-from vivavoce.exchange.calls import name_of, tool_call
+from vivavoce.exchange.calls import name_of, state_outcome, tool_call
 from vivavoce.exchange.conversations import (
     Items,
     Message,
@@ -37,6 +38,8 @@ _BESIDE = frozenset(
         *("compaction_trigger", "additional_tools", "tool_search_output"),
     )
 )
+_FAILED = ("incomplete", "failed")
+"""The `status` of an item that did not end well."""
 _PARTS = {"input_text": "text", "output_text": "text", "text": "text", "summary_text": "text"}
 
 
@@ -71,10 +74,11 @@ def _is_certain(item: Any) -> bool:
     type_ = _type_of(item)
     if type_ != "message":
         return type_ is not None
-    parts = cast("Row", item)["content"]
+    held = cast("Row", item)
+    parts = held["content"]
+    kinds = ("input_text", "output_text", "input_image", *(["refusal"] if held.get("type") == "message" else []))
     return isinstance(parts, list) and any(
-        isinstance(part, dict) and cast("Row", part).get("type") in ("input_text", "output_text", "input_image")
-        for part in cast("list[Any]", parts)
+        isinstance(part, dict) and cast("Row", part).get("type") in kinds for part in cast("list[Any]", parts)
     )
 
 
@@ -192,6 +196,7 @@ class _Reader:
         else:
             content = _json(output)
         message: Message = {"role": "tool", "content": content, "tool_call_id": called}
+        state_outcome(message, failed_if(item.get("status") in _FAILED))
         self._add(message, difference(_result_item(message), item))
         if (agent := taken_over(message, self.messages)) is not None:
             hand_over(self.messages, agent)
@@ -203,6 +208,7 @@ class _Reader:
         came: Any = item.get("output") if item.get("error") is None else item["error"]
         result: Message = {"role": "tool", "content": came if isinstance(came, str) else _json(came)}
         result["tool_call_id"] = item.get("id")
+        state_outcome(result, failed_if(item.get("error") is not None or item.get("status") in _FAILED))
         self._asks(call, {"hosted": True})
         set_aside(result, NAME, {"item": item})
         self.messages.append(result)
@@ -294,6 +300,8 @@ def _write(messages: list[Message], loss: Loss) -> Row:
 def _items(message: Message, kept: Row, index: int, loss: Loss) -> Items:
     loss.left_out(message, ("name", "timestamp"), index)
     if message["role"] == "tool":
+        if not kept:
+            loss.left_out(message, ("outcome",), index)
         return [kept["item"]] if "item" in kept else [restored(_result_item(message), kept)]
     calls = cast("list[Row]", message.get("tool_calls") or [])
     items: Items = []
@@ -350,4 +358,5 @@ FORMAT = Messages(
     lambda item: _type_of(item) is not None,
     _read,
     _write,
+    keeps_outcomes=True,
 ).format()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from vivavoce.exchange.calls import tool_call, tool_names
-from vivavoce.exchange.conversations import Message, set_aside
+from vivavoce.exchange.conversations import Message, set_aside, text_of
 from vivavoce.exchange.dialects import said_in
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
@@ -141,7 +141,7 @@ def _content(fields: Row, role: str, index: int, loss: Loss) -> Any:
         elif part.get("type") not in ("tool_use", "tool_result"):
             loss.dropped(f"a part of a message: {part.get('type')}", index)
     if all(part["type"] == "text" for part in found):
-        return "\n".join(part["text"] for part in found) if found else None
+        return text_of(found) if found else None
     return found
 
 

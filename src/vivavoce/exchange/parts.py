@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+from vivavoce.comparing.call_outcomes import stated_outcome
 from vivavoce.comparing.json_values import BrokenJson, parse
-from vivavoce.exchange.calls import arguments_of, name_of, tool_call
+from vivavoce.comparing.text_parts import join_text_parts
+from vivavoce.exchange.calls import arguments_of, name_of, state_outcome, tool_call
 from vivavoce.exchange.conversations import Message, set_aside, taken_back, text_of
 from vivavoce.exchange.data_urls import embedded
 from vivavoce.exchange.format import Row
@@ -110,7 +112,7 @@ def _assistant(parts: list[Row], index: int, loss: Loss) -> Message:
             case kind:
                 plain = False
                 loss.aside(str(kind), index)
-    message: Message = {"role": "assistant", "content": "\n".join(words) if words else None}
+    message: Message = {"role": "assistant", "content": join_text_parts(words) if words else None}
     if calls:
         message["tool_calls"] = calls
     if not plain:
@@ -142,6 +144,7 @@ def _result(part: Row, role: str) -> Message:
     identity = part.get("id")
     called = None if identity is None else str(identity)
     message: Message = {"role": "tool", "content": as_text(value), "tool_call_id": called}
+    state_outcome(message, stated_outcome(part))
     kept: Row = {} if isinstance(value, str) else {"json": True}
     kept |= {} if key == "response" else {"key": key}
     kept |= {} if role == "tool" else {"role": role}

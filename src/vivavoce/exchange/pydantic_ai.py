@@ -11,7 +11,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from vivavoce.exchange.calls import arguments_of, name_of, tool_call
+from vivavoce.comparing.call_outcomes import read_outcome
+from vivavoce.comparing.text_parts import join_text_parts
+from vivavoce.exchange.calls import arguments_of, name_of, state_outcome, tool_call
 from vivavoce.exchange.conversations import (
     Items,
     Message,
@@ -32,6 +34,9 @@ _CALLS = frozenset(("tool-call", "builtin-tool-call"))
 _RETURNS = frozenset(("tool-return", "builtin-tool-return"))
 _SYSTEM = frozenset(("system-prompt", "retry-prompt", "retry-feedback"))
 _TOLD_ASIDE = ("usage", "metadata", "provider_details")
+_GAP = "\n\n"
+"""What Pydantic AI puts between texts of a response that do not directly follow each other; those that do it joins."""
+_WRITTEN_OUTCOMES = {"failed": "failed", "refused": "denied"}
 
 
 def _parts(item: Any) -> list[Row] | None:
@@ -115,14 +120,13 @@ class _Reader:
 
     def _response(self, parts: list[Row], index: int, time: Any) -> list[Message]:
         read: list[Message] = []
-        texts: list[str] = []
+        follows_text = False
         for part in parts:
             kind = part["part_kind"]
             if kind in _RETURNS:
                 read.append(_returned(part))
                 continue
             if not read or read[-1]["role"] == "tool":
-                texts = []
                 read.append({"role": "assistant", "content": None})
                 if isinstance(time, str):
                     read[-1]["timestamp"] = time
@@ -130,10 +134,12 @@ class _Reader:
                 call = tool_call(part.get("tool_call_id"), str(part.get("tool_name")), part.get("args"))
                 read[-1].setdefault("tool_calls", []).append(call)
             elif kind == "text":
-                texts.append(_as_text(part.get("content")))
-                read[-1]["content"] = "\n".join(texts)
+                before = read[-1]["content"]
+                gap = "" if before is None or follows_text else _GAP
+                read[-1]["content"] = join_text_parts([before or "", gap, _as_text(part.get("content"))])
             else:
                 self._loss.aside(kind, index)
+            follows_text = kind == "text"
         return read
 
 
@@ -160,6 +166,8 @@ def _returned(part: Row) -> Message:
     message: Message = {"role": "tool", "content": _as_text(part.get("content"))}
     if isinstance(name := part.get("tool_name"), str):
         message["name"] = name
+    outcome = "failed" if part["part_kind"] == "retry-prompt" else read_outcome(part.get("outcome"))
+    state_outcome(message, None if outcome == "succeeded" else outcome)  # which is the default, whatever came back
     return {**message, "tool_call_id": called if isinstance(called, str) else None}
 
 
@@ -247,8 +255,9 @@ def _own_part(message: Message) -> Row:
     content: Any = message.get("content")
     match message["role"]:
         case "tool":
+            outcome = _WRITTEN_OUTCOMES.get(message.get("outcome") or "", "success")
             part = {"part_kind": "tool-return", "tool_name": message.get("name"), "content": content}
-            return {**part, "tool_call_id": message.get("tool_call_id"), "outcome": "success", **time}
+            return {**part, "tool_call_id": message.get("tool_call_id"), "outcome": outcome, **time}
         case "user":
             if isinstance(content, list):
                 content = list(map(_written_part, cast("list[Row]", content)))
@@ -354,4 +363,5 @@ FORMAT = Messages(
     lambda item: _parts(item) is not None,
     _read,
     _write,
+    keeps_outcomes=True,
 ).format()

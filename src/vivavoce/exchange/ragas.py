@@ -247,4 +247,4 @@ def _columns(row: Row, loss: Loss) -> Row:
     return known
 
 
-FORMAT = Format(NAME, "Ragas samples", _fits, _read, _write, keeps_keys=True, is_row=True)
+FORMAT = Format(NAME, "Ragas samples", _fits, _read, _write, keeps_keys=True, keeps_outcomes=True, is_row=True)

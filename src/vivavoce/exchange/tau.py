@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.errors import Problem
-from vivavoce.exchange.calls import tool_call
+from vivavoce.exchange.calls import state_outcome, tool_call
 from vivavoce.exchange.conversations import Message, set_aside
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.loss import NO_MESSAGES, Loss
@@ -216,6 +217,7 @@ def _message(item: Row, index: int, loss: Loss) -> Message | None:
         message["tool_calls"] = calls
     if role == "tool":
         message["tool_call_id"] = text_in(item.get("tool_call_id")) or text_in(item.get("id"))
+        state_outcome(message, failed_if(item.get("error") is True))
     if name := text_in(item.get("name")):
         message["name"] = name
     if (time := time_in(item.get("timestamp"))) is not None:

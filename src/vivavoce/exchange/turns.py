@@ -17,7 +17,7 @@ from typing import Any, cast
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.exchange.calls import tool_call
-from vivavoce.exchange.conversations import Message, set_aside
+from vivavoce.exchange.conversations import Message, set_aside, text_of
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.grouping import Group, Member, grouped
 from vivavoce.exchange.loss import Loss
@@ -65,7 +65,17 @@ def _fits(record: Record) -> bool:
     if not {"content", "role"} <= columns.keys():
         return False
     said, role = fields[columns["content"]], fields[columns["role"]]
-    return isinstance(role, str) and isinstance(said, str | None)
+    return isinstance(role, str) and (isinstance(said, str | None) or _are_text_parts(said))
+
+
+def _are_text_parts(said: Any) -> bool:
+    """Return whether a content is a list of nothing but texts, as many APIs have it."""
+    parts = objects_in(said)
+    return bool(parts) and len(parts) == len(said) and all(_is_text_part(part) for part in parts)
+
+
+def _is_text_part(part: Row) -> bool:
+    return part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
 def _read(records: Iterable[Record], loss: Loss, given: Mapping[str, str]) -> Iterator[tuple[Place, Row]]:
@@ -180,6 +190,8 @@ class _Table:
     def _content(self, said: Any) -> str:
         if isinstance(said, str):
             return said
+        if _are_text_parts(said):
+            return text_of(said)
         if said is None or isinstance(said, int | float):
             return "" if said is None else str(said)
         self._loss.guessed("words of a message that is not text, written as JSON")

@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from vivavoce.comparing.call_outcomes import CallOutcome
 from vivavoce.comparing.json_values import BrokenJson, parse
-from vivavoce.exchange.calls import arguments_of, name_of, tool_call
+from vivavoce.comparing.text_parts import join_text_parts
+from vivavoce.exchange.calls import arguments_of, name_of, state_outcome, tool_call
 from vivavoce.exchange.conversations import (
     Items,
     Message,
@@ -63,6 +65,7 @@ class _Tool:
     call: Row
     result: object = None
     is_answered: bool = False
+    outcome: CallOutcome | None = None
 
 
 @dataclass(slots=True)
@@ -108,7 +111,7 @@ def _answer(parts: list[Row], index: int, loss: Loss) -> list[Message]:
 
 
 def _messages(step: _Step) -> list[Message]:
-    message: Message = {"role": "assistant", "content": "\n".join(step.texts) if step.texts else None}
+    message: Message = {"role": "assistant", "content": join_text_parts(step.texts) if step.texts else None}
     if step.tools:
         message["tool_calls"] = [tool.call for tool in step.tools]
     results: list[Message] = []
@@ -116,6 +119,7 @@ def _messages(step: _Step) -> list[Message]:
         if tool.is_answered:
             text = tool.result if isinstance(tool.result, str) else json.dumps(tool.result, ensure_ascii=False)
             results.append({"role": "tool", "content": text, "tool_call_id": tool.call.get("id")})
+            state_outcome(results[-1], tool.outcome)
     written = _step_parts(message, results, {})
     if written != step.parts:
         set_aside(message, NAME, {"parts": _layout(step, message, results)})
@@ -155,13 +159,24 @@ def _tool(part: Row) -> _Tool | None:
         case "output-available":
             return _Tool(call, part.get("output"), is_answered=True)
         case "output-error":
-            return _Tool(call, str(part.get("errorText")), is_answered=True)
+            return _Tool(call, str(part.get("errorText")), is_answered=True, outcome="failed")
         case "output-denied":
-            approval: Any = part.get("approval")
-            reason = cast("Row", approval).get("reason") if isinstance(approval, dict) else None
-            return _Tool(call, reason if isinstance(reason, str) and reason else "denied", is_answered=True)
+            return _denied(call, part)
+        case "approval-responded" if _approval(part).get("approved") is False:
+            return _denied(call, part)
         case _:
             return _Tool(call)
+
+
+def _denied(call: Row, part: Row) -> _Tool:
+    """Return a call that the user refused, with the reason as the result."""
+    reason = _approval(part).get("reason")
+    return _Tool(call, reason if isinstance(reason, str) and reason else "denied", is_answered=True, outcome="refused")
+
+
+def _approval(part: Row) -> Row:
+    approval: Any = part.get("approval")
+    return cast("Row", approval) if isinstance(approval, dict) else {}
 
 
 def _text(value: Any) -> str | None:
@@ -260,7 +275,13 @@ def _tool_part(call: Row, result: Message | None, *, as_json: bool = False) -> R
     if result is None:
         return {**part, "state": "input-available"}
     content: Any = result.get("content")
-    return {**part, "state": "output-available", "output": _parsed(content) if as_json else content}
+    match result.get("outcome"):
+        case "failed":
+            return {**part, "state": "output-error", "errorText": content}
+        case "refused":
+            return {**part, "state": "output-denied", "approval": {"approved": False, "reason": content}}
+        case _:
+            return {**part, "state": "output-available", "output": _parsed(content) if as_json else content}
 
 
 def _parsed(content: Any) -> Any:
@@ -306,4 +327,5 @@ FORMAT = Messages(
     lambda item: _parts(item) is not None,
     _read,
     _write,
+    keeps_outcomes=True,
 ).format()

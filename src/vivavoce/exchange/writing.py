@@ -11,7 +11,7 @@ from vivavoce.exchange.agents import OF_AGENTS
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.formats import NATIVE
 from vivavoce.exchange.loss import Loss
-from vivavoce.messages import read_messages
+from vivavoce.messages import AnyMessage, ToolMessage, read_messages
 from vivavoce.safe_text import encodable
 
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -45,15 +45,25 @@ def _conversations(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator
             for index, message in enumerate(read if not format_.keeps_keys else ()):
                 beside = {**(message.model_extra or {}), **({"session": message.session} if message.session else {})}
                 loss.left_out(beside, beside, index)
-            written = [message.to_dict() for message in read]
-            yield {**row, "messages": written if format_.keeps_agents else _without_agents(written, loss)}
+            written = [_with_outcome(message) for message in read]
+            unknown = () if format_.keeps_agents else OF_AGENTS
+            unknown += () if format_.keeps_outcomes or format_.keeps_keys else ("outcome",)
+            yield {**row, "messages": _without(written, unknown, loss)}
 
 
-def _without_agents(messages: list[Row], loss: Loss) -> list[Row]:
-    """Return messages without what only we say of their agents; their names are left to the format."""
+def _with_outcome(message: AnyMessage) -> Row:
+    """Return a message as plain data; how a call ended is its `outcome`, whatever mark said so."""
+    written = message.to_dict()
+    if isinstance(message, ToolMessage) and (outcome := message.stated_outcome) is not None:
+        written["outcome"] = outcome
+    return written
+
+
+def _without(messages: list[Row], keys: tuple[str, ...], loss: Loss) -> list[Row]:
+    """Return messages without what a format cannot hold, and tell the report."""
     for index, message in enumerate(messages):
-        loss.left_out(message, OF_AGENTS, index)
-    return [{key: value for key, value in message.items() if key not in OF_AGENTS} for message in messages]
+        loss.left_out(message, keys, index)
+    return [{key: value for key, value in message.items() if key not in keys} for message in messages]
 
 
 def _text(value: Any) -> str:

@@ -172,7 +172,15 @@ class Regex(OfWords):
         return held_unless(mismatches(scene.said, self.regex))
 
 
-class Equals(OfWords):
+class OfAnswer(OfWords, ABC):
+    """Fields of an assertion about the answer: the last words of the assistant after the last message of the user."""
+
+    def idle(self, scene: Scene) -> str:
+        """Return that there is no answer; empty where there is one."""
+        return "the assistant gives no answer" if is_blank(scene.answer) else ""
+
+
+class Equals(OfAnswer):
     """The answer is this text in any encoding, except for white space at its ends."""
 
     equals: Text
@@ -188,7 +196,7 @@ class Equals(OfWords):
         return held_unless("" if is_said(scene.answer, self.equals, self.locale) else f"is not {self.equals!r}")
 
 
-class OneOf(OfWords):
+class OneOf(OfAnswer):
     """The answer is one of these texts in any encoding, except for white space at its ends."""
 
     one_of: Texts
@@ -205,7 +213,7 @@ class OneOf(OfWords):
         return held_unless("" if passed else f"is none of {_quoted(self.one_of)}")
 
 
-class Numeric(OfWords):
+class Numeric(OfAnswer):
     """The last number of the answer, or its first, is this one within a tolerance, absolute or as a share."""
 
     numeric: Annotated[float, Field(allow_inf_nan=False, strict=True), WrapValidator(_exactly)]
@@ -226,7 +234,7 @@ class Numeric(OfWords):
         return held_unless(complaint)
 
 
-class JsonSchema(OfWords):
+class JsonSchema(OfAnswer):
     """The answer is JSON that fits a JSON schema."""
 
     json_schema: Annotated[dict[str, Any], AfterValidator(_usable)]

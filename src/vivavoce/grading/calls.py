@@ -19,13 +19,12 @@ from pydantic import (
 
 from vivavoce.grading.assertions import Assertion, listed
 from vivavoce.grading.scene import Held, Scene, held_unless
-from vivavoce.messages import ToolCall, ToolMessage
+from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule, show
 from vivavoce.metrics.exact.call_pairs import Calls as PairedCalls
 from vivavoce.metrics.exact.tool_calls import TrajectoryMode, match_trajectory
-from vivavoce.metrics.ledger import Outcome, ended
 from vivavoce.metrics.rules.sameness import alike
-from vivavoce.records.answered import was_made
+from vivavoce.records.call_states import CallRecord, Outcome
 from vivavoce.records.failure import shorten
 
 
@@ -109,7 +108,7 @@ class Calls(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Match the calls."""
-        found = self._reasons(scene, [call for call, result in scene.outcomes if self._counts(result)])
+        found = self._reasons(scene, [record.call for record in scene.records if self._counts(record)])
         if self.mode != "superset" and self.outcome is None:  # what was only tried is more than was wanted
             found = self._reasons(scene, scene.calls) or (found if self.mode != "subset" else ())
         elif found:
@@ -149,16 +148,15 @@ class Calls(Assertion):
             found += [f"{agent}: {reason}" if agent else reason for reason in reasons]
         return found
 
-    def _counts(self, result: ToolMessage | None) -> bool:
-        return was_made(result) and ended(None if result is None else result.text, self.outcome)
+    def _counts(self, record: CallRecord) -> bool:
+        return record.has_outcome(self.outcome)
 
     def _left_out(self, scene: Scene) -> Iterator[str]:
         """Yield for each call of a wanted tool that does not count why it does not."""
         names = {one.name for one in self.calls}
-        for call, result in scene.outcomes:
-            if call.name in names and not self._counts(result):
-                said = "it has no result" if result is None else f"its result is {result.text[:100]!r}"
-                yield f"{_shown(call)} does not count: {said}"
+        for record in scene.records:
+            if record.call.name in names and not self._counts(record):
+                yield f"{_shown(record.call)} does not count: {_why(record)}"
 
 
 class NoCall(Assertion):
@@ -193,6 +191,15 @@ class NoCall(Assertion):
         if not wanted or self.arguments != _SUBSET:
             return False
         return all(name in call.args and alike(call.args[name], wanted[name]) for name in wanted)
+
+
+def _why(record: CallRecord) -> str:
+    """Return in words what became of a call that does not count."""
+    if record.result is None:
+        return "it has no result"
+    return (
+        f"it {'was' if record.state == 'refused' else 'has'} {record.state}; its result is {record.result.text[:100]!r}"
+    )
 
 
 def _made_by(scene: Scene, agent: str | None, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:

@@ -11,7 +11,7 @@ from vivavoce.metrics.exact.matchers import typed_equal
 from vivavoce.records.as_recorded import MOST_EXAMPLES, CallsCovered, Difference, DifferenceKind
 from vivavoce.records.counting import turn_label
 from vivavoce.records.recording import UNRECORDED, RecordedConversation, RecordedReply, same_words
-from vivavoce.records.trajectory import Trajectory, Turn, assistant_texts, tool_calls, tool_results
+from vivavoce.records.trajectory import Trajectory, Turn, answer_of_turn, tool_calls, tool_results
 
 _BEFORE = 30
 """Characters that a quote shows before the place where two texts begin to differ."""
@@ -64,7 +64,7 @@ def _in_turn(turn: Turn, reply: RecordedReply) -> tuple[DifferenceKind, str] | N
         return calls
     if results := _results_differ(turn.messages, reply.messages):
         return "result", results
-    new, old = _last_words(turn.messages), _last_words(reply.messages)
+    new, old = answer_of_turn(turn.messages), answer_of_turn(reply.messages)
     return None if same_words(new, old) else ("reply", f"the reply is {_beside(new, old)}")
 
 
@@ -152,10 +152,6 @@ def _shown(call: ToolCall) -> str:
 
 def _listed(calls: Sequence[ToolCall]) -> str:
     return ", ".join(map(_shown, calls[:MOST_EXAMPLES]))
-
-
-def _last_words(messages: Sequence[AnyMessage]) -> str:
-    return next(reversed(assistant_texts(messages)), "")
 
 
 def _text(content: Content | None) -> str:

@@ -172,4 +172,6 @@ def _misses(missed: Sequence[_Checked]) -> str:
 
 def _answer(one: _Checked) -> str:
     answer = "" if one.scene is None else shorten(" ".join(one.scene.answer.split()), 100)
-    return repr(answer) if answer else "nothing"
+    if answer:
+        return repr(answer)
+    return "nothing" if one.scene is None or one.scene.silent else "nothing in the last turn"

@@ -19,13 +19,14 @@ from vivavoce.grading.calling import call_user
 from vivavoce.grading.foreign import reads_letta
 from vivavoce.grading.letta_view import letta_messages, letta_state
 from vivavoce.grading.options import Pattern, check_parameters, read_options
-from vivavoce.messages import AnyMessage, ToolMessage
+from vivavoce.messages import AnyMessage
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.transcript import transcript as quoted_lines
 from vivavoce.plugins import Registry, is_file_reference, load_object
 from vivavoce.records.agents import key_of
+from vivavoce.records.call_states import call_records, made_calls
 from vivavoce.records.test import Test
-from vivavoce.records.trajectory import assistant_texts, tool_calls, tool_results
+from vivavoce.records.trajectory import answer_of_turn, assistant_texts, last_turn_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,15 @@ UserExtractor = Callable[..., object]
 
 
 def last_assistant(view: View, *, agent: str | None = None) -> str:
-    """Return the text of the last assistant message; an empty message counts as an answer, too.
+    """Return the answer to the last message of the user: the last words of the assistant after it.
 
-    With `agent`, only messages of the agent with that name count.
+    An empty message is an answer, too. With `agent`, only messages of the agent with that name count, in the last turn
+    in which it acts.
     """
-    return next((texts[-1] for turn in reversed(view.turns) if (texts := assistant_texts(_of(turn, agent)))), "")
+    if agent is None:
+        return answer_of_turn(view.messages)
+    acting = (messages for turn in reversed(view.turns) if (messages := _of(turn, agent)))
+    return answer_of_turn(next(acting, ()))
 
 
 def first_assistant(view: View, *, agent: str | None = None) -> str:
@@ -83,7 +88,7 @@ def _of(messages: Sequence[AnyMessage], agent: str | None) -> Sequence[AnyMessag
 
 
 def pattern(view: View, *, pattern: Pattern, group: int = 0, search_all: bool = False) -> str:
-    """Return the match of a regular expression in the newest assistant message with a match.
+    """Return the match of a regular expression in the newest assistant message of the last turn with a match.
 
     With `search_all`, all matches in that message are joined by a space; `group` chooses the group, 0 is the whole
     match.
@@ -91,15 +96,15 @@ def pattern(view: View, *, pattern: Pattern, group: int = 0, search_all: bool = 
     compiled = expression(pattern)
     if group > compiled.groups:
         raise GraderFault(f"the pattern has {compiled.groups} groups, but no group {group}", kind="options")
-    for text in reversed(assistant_texts(view.messages)):
+    for text in reversed(assistant_texts(last_turn_of(view.messages))):
         if found := compiled.matches(text, group):
             return " ".join(found) if search_all else found[0]
     return ""
 
 
 def after_marker(view: View, *, marker: str, include_marker: bool = False) -> str:
-    """Return the text after a marker in the newest assistant message that contains it."""
-    for text in reversed(assistant_texts(view.messages)):
+    """Return the text after a marker in the newest assistant message of the last turn that contains it."""
+    for text in reversed(assistant_texts(last_turn_of(view.messages))):
         _, found, after = text.partition(marker)
         if found:
             return (found + after if include_marker else after).strip()
@@ -107,21 +112,21 @@ def after_marker(view: View, *, marker: str, include_marker: bool = False) -> st
 
 
 def tool_arguments(view: View, *, tool_name: str) -> str:
-    """Return the arguments, as JSON text, of the first call of a tool; `{}` if it was not called."""
-    return next((c.function.arguments for c in tool_calls(view.messages) if c.name == tool_name), "{}")
+    """Return the arguments, as JSON text, of the first call of a tool that was made; `{}` if there is none."""
+    return next((call.function.arguments for call in made_calls(view.messages) if call.name == tool_name), "{}")
 
 
 def tool_output(view: View, *, tool_name: str) -> str:
     """Return the result of the first answered call of a tool."""
-    for call, answer in tool_results(view.messages):
-        if call.name == tool_name and isinstance(answer, ToolMessage):
-            return answer.text
+    for record in call_records(view.messages):
+        if record.call.name == tool_name and record.was_made and record.result is not None:
+            return record.result.text
     return ""
 
 
 def calls(view: View) -> str:
-    """Return every tool call, as JSON text: a list of objects with `name` and `arguments`."""
-    named = [{"name": call.name, "arguments": call.function.arguments} for call in tool_calls(view.messages)]
+    """Return every tool call that was made, as JSON text: a list of objects with `name` and `arguments`."""
+    named = [{"name": call.name, "arguments": call.function.arguments} for call in made_calls(view.messages)]
     return json.dumps(named, ensure_ascii=False) if named else ""
 
 

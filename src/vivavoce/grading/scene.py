@@ -8,10 +8,11 @@ from functools import cached_property
 from vivavoce.comparing.text import FoldedText, is_blank
 from vivavoce.grading.extractors import View
 from vivavoce.grading.words import says
-from vivavoce.messages import HumanMessage, ToolCall, ToolMessage
+from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.records.agents import Agents
+from vivavoce.records.call_states import CallRecord, call_records
 from vivavoce.records.score import Score
-from vivavoce.records.trajectory import assistant_texts, tool_results
+from vivavoce.records.trajectory import answer_of_turn, assistant_texts
 
 
 @dataclass
@@ -51,18 +52,18 @@ class Scene:
 
     @property
     def answer(self) -> str:
-        """The last that the assistant says."""
-        return self.texts[-1] if self.texts else ""
+        """The answer to the last message of the user; empty where the assistant gives none."""
+        return answer_of_turn(self.view.messages)
 
     @cached_property
-    def outcomes(self) -> list[tuple[ToolCall, ToolMessage | None]]:
-        """The tool calls, each with its result if it has one."""
-        return tool_results(self.view.messages)
+    def records(self) -> list[CallRecord]:
+        """The tool calls, each with its result and its state."""
+        return call_records(self.view.messages)
 
     @cached_property
     def calls(self) -> list[ToolCall]:
         """The tool calls."""
-        return [call for call, _ in self.outcomes]
+        return [record.call for record in self.records]
 
     @cached_property
     def agents(self) -> Agents:

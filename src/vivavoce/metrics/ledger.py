@@ -5,22 +5,19 @@ A judge that reads in haste believes what the assistant says it did. Beside the 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal, cast
 
 from vivavoce.messages import AnyMessage, ToolCall
 from vivavoce.metrics.transcript import Transcript, named, written_arguments
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.records.call_states import CallState, call_records
 from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import shorten
 from vivavoce.safe_text import quoted
 
-Outcome = Literal["succeeded", "failed"]
-"""What the result of a call says; a call without a result did neither."""
 WORDS = 240
 """Characters that the ledger shows of an error, and of the user's message before a call."""
 
@@ -50,9 +47,6 @@ ALTERS = frozenset(("cancel", "delete", "disable", "edit", "enable", "modify", "
 """Verbs whose object is changed itself, also where it is called an agent."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_FAILED = re.compile(r"[\s\[(\"']*(error|exception|failed|failure|traceback)\b", re.IGNORECASE)
-_FAILED_DICT = re.compile(r"\s*\{\s*'error'\s*:(?!\s*(?:None|False|''|\"\"|\[\]|\{\}))", re.IGNORECASE)
-"""A dict with an error first, as Python prints it."""
 
 
 @dataclass(slots=True)
@@ -63,12 +57,13 @@ class Act:
     turn: int | None
     call: ToolCall
     user_words: str
+    state: CallState
     result: str | None = None
 
     @property
     def failed(self) -> bool:
-        """Whether its result says that it failed."""
-        return self.result is not None and fails(self.result)
+        """Whether it failed, or was never made."""
+        return self.state in ("failed", "refused")
 
     @property
     def line(self) -> str:
@@ -93,23 +88,19 @@ def lines(acts: Sequence[Act]) -> Iterator[str]:
 def ledger(messages: Sequence[AnyMessage]) -> list[Act]:
     """Return the calls of a conversation that may have changed something, by the names of their tools."""
     acts: list[Act] = []
-    by_id: dict[str | None, Act | None] = {}
+    records = iter(call_records(messages))
     count, turn, user_words = 0, None, ""
     for message in messages:
         if message.role == "user":
             turn = 0 if turn is None else turn + 1
             user_words = message.text
-        elif message.role == "tool":
-            if act := by_id.get(message.tool_call_id):
-                act.result = message.text
         elif message.role == "assistant":
             for call in message.tool_calls or ():
-                act = Act(f"c{count}", turn, call, user_words) if may_change(call.name) else None
+                record = next(records)
+                if may_change(call.name):
+                    result = None if record.result is None else record.result.text
+                    acts.append(Act(f"c{count}", turn, call, user_words, record.state, result))
                 count += 1
-                if call.id:
-                    by_id[call.id] = act  # an id may come again, for a later call
-                if act is not None:
-                    acts.append(act)
     return acts
 
 
@@ -123,33 +114,6 @@ def may_change(name: str) -> bool:
     if not HANDS_OVER.isdisjoint(words):
         return verb in ALTERS
     return "status" not in words if verb is None else verb in WRITES
-
-
-def ended(result: str | None, outcome: Outcome | None) -> bool:
-    """Say whether a call with this result, None for none, had an outcome; None stands for any."""
-    return outcome is None or (result is not None and fails(result) == (outcome == "failed"))
-
-
-def fails(result: str) -> bool:
-    """Say whether the result of a call says that it failed: it begins so, or is an object with an error in it."""
-    if _FAILED.match(result):
-        return True
-    if not result.lstrip().startswith("{"):
-        return False
-    try:
-        found: object = json.loads(result)
-    except (ValueError, RecursionError):
-        return _FAILED_DICT.match(result) is not None
-    if not isinstance(found, dict):
-        return False
-    fields = {str(key).lower(): value for key, value in cast("dict[object, object]", found).items()}
-    if fields.get("error") or fields.get("iserror") is True:
-        return True
-    return fields.get("success") is False or fields.get("ok") is False or _is_failure(fields.get("status"))
-
-
-def _is_failure(status: object) -> bool:
-    return isinstance(status, str) and status.lower() in ("error", "failed", "failure")
 
 
 def tools_visible(metric_input: MultiTurnEvaluationInput, written: Transcript) -> bool:

@@ -13,10 +13,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from vivavoce.comparing.call_outcomes import words_say_failed
 from vivavoce.comparing.text import is_blank
 from vivavoce.conversation import mark_of, split_turns
 from vivavoce.messages import AnyMessage, RefusalPart, ToolMessage
 from vivavoce.records.agents import key_of
+from vivavoce.records.call_states import outcome_of
 from vivavoce.records.counting import turn_label
 from vivavoce.safe_text import quoted
 from vivavoce.session_mark import SessionMark
@@ -128,7 +130,7 @@ class Transcript:
         shown = self.shown
         if message.role == "tool":
             if shown.tools:
-                yield f"result {self._reference(message)}: {quoted(message.text)}\n"
+                yield f"result {self._reference(message)}{_stated(message)}: {quoted(message.text)}\n"
             return
         if message.role in ("system", "developer") and not shown.policy:
             return
@@ -182,6 +184,12 @@ def acts(message: AnyMessage, tools: bool = True) -> bool:
         return False
     shows_more = isinstance(message.content, list) and any(part.type != "text" for part in message.content)
     return shows_more or not is_blank(message.text) or bool(message.refusal or (tools and message.tool_calls))
+
+
+def _stated(message: ToolMessage) -> str:
+    """Return how a call ended where it did not succeed and the words of its result do not say so."""
+    outcome = outcome_of(message)
+    return "" if outcome == "succeeded" or words_say_failed(message.text) else f" {outcome}"
 
 
 def _speaker(message: AnyMessage) -> str:

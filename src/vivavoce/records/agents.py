@@ -14,7 +14,7 @@ from typing import Literal
 
 from vivavoce.comparing.text import fold
 from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
-from vivavoce.records.answered import says_failed
+from vivavoce.records.call_states import outcome_of
 from vivavoce.records.score import Evidence, Finding
 from vivavoce.records.trajectory import tool_results
 
@@ -180,7 +180,7 @@ class Agents:
         """Return the first call of a message that hands over, and to whom."""
         for call in message.tool_calls or ():
             named, answer = receiver_named(call), answers.get(id(call))
-            if named is None or (answer is not None and says_failed(answer)):
+            if named is None or (answer is not None and outcome_of(answer) != "succeeded"):
                 continue
             receiver = self.known(named) or (named if key_of(call.name) in _BY_ARGUMENT else None)
             if receiver is not None or message.handoff_to:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from vivavoce.messages import ToolMessage
+from vivavoce.records.call_states import outcome_of
 
 Source = Literal["canned", "recording", "function", "mcp", "user", "vivavoce"]
 """Who answered: a value in the suite, a recording, code, a server, the user who refused, or we who found a mistake."""
@@ -15,20 +15,10 @@ _MOCKED: dict[str, str] = {"canned": "canned", "recording": "recorded"}
 _SAID: dict[str, str] = {"approve": "approved", "refuse": "refused"}
 
 
-NO_TOOL: tuple[Source, ...] = ("user", "vivavoce")
-"""Those who answer a call that was never made."""
-
-
-def was_made(result: ToolMessage | None) -> bool:
-    """Say whether a call with this result was made, as far as that says; a refused one was not."""
-    return result is None or (result.metadata or {}).get("answered_by") not in NO_TOOL
-
-
 def notes_of(
     source: Source,
     seconds: float,
     *,
-    failed: bool,
     approval: str | None,
     passed_over: str | None = None,
     changed_state: bool | None = None,
@@ -39,8 +29,6 @@ def notes_of(
     was not the answer, `changed_state` whether it changed the state of the row, None where it gets none.
     """
     notes: dict[str, Any] = {"answered_by": source, "mocked": source in _MOCKED}
-    if failed:
-        notes["failed"] = True
     if approval is not None:
         notes["approval"] = approval
     if passed_over is not None:
@@ -50,31 +38,22 @@ def notes_of(
     return {**notes, "seconds": round(seconds, 3)}
 
 
-def says_failed(result: ToolMessage) -> bool:
-    """Say whether a result carries a mark that its call failed, ours or that of the format that it was read from."""
-    notes = {**(result.model_extra or {}), **(result.metadata or {})}
-    kept = [cast("Mapping[str, object]", one) for one in notes.values() if isinstance(one, Mapping)]
-    return any(_is_failed(one) for one in (notes, *kept))
-
-
 def error_of(result: ToolMessage) -> str | None:
-    """Return what a result says of the error that it is: its `error` if it is an object of JSON, else its text.
+    """Return what the result of a failed call says of the error: the `error` of a JSON object, or else its text.
 
-    None stands for a result that neither carries a mark of an error nor has an `error`.
+    None stands for a call that did not fail.
     """
+    if outcome_of(result) != "failed":
+        return None
     text = result.text
     try:
         value: Any = json.loads(text) if '"error"' in text else None
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
-    found = cast("dict[str, Any]", value).get("error") if isinstance(value, dict) else None
-    if not found:
-        return text if says_failed(result) else None
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, sort_keys=True)
-
-
-def _is_failed(notes: Mapping[str, object]) -> bool:
-    return notes.get("failed") is True or notes.get("is_error") is True or notes.get("status") == "error"
+    error = cast("dict[str, Any]", value).get("error") if isinstance(value, dict) else None
+    if not error:
+        return text
+    return error if isinstance(error, str) else json.dumps(error, ensure_ascii=False, sort_keys=True)
 
 
 def origin(message: ToolMessage) -> str:
@@ -83,6 +62,7 @@ def origin(message: ToolMessage) -> str:
     A result that the row should perhaps have given says that it did not.
     """
     notes = message.metadata or {}
-    words = (_SAID.get(str(notes.get("approval"))), _MOCKED.get(str(notes.get("answered_by"))))
+    refused = "refused" if message.stated_outcome == "refused" else None
+    words = (_SAID.get(str(notes.get("approval"))) or refused, _MOCKED.get(str(notes.get("answered_by"))))
     passed_over = "not as in the row" if notes.get("passed_over") else None
     return ", ".join(word for word in (*words, passed_over) if word)

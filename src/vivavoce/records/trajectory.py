@@ -49,12 +49,24 @@ class Trajectory(BaseModel):
 
 
 def assistant_texts(messages: Sequence[AnyMessage]) -> list[str]:
-    """Return the words of each assistant message, empty where it says nothing; one that only calls tools is left out.
+    """Return the words of each assistant message, empty without any; one that only calls tools is left out."""
+    return [words for m in messages if m.role == "assistant" if (words := m.words) or not m.tool_calls]
 
-    The words of a refusal in a field of its own are words, too.
+
+def last_turn_of(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+    """Return the messages from the last one of the user on; all of them where the user says nothing."""
+    places = (place for place in range(len(messages) - 1, -1, -1) if messages[place].role == "user")
+    return messages[next(places, 0) :]
+
+
+def answer_of_turn(messages: Sequence[AnyMessage]) -> str:
+    """Return the answer to the last message of the user: the last words of the assistant after it.
+
+    A message that only calls tools is not an answer, so the words before it in the same turn are. A turn without words
+    has an empty answer; an answer to an earlier message of the user never counts.
     """
-    said = [(m, m.text or m.refusal or "") for m in messages if m.role == "assistant"]
-    return [text for m, text in said if text or not m.tool_calls]
+    texts = assistant_texts(last_turn_of(messages))
+    return texts[-1] if texts else ""
 
 
 def tool_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
@@ -63,27 +75,40 @@ def tool_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
 
 
 def tool_results(messages: Sequence[AnyMessage]) -> list[tuple[ToolCall, ToolMessage | None]]:
-    """Pair every tool call with the message that answers it.
+    """Pair every tool call with the message that answers it; `records.call_states` says how the call ended.
 
-    Ids decide where both sides give one; the rest are paired in order within the same assistant message.
+    A result with an id answers the latest call with that id, wherever it is; of several results, the last one counts.
+    The rest are paired in order with the calls of the assistant message that they directly follow.
     """
-    pairs: list[tuple[ToolCall, ToolMessage | None]] = []
-    position = 0
-    while position < len(messages):
-        message = messages[position]
-        position += 1
-        if not isinstance(message, AIMessage) or not message.tool_calls:
+    calls: list[ToolCall] = []
+    results: dict[int, ToolMessage] = {}
+    by_id: dict[str, list[int]] = {}
+    block = range(0)
+    without_call: list[ToolMessage] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            numbers = None if message.tool_call_id is None else by_id.get(message.tool_call_id)
+            if numbers:
+                waiting = (number for number in numbers if number not in results)
+                results[next(waiting, numbers[-1])] = message
+            elif block:
+                without_call.append(message)
             continue
-        answers: list[ToolMessage] = []
-        while position < len(messages) and isinstance(answer := messages[position], ToolMessage):
-            answers.append(answer)
-            position += 1
-        pairs += _pair(message.tool_calls, answers)
-    return pairs
+        if without_call:
+            _pair_in_order(block, without_call, results)
+            without_call = []
+        own = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
+        block = range(len(calls), len(calls) + len(own))
+        calls += own
+        in_message: dict[str, list[int]] = {}
+        for number, call in zip(block, own, strict=True):
+            if call.id is not None:
+                in_message.setdefault(call.id, []).append(number)
+        by_id |= in_message
+    _pair_in_order(block, without_call, results)
+    return [(call, results.get(number)) for number, call in enumerate(calls)]
 
 
-def _pair(calls: Sequence[ToolCall], answers: list[ToolMessage]) -> list[tuple[ToolCall, ToolMessage | None]]:
-    by_id = {a.tool_call_id: a for a in answers if a.tool_call_id is not None}
-    known = {call.id for call in calls if call.id is not None}
-    unnamed = iter([a for a in answers if a.tool_call_id not in known])
-    return [(call, by_id[call.id] if call.id in by_id else next(unnamed, None)) for call in calls]
+def _pair_in_order(block: Sequence[int], without_call: Sequence[ToolMessage], results: dict[int, ToolMessage]) -> None:
+    waiting = [number for number in block if number not in results]
+    results.update(zip(waiting, without_call, strict=False))

@@ -12,7 +12,7 @@ from vivavoce.errors import UsageError
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
 from vivavoce.records.score import Finding, Score
-from vivavoce.records.trajectory import assistant_texts
+from vivavoce.records.trajectory import answer_of_turn
 from vivavoce.records.usage import Usage
 from vivavoce.stats.ratings import Ratings, ratings_at
 
@@ -88,8 +88,7 @@ def _add(found: Rated, attempt: Attempt, score: Score, ratings: Ratings | None) 
     elif ratings is None:
         found.unlabelled += 1
     else:
-        texts = assistant_texts(attempt.trajectory.messages)
-        length = len(texts[-1]) if texts else 0
+        length = len(answer_of_turn(attempt.trajectory.messages))
         what = (score.passed, _order(score.value, score), score.confidence)
         found.cases.append(Case(attempt.key, *what, ratings, length, score.findings))
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 
 from vivavoce.messages import HumanMessage
+from vivavoce.records.call_states import made_calls
 from vivavoce.records.counting import to_number
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
-from vivavoce.records.trajectory import Trajectory, assistant_texts, tool_calls
+from vivavoce.records.trajectory import Trajectory, assistant_texts
 from vivavoce.records.turn import Turn
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.rows import TYPES, flat_rows
@@ -145,7 +146,7 @@ def _sample(outcome: Outcome) -> Cells:
 
 
 def _turn(turn: Turn) -> Cells:
-    calls = tool_calls(turn.messages)
+    calls = made_calls(turn.messages)
     return {
         "turn": to_number(turn.index),
         **_said(turn),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from vivavoce.comparing.call_outcomes import words_say_failed
+from vivavoce.comparing.text_parts import join_text_parts
 from vivavoce.messages import (
     AIMessage,
     AnyMessage,
@@ -15,10 +18,12 @@ from vivavoce.messages import (
     FilePart,
     ImagePart,
     RefusalPart,
+    TextPart,
     ToolMessage,
 )
 from vivavoce.records.agents import Agents, Handoff
 from vivavoce.records.answered import origin
+from vivavoce.records.call_states import outcome_of
 from vivavoce.records.counting import turn_label, turn_title
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
@@ -167,7 +172,7 @@ def _message(message: AnyMessage, named: bool) -> Iterator[RenderableType]:
     agent = f"{one_line(message.name)}: " if named and message.role == "assistant" and message.name else ""
     label = Text(f"{message.role:>9}  ", style=_SPEAKERS[message.role])
     if words or not calls:
-        known = origin(message) if isinstance(message, ToolMessage) else ""
+        known = _about(message) if isinstance(message, ToolMessage) else ""
         before = (f"({known}) " if known else "", "dim"), (agent, "bold")
         yield Labelled(label, Text.assemble(*before, words or "(no text)"))
     for i, call in enumerate(calls):
@@ -179,13 +184,28 @@ def _message(message: AnyMessage, named: bool) -> Iterator[RenderableType]:
         yield Labelled(Text.assemble(beside, ("→ ", "magenta")), made)
 
 
+def _about(result: ToolMessage) -> str:
+    """Return what a reader should know of a result: its origin, and a failure that its words do not tell."""
+    has_failed = outcome_of(result) == "failed" and not words_say_failed(result.text)
+    return ", ".join(filter(None, (origin(result), "failed" if has_failed else "")))
+
+
 def words_of(message: AnyMessage) -> str:
-    """Return the text of a message, with a word for each part that is not text."""
+    """Return the text of a message, with a word on a line of its own for each part that is not text."""
     content = message.content or ""
-    parts = [content] if isinstance(content, str) else [words_of_part(part) for part in content]
+    parts = [content] if isinstance(content, str) else words_of_parts(content)
     if isinstance(message, AIMessage) and message.refusal:
         parts.append(f"[refusal] {message.refusal}")
     return "\n".join(part for part in parts if part)
+
+
+def words_of_parts(content: Iterable[ContentPart]) -> list[str]:
+    """Return text parts that follow each other as one text, and a word for each other part."""
+    words: list[str] = []
+    for is_text, parts in groupby(content, key=lambda part: isinstance(part, TextPart)):
+        group = list(map(words_of_part, parts))
+        words += [join_text_parts(group)] if is_text else group
+    return words
 
 
 def words_of_part(part: ContentPart) -> str:

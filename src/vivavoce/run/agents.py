@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from vivavoce.metrics.ledger import ended
 from vivavoce.records.agents import Agents, key_of
-from vivavoce.records.answered import says_failed
+from vivavoce.records.call_states import call_records
 from vivavoce.records.details import AgentFailures, AgentSummary
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import Score
-from vivavoce.records.trajectory import tool_results
 from vivavoce.stats.intervals import Estimate, mean_interval
 from vivavoce.store.store import Store
 
@@ -106,11 +104,10 @@ def _count(outcome: Outcome, tallies: dict[tuple[str, str], _Tally]) -> int:
         for name in agents.in_turn(turn):
             of(name).turns.append((key.sample_id, key.trial, turn))
     owners = iter(agents.by_call.values())
-    for (_, answer), agent in zip(tool_results(agents.messages), owners, strict=True):
+    for record, agent in zip(call_records(agents.messages), owners, strict=True):
         if agent is not None:
-            of(agent).calls += 1
-            failed = answer is not None and (says_failed(answer) or ended(answer.text, "failed"))
-            of(agent).tool_errors += failed
+            of(agent).calls += record.was_made
+            of(agent).tool_errors += record.state == "failed"
     for handoff in agents.handoffs():
         if handoff.sender is not None and handoff.how != "unstated":
             of(handoff.sender).handoffs += 1

@@ -25,7 +25,7 @@ from vivavoce.metrics.steps import Run
 from vivavoce.models.cache import OfflineModel
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.plugins import is_file_reference
-from vivavoce.records.answered import error_of
+from vivavoce.records.call_states import outcome_of
 from vivavoce.records.failure import shorten
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.grader_spec import MetricGraderSpec
@@ -151,9 +151,9 @@ def _measure(name: str, metric: BaseMultiTurnMetric) -> Callable[[Sample], Value
 
 
 def _tool_errors(sample: Sample) -> float:
-    """Return how many results of tools are errors: by their mark, or as tools without one write it, `Error: …`."""
-    results = [one for one in sample.messages or () if one.role == "tool"]
-    return float(sum(error_of(one) is not None or one.text.lstrip()[:5].lower() == "error" for one in results))
+    """Return how many results of tools are those of failed calls."""
+    results = [message for message in sample.messages or () if message.role == "tool"]
+    return float(sum(outcome_of(result) == "failed" for result in results))
 
 
 def _tags(sample: Sample) -> str | None:

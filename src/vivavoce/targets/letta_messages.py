@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from vivavoce.comparing.text_parts import join_text_parts
 from vivavoce.errors import Fault, RateLimited, TargetFault, UsageError
 from vivavoce.exchange.letta_messages import letta_part
 from vivavoce.messages import AnyMessage, ImagePart, TextPart, read_message
@@ -142,7 +143,7 @@ class LettaTurn:
             if name := self._tools.get(id_) or event.get("name"):
                 fields["name"] = name
             if returned.get("status") == "error":
-                fields["metadata"] = {"status": "error"}
+                fields["outcome"] = "failed"
             if event.get("date"):
                 fields["timestamp"] = event["date"]
             self._messages.append(read_message(fields))
@@ -234,7 +235,7 @@ class _Draft:
 def _text(content: Any) -> str:
     if isinstance(content, str) or content is None:
         return content or ""
-    return "\n".join(part["text"] for part in cast("list[Event]", content) if part.get("text"))
+    return join_text_parts(part["text"] for part in cast("list[Event]", content) if part.get("text"))
 
 
 def _content(returned: Any) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from vivavoce.errors import TargetFault
 from vivavoce.message_objects import role_of
@@ -29,12 +30,34 @@ def read_reply(returned: object, source: str) -> Reply:
         raise _malformed(f"{source} returned a Reply whose messages are not all of assistant and tools", returned)
     if isinstance(returned, str):
         return Reply([said_by_assistant(returned)])
+    if (shape := _foreign_shape(returned)) is not None:
+        raise _malformed(f"{source} returned {shape}; {_NEEDED}", returned)
     if isinstance(returned, Message | dict) or role_of(returned) is not None:
         return Reply(_read_list([cast("Message", returned)], source))
     if not isinstance(returned, list | tuple):
         kind = "nothing (None)" if returned is None else f"something of type {type(returned).__name__}"
-        raise _malformed(f"{source} returned {kind}; a text, a message or a list of messages is needed", returned)
-    return Reply(_read_list(cast("Sequence[Message]", returned), source))
+        raise _malformed(f"{source} returned {kind}; {_NEEDED}", returned)
+    listed = cast("Sequence[object]", returned)
+    for index, member in enumerate(listed):
+        if (shape := _foreign_shape(member)) is not None:
+            raise _malformed(f"{source} returned a list whose item {index} is {shape}; {_NEEDED}", listed)
+    return Reply(_read_list(cast("Sequence[Message]", listed), source))
+
+
+_OF_MESSAGE = ("role", "type", "content", "tool_calls")
+"""Keys that an object needs one of to be read as a message."""
+_NEEDED = "return a text, a message, or a list of messages; structured output is a text of JSON: json.dumps(value)"
+
+
+def _foreign_shape(value: object) -> str | None:
+    """Return in words what an object is that is not a message; None for a message and for anything but an object."""
+    if not isinstance(value, dict):
+        return None
+    fields = cast("Mapping[object, object]", value)
+    if not fields.keys().isdisjoint(_OF_MESSAGE):
+        return None
+    keys = shorten(", ".join(f"'{key}'" for key in fields), 100)
+    return f"an object with the keys {keys}, which is not a message" if keys else "an empty object"
 
 
 def _read_list(returned: Sequence[Message], source: str) -> list[AnyMessage]:
@@ -54,4 +77,13 @@ def _read_list(returned: Sequence[Message], source: str) -> list[AnyMessage]:
 
 
 def _malformed(text: str, returned: object) -> TargetFault:
-    return TargetFault(text, kind="format", evidence=shorten(repr(returned)))
+    return TargetFault(text, kind="format", evidence=shorten(_shown(returned)))
+
+
+def _shown(returned: object) -> str:
+    """Return an object or a list as JSON, and as Python prints it what JSON cannot hold."""
+    value: Any = returned
+    try:
+        return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else repr(returned)
+    except (TypeError, ValueError, RecursionError):
+        return repr(returned)

@@ -281,7 +281,7 @@ def _so_far(turn: _Turn) -> str | None:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _checked(url: str, place: str) -> str:

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from vivavoce.comparing.numbers import numbers_in
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
-from vivavoce.metrics.ledger import fails, may_change
+from vivavoce.metrics.ledger import may_change
+from vivavoce.records.call_states import outcome_of
 from vivavoce.testing.other_values import amounts_in, in_place_of, other, swap_in
 from vivavoce.testing.planted import Operator, Planted, by_user, calls_of, last, mistake, planted
 from vivavoce.unchecked import changed
@@ -74,7 +75,7 @@ def failed_result(messages: list[AnyMessage], random: Random) -> Planted | None:
     change = _last_change(messages)
     if not change:
         return None
-    messages[change.result] = changed(messages[change.result], {"content": random.choice(ERRORS)})
+    messages[change.result] = changed(messages[change.result], {"content": random.choice(ERRORS), "outcome": "failed"})
     claim = mistake(messages, change.claim, "assistant", "false_statement")
     return Planted(tuple(messages), mistake(messages, change.result, "tool", "tool_error"), claim)
 
@@ -172,7 +173,13 @@ def _last_change(messages: Sequence[AnyMessage]) -> _Change | None:
     if len(calls) != 1:
         return None
     result, claim = messages[calling + 1], messages[calling + 2]
-    if result.role != "tool" or fails(result.text) or claim.role != "assistant" or not claim.text or calls_of(claim):
+    if (
+        result.role != "tool"
+        or outcome_of(result) != "succeeded"
+        or claim.role != "assistant"
+        or not claim.text
+        or calls_of(claim)
+    ):
         return None
     return _Change(calls[0], calling, calling + 1, calling + 2)
 

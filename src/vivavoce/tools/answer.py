@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import JsonValue
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # who only reads a suite loads no target
 
 FAILED = "Error: "
 """The beginning of an answer that tells of a failure."""
+_NO_TOOL: tuple[Source, ...] = ("user", "vivavoce")
+"""Those who answer a call that was never made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +52,18 @@ class Answer:
         notes = notes_of(
             self.source,
             seconds,
-            failed=self.failed,
             approval=approval,
             passed_over=self.passed_over,
             changed_state=self.changed_state,
         )
-        if call.id is None:
-            return ToolMessage(content=self.content, metadata=notes)
-        return ToolMessage(tool_call_id=call.id, content=self.content, metadata=notes)
+        fields: dict[str, Any] = {"content": self.content, "metadata": notes}
+        if call.id is not None:
+            fields["tool_call_id"] = call.id
+        if self.source in _NO_TOOL:
+            fields["outcome"] = "refused"
+        elif self.failed:
+            fields["outcome"] = "failed"
+        return ToolMessage(**fields)
 
 
 def failure(text: str, source: Source) -> Answer:

@@ -13,7 +13,7 @@ from vivavoce.errors import SuiteFault
 from vivavoce.messages import ToolCall, ToolMessage
 from vivavoce.metrics.exact.arguments import Arguments, show
 from vivavoce.metrics.exact.matchers import typed_equal
-from vivavoce.records.answered import was_made
+from vivavoce.records.call_states import outcome_of
 from vivavoce.records.counting import turn_label
 from vivavoce.records.recording import UNRECORDED, RecordedCall, read_recording
 from vivavoce.tools.answer import FAILED, Answer, Asked, failure, written
@@ -31,9 +31,10 @@ def recorded_call(
         arguments = call.args
     except (ValueError, RecursionError):
         return None
-    if not was_made(answer):
+    state = outcome_of(answer)
+    if state == "refused":
         return None
-    failed = notes.get("failed") is True and answer.text.startswith(FAILED)
+    failed = state == "failed" and answer.text.startswith(FAILED)
     outcome = {"error": answer.text.removeprefix(FAILED)} if failed else {"result": answer.text}
     place = {"sample": sample, "trial": trial, "turn": turn}
     about = {"name": call.name, "arguments": arguments, "changed_state": notes.get("changed_state")}

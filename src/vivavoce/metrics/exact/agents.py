@@ -241,7 +241,7 @@ def _is_returned(one: Handoff, every: Sequence[Handoff], agents: Agents) -> bool
             return False
         if isinstance(message, AIMessage) and agents.acting[place] == one.receiver:
             others = [call for call in message.tool_calls or () if call is not back.call]
-            if not is_blank(message.text) or message.refusal or others:
+            if not is_blank(message.words) or others:
                 return False
     return True
 

@@ -17,10 +17,10 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.selection import of_tools
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.records.call_states import call_records
 from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import shorten
 from vivavoce.records.score import Finding
-from vivavoce.records.trajectory import tool_results
 
 KEY = "reference_contexts"
 _TEXTS = ("text", "content", "page_content")
@@ -166,7 +166,8 @@ def wanted_contexts(given: MultiTurnEvaluationInput) -> Sequence[str] | Sequence
 
 def retrieved_contexts(turn: Sequence[AnyMessage], tools: Sequence[str] | None) -> Iterator[Retrieved]:
     """Yield what was retrieved in a turn, in order: by these tools, None for every tool, and outside of tools."""
-    results = {id(result) for call, result in tool_results(turn) if result and of_tools([call], only=tools)}
+    records = [record for record in call_records(turn) if record.result is not None and record.was_made]
+    results = {id(record.result) for record in records if of_tools([record.call], only=tools)}
     for message in turn:
         for one in message.retrieval_context or ():
             yield _retrieved(one)

@@ -60,7 +60,8 @@ class ToolCallCountMetric(ExactMetric):
     """Counts the tool calls that the assistant made; `details["tools"]` has each tool's own number.
 
     `only` and `ignore` choose tools by name. Needs nothing: no calls are 0. From 0 up; fewer is better, and with a
-    `threshold` that many pass. Known failure: a call that failed counts like one that worked.
+    `threshold` that many pass. A call that the user refused, or that could not be made, does not count. Known failure:
+    a call that failed counts like one that worked.
     """
 
     def __init__(

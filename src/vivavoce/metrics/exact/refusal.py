@@ -9,7 +9,7 @@ from typing import ClassVar, Unpack
 import regex
 
 from vivavoce.comparing.text import FoldedText, Span, is_blank
-from vivavoce.messages import AIMessage, RefusalPart
+from vivavoce.messages import AIMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.phrases import compile_phrases, escape_phrases, read_phrases
 from vivavoce.metrics.exact.speakers import Utterance, numbered
@@ -57,7 +57,7 @@ class RefusalMetric(ExactMetric):
         """Look into the beginning of each answer."""
         refusals: list[Evidence | None] = []
         for turn, message in numbered(part):
-            if isinstance(message, AIMessage) and (not is_blank(message.text) or declined(message)):
+            if isinstance(message, AIMessage) and not is_blank(message.words):
                 refusals.append(self._refusal(turn, message))
         if not refusals:
             return Measured(None, "no assistant message has words")
@@ -66,17 +66,10 @@ class RefusalMetric(ExactMetric):
         return Measured(len(evidence) / len(refusals), reason, evidence)
 
     def _refusal(self, turn: int | None, message: AIMessage) -> Evidence | None:
-        if words := declined(message):
+        if words := message.marked_refusal:
             return Utterance(turn, words).quote()
         span = _find(message.text, self._pattern)
         return None if span is None else Utterance(turn, message.text).quote(span.start, span.end)
-
-
-def declined(message: AIMessage) -> str | None:
-    """Return the words of a refusal that the provider marked as one."""
-    parts = message.content if isinstance(message.content, list) else []
-    marked = [part.refusal for part in parts if isinstance(part, RefusalPart)]
-    return message.refusal or "\n".join(marked) or None
 
 
 def find_refusal(text: str) -> Span | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from vivavoce.expressions import expression
 from vivavoce.messages import AnyMessage, ToolCall
-from vivavoce.records.trajectory import tool_results
+from vivavoce.records.call_states import call_records
 
 
 def select_calls(
@@ -16,7 +16,7 @@ def select_calls(
     ignore: Sequence[str] | None = None,
     failed_when: str | None = None,
 ) -> list[ToolCall]:
-    """Return the tool calls of a conversation that count, in order.
+    """Return the tool calls of a conversation that count, in order; a call that was refused was not made.
 
     `only` and `ignore` are as in `of_tools`. `failed_when` is a regular expression searched in the text of a call's
     result; a call is dropped where it is found. A call without a result did not fail.
@@ -24,11 +24,11 @@ def select_calls(
     Raises:
         UsageError: `failed_when` is not a regular expression.
     """
-    if failed_when is None:
-        calls = [call for call, _ in tool_results(messages)]
-    else:
+    records = [record for record in call_records(messages) if record.was_made]
+    if failed_when is not None:
         failed = expression(failed_when)
-        calls = [call for call, result in tool_results(messages) if not (result and failed.found_in(result.text))]
+        records = [one for one in records if not (one.result and failed.found_in(one.result.text))]
+    calls = [record.call for record in records]
     return of_tools(calls, only=only, ignore=ignore)
 
 

@@ -14,10 +14,10 @@ from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.matchers import typed_equal
-from vivavoce.metrics.ledger import Outcome, ended
 from vivavoce.metrics.rules.moments import Moment, Speaker
 from vivavoce.metrics.rules.sameness import alike, lies_above, lies_below, may_lie_above, may_lie_below, mentions
 from vivavoce.records.agents import key_of
+from vivavoce.records.call_states import Outcome
 from vivavoce.written import Written
 
 _WORDS: Mapping[str, Speaker] = {"user_says": "user", "assistant_says": "assistant", "tool_says": "tool"}
@@ -161,7 +161,7 @@ class Event(Written):
             )
         if moment.call is None or not any(fnmatchcase(moment.call.name, name) for name in self.call):
             return False
-        if not ended(moment.result, self.outcome):
+        if self.outcome not in (None, moment.state):
             return False
         if worst and moment.args is None:
             return True

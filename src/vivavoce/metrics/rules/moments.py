@@ -9,15 +9,13 @@ from typing import Literal
 from pydantic import JsonValue
 
 from vivavoce.comparing.text import is_blank
-from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
+from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall
 from vivavoce.metrics.exact.arguments import Arguments, show
 from vivavoce.metrics.exact.paths import at_path
-from vivavoce.metrics.exact.refusal import declined
 from vivavoce.metrics.transcript import named
 from vivavoce.records.agents import Agents
-from vivavoce.records.answered import was_made
+from vivavoce.records.call_states import CallRecord, CallState, call_records
 from vivavoce.records.failure import shorten
-from vivavoce.records.trajectory import tool_results
 from vivavoce.safe_text import quoted
 
 Speaker = Literal["user", "assistant", "tool"]
@@ -30,7 +28,7 @@ class Moment:
     """A call or the words of a message; `turn` counts from 0, None for what precedes the first user message.
 
     `message` and `end` are indexes of messages from 0: a call lasts from the message that makes it to that with its
-    result. `args` are None where they are not a JSON object. `made` is False for a call that was only tried. `agent` is
+    result. `args` are None where they are not a JSON object. `state` is that of a call. `agent` is
     the one of several that acts, as far as it is named; a moment with a `receiver` is that of a handoff to it.
     """
 
@@ -43,9 +41,14 @@ class Moment:
     reference: str = ""
     args: Arguments | None = None
     result: str | None = None
-    made: bool = True
+    state: CallState | None = None
     agent: str | None = None
     receiver: str | None = None
+
+    @property
+    def made(self) -> bool:
+        """Whether this is more than a call that was only tried."""
+        return self.state != "refused"
 
     def before(self, other: Moment) -> bool:
         """Say whether this was over when the other began."""
@@ -80,7 +83,7 @@ def moments(messages: Sequence[AnyMessage]) -> Iterator[Moment]:
     agents = Agents(messages)
     over = {one.message: one for one in agents.handoffs() if one.how != "unstated"}
     places = {id(message): place for place, message in enumerate(messages)}
-    results = iter(tool_results(messages))
+    records = iter(call_records(messages))
     turn, count = None, 0
     for place, message in enumerate(messages):
         if message.role == "user":
@@ -88,11 +91,9 @@ def moments(messages: Sequence[AnyMessage]) -> Iterator[Moment]:
         if not isinstance(message, SystemMessage) and (words := _words(message)):
             yield Moment(turn, place, place, message.role, words, agent=agents.acting[place])
         for _ in (message.tool_calls or ()) if isinstance(message, AIMessage) else ():
-            call, result = next(results)
-            end = place if result is None else places[id(result)]
-            yield _called(
-                Moment(turn, place, end, call=call, reference=f"c{count}", agent=agents.acting[place]), result
-            )
+            record = next(records)
+            end = place if record.result is None else places[id(record.result)]
+            yield _of_call(record, turn, end, f"c{count}", agents.acting[place])
             count += 1
         if (handoff := over.get(place)) is not None:
             made = message.tool_calls or [] if isinstance(message, AIMessage) else []
@@ -101,30 +102,28 @@ def moments(messages: Sequence[AnyMessage]) -> Iterator[Moment]:
             yield Moment(turn, place, place, reference=reference, agent=handoff.sender, receiver=handoff.receiver)
 
 
-def _called(made: Moment, result: ToolMessage | None) -> Moment:
-    assert made.call is not None
+def _of_call(record: CallRecord, turn: int | None, end: int, reference: str, agent: str | None) -> Moment:
     try:
-        args = made.call.args
+        args = record.call.args
     except (ValueError, RecursionError):  # a model may have written invalid JSON, or nested it too deeply
         args = None
-    text = None if result is None else result.text
     return Moment(
-        made.turn,
-        made.message,
-        made.end,
-        call=made.call,
-        reference=made.reference,
+        turn,
+        record.message,
+        end,
+        call=record.call,
+        reference=reference,
         args=args,
-        result=text,
-        made=was_made(result),
-        agent=made.agent,
+        result=None if record.result is None else record.result.text,
+        state=record.state,
+        agent=agent,
     )
 
 
 def _words(message: AnyMessage) -> str:
     """Return the words of a message, which for a marked refusal stand elsewhere."""
-    refusal = declined(message) if isinstance(message, AIMessage) else None
-    return refusal or "" if is_blank(message.text) else message.text
+    words = message.words if isinstance(message, AIMessage) else message.text
+    return "" if is_blank(words) else words
 
 
 def _number(turn: int | None) -> int:

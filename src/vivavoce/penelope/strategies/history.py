@@ -7,7 +7,7 @@ from typing import Literal
 
 from vivavoce.comparing.text import is_blank, same_text
 from vivavoce.messages import AIMessage
-from vivavoce.metrics.exact.refusal import declined, find_refusal
+from vivavoce.metrics.exact.refusal import find_refusal
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.turn import Turn
 
@@ -41,8 +41,8 @@ def refused(turn: Turn) -> bool:
 
 def refuses_in_words(turn: Turn) -> bool:
     """Say whether the target's last words in a turn refuse: its provider says so, or a phrase at their beginning."""
-    answers = [m for m in turn.exchange.messages if isinstance(m, AIMessage) and (not is_blank(m.text) or declined(m))]
-    return bool(answers) and (declined(answers[-1]) is not None or _refuses(answers[-1].text))
+    answers = [m for m in turn.exchange.messages if isinstance(m, AIMessage) and not is_blank(m.words)]
+    return bool(answers) and (answers[-1].marked_refusal is not None or _refuses(answers[-1].text))
 
 
 @lru_cache(maxsize=1024)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, cast
 
-from vivavoce.messages import AIMessage, AnyMessage, Content, ToolCall, ToolMessage
-from vivavoce.metrics.ledger import fails
+from vivavoce.messages import AIMessage, AnyMessage, Content, ContentPart, ToolCall, ToolMessage
 from vivavoce.records.agents import Agents
-from vivavoce.records.answered import origin, says_failed
+from vivavoce.records.answered import origin
+from vivavoce.records.call_states import outcome_of
 from vivavoce.records.trajectory import tool_results
 from vivavoce.report.html.content.legible import legible
 from vivavoce.report.html.content.media import Media, media_of
@@ -19,7 +19,7 @@ from vivavoce.report.html.content.reasoning import reasoning, without_reasoning
 from vivavoce.report.html.content.written import LONGEST, Sort, Written, written
 from vivavoce.report.html.evidence import Cite, Register
 from vivavoce.report.text import one_line
-from vivavoce.report.transcript import words_of, words_of_part
+from vivavoce.report.transcript import words_of, words_of_parts
 
 MOST = 300
 """Messages and calls of one turn that a page shows, besides those with evidence."""
@@ -259,16 +259,21 @@ class Writer:
         sort = "data" if message.role == "tool" else "speech"
         found: list[Segment] = []
         texts: list[str] = []
+        parts: list[ContentPart] = []
 
         def end_text() -> None:
+            texts[:0] = words_of_parts(parts)
+            parts.clear()
             if text := "\n".join(one for one in texts if one):
                 found.append(self._text(text, sort, place, by_assistant=message.role == "assistant"))
             texts.clear()
 
         for number, part in enumerate([content] if isinstance(content, str) else content):
             media = None if isinstance(part, str) else media_of(part)
-            if media is None:
-                texts.append(part if isinstance(part, str) else words_of_part(part))
+            if isinstance(part, str):
+                texts.append(part)
+            elif media is None:
+                parts.append(part)
             else:
                 end_text()
                 found.append(self._media(media, replace(place, part=number)))
@@ -316,7 +321,7 @@ class Writer:
             brief=returned + (f" ({known})" if known else ""),
             arguments=arguments,
             result=result,
-            failed=answer is not None and (says_failed(answer) or fails(answer.text[:READ])),
+            failed=answer is not None and outcome_of(answer) == "failed",
             cite=cited,
         )
 

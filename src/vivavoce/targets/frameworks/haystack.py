@@ -157,7 +157,9 @@ def _messages(new: Sequence[Any]) -> list[AnyMessage]:
     told: list[AnyMessage] = []
     for one in new:
         if hasattr(one, "to_openai_dict_format"):
-            told += of_target(read_messages([one.to_openai_dict_format(require_tool_call_ids=False)]))
+            [message] = of_target(read_messages([one.to_openai_dict_format(require_tool_call_ids=False)])) or [None]
+            has_failed = any(value_in(result, "error") is True for result in value_in(one, "tool_call_results") or ())
+            told += [] if message is None else [message.model_copy(update={"outcome": "failed"} if has_failed else {})]
             continue
         text = one if isinstance(one, str) else value_in(one, "data") or plain(one)
         [said] = with_answer([], text)

@@ -7,10 +7,14 @@ each other.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
+from pydantic_core import to_jsonable_python
+
+from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.errors import TargetFault
 from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from vivavoce.pacing.loops import PerLoop
@@ -99,8 +103,7 @@ class _Turn:
     def add(self, event: Any) -> None:
         """Add what an event tells of: an output of an agent, or the result of a tool."""
         if has(event, "tool_output", "tool_id"):
-            content = _text(event.tool_output)
-            self.messages.append(ToolMessage(content=content, tool_call_id=event.tool_id, name=event.tool_name))
+            self.messages.append(_result(event.tool_output, event.tool_id, event.tool_name))
         elif has(event, "response", "current_agent_name", "tool_calls"):
             new = [call for call in event.tool_calls if call.tool_id not in self.called]
             self.called |= {call.tool_id for call in new}
@@ -139,6 +142,13 @@ class _EngineConversation:
         """Nothing is held."""
 
 
+def _result(output: Any, called: str, name: str) -> ToolMessage:
+    """Return what a tool returned, and whether it failed."""
+    outcome = failed_if(getattr(output, "is_error", False) is True)
+    message = ToolMessage(content=_text(output), tool_call_id=called, name=name)
+    return message if outcome is None else message.model_copy(update={"outcome": outcome})
+
+
 def _tools(sources: Sequence[Any]) -> list[AnyMessage]:
     """Return the calls and results of tools that a chat engine tells of."""
     told: list[AnyMessage] = []
@@ -146,7 +156,7 @@ def _tools(sources: Sequence[Any]) -> list[AnyMessage]:
         name, called = str(source.tool_name), f"{source.tool_name}-{number}"
         args = source.raw_input.get("kwargs", source.raw_input)
         told.append(AIMessage(tool_calls=[ToolCall(id=called, name=name, args=args)]))
-        told.append(ToolMessage(content=_text(source), tool_call_id=called, name=name))
+        told.append(_result(source, called, name))
     return told
 
 
@@ -156,6 +166,8 @@ def _text(thing: Any) -> str:
         value = getattr(thing, name, None)
         if isinstance(value, str):
             return value
+    if isinstance(thing, dict | list | tuple | int | float):
+        return json.dumps(to_jsonable_python(cast("object", thing), fallback=str), ensure_ascii=False)
     return "" if thing is None else str(thing)
 
 

@@ -1,0 +1,98 @@
+"""How a tool call ended: what a field of its result states and, where no field does, what its words say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Literal, cast
+
+CallOutcome = Literal["succeeded", "failed", "refused"]
+"""What a result states about its call. A `refused` call was never made: the user declined it, or it was invalid."""
+
+SPELLINGS: Mapping[str, CallOutcome] = {
+    **dict.fromkeys(("succeeded", "success"), "succeeded"),
+    **dict.fromkeys(("failed", "error", "failure"), "failed"),
+    **dict.fromkeys(("refused", "denied", "rejected"), "refused"),
+}
+"""How formats write an outcome, in lower case."""
+
+_MARKS_OF_ERROR = ("is_error", "isError")
+_ANSWERED_WITHOUT_TOOL = ("user", "vivavoce")
+_STATUS_OF_ERROR = ("error", "incomplete")
+_STRONGEST_FIRST: tuple[CallOutcome, ...] = ("refused", "failed", "succeeded")
+_FAILURE_AT_START = re.compile(r"[\s\[(\"']*(error|exception|failed|failure|traceback)\b", re.IGNORECASE)
+_PYTHON_ERROR = re.compile(r"\s*\{\s*'error'\s*:(?!\s*(?:None|False|''|\"\"|\[\]|\{\}))", re.IGNORECASE)
+"""A dict that begins with an error, as Python prints it."""
+
+
+def read_outcome(spelling: object) -> CallOutcome | None:
+    """Return the outcome that a word stands for, None for anything else."""
+    return SPELLINGS.get(spelling.lower()) if isinstance(spelling, str) else None
+
+
+def failed_if(mark: object) -> CallOutcome | None:
+    """Return `failed` where a mark of an error is set.
+
+    Use it for marks that a library writes as false whatever the tool returned: false then states nothing.
+    """
+    return "failed" if mark else None
+
+
+def stated_outcome(fields: Mapping[str, object]) -> CallOutcome | None:
+    """Return the outcome that the fields of a tool message state, None where the words of the result decide.
+
+    `outcome` decides. Without it, a mark of a refusal or a failure decides wherever it is: `status`, `is_error`,
+    `isError`, `failed`, in the message, in its metadata, or in an object in either, where converters keep the fields of
+    other formats; of a `status` there, only `error` and `incomplete` count. An `is_error` that is false states a
+    success. `status: success` states nothing, because libraries write it whatever the tool returned.
+    """
+    if (outcome := read_outcome(fields.get("outcome"))) is not None:
+        return outcome
+    notes = _objects_in(fields, "metadata")
+    inner = [kept for holder in (fields, *notes) for kept in _objects_in(holder)]
+    inner += [original for kept in inner for original in _objects_in(kept, "fields")]
+    marks = {_status_in(holder) for holder in (fields, *notes)} | set(map(_mark_in, inner)) | {_mark_in(fields)}
+    return next((mark for mark in _STRONGEST_FIRST if mark in marks), None)
+
+
+def _objects_in(fields: Mapping[str, object], *names: str) -> list[Mapping[str, object]]:
+    """Return the members of these names that are objects, of all names without any."""
+    values = [fields.get(name) for name in names] if names else fields.values()
+    return [cast("Mapping[str, object]", value) for value in values if isinstance(value, Mapping)]
+
+
+def _status_in(holder: Mapping[str, object]) -> CallOutcome | None:
+    """Return the failure or the refusal that a `status` states, in any spelling."""
+    outcome = read_outcome(holder.get("status"))
+    return None if outcome == "succeeded" else outcome
+
+
+def _mark_in(holder: Mapping[str, object]) -> CallOutcome | None:
+    if holder.get("answered_by") in _ANSWERED_WITHOUT_TOOL:
+        return "refused"
+    if holder.get("status") in _STATUS_OF_ERROR or holder.get("failed") is True or _has_error_mark(holder, is_set=True):
+        return "failed"
+    return "succeeded" if _has_error_mark(holder, is_set=False) else None
+
+
+def _has_error_mark(holder: Mapping[str, object], *, is_set: bool) -> bool:
+    return any(holder.get(key) is is_set for key in _MARKS_OF_ERROR)
+
+
+def words_say_failed(text: str) -> bool:
+    """Return whether the words of a result say that its call failed: they begin so, or are an object with an error."""
+    if _FAILURE_AT_START.match(text):
+        return True
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return _PYTHON_ERROR.match(text) is not None
+    if not isinstance(value, dict):
+        return False
+    fields = {str(key).lower(): member for key, member in cast("dict[object, object]", value).items()}
+    if fields.get("error") or fields.get("iserror") is True or fields.get("is_error") is True:
+        return True
+    return fields.get("success") is False or fields.get("ok") is False or read_outcome(fields.get("status")) == "failed"
