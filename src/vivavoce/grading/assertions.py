@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from vivavoce.comparing.numbers import Locale, show_number, width_of
-from vivavoce.comparing.text import encoding_note
+from vivavoce.comparing.text import encoding_note, is_blank
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
 from vivavoce.grading.scene import Held, Scene, held_unless
