@@ -262,7 +262,9 @@ def test_it_judges_turns_too_and_the_worst_label_counts() -> None:
 @pytest.mark.parametrize("told", [("short", "long"), ("long", "short"), ("long", "short", "right", "short")])
 def test_a_turn_that_fails_is_worse_than_any_that_passes_whatever_its_value(told: Sequence[str]) -> None:
     length = {"kind": "categorical", "categories": ["short", "right", "long"], "passing": ["short", "right"]}
-    answers: list[dict[str, Any]] = [{"reasoning": "", "evidence": ["Good day"], "label": one, "confidence": 1.0} for one in told]
+    answers: list[dict[str, Any]] = [
+        {"reasoning": "", "evidence": ["Good day"], "label": one, "confidence": 1.0} for one in told
+    ]
     metric = PromptMetric(ScriptedModel(answers), name="length", prompt="How long is it?", score=length, scope="turn")
     result = metric.evaluate([message for _ in told for message in CONVERSATION])
     assert (result.score, result.passed) == ("long", False)

@@ -110,7 +110,9 @@ async def test_a_watching_metric_is_asked_at_the_end_only_unless_it_is_to_watch(
 
 
 async def test_a_judge_that_answers_nonsense_is_asked_the_simple_question() -> None:
-    model = ScriptedModel(lambda request: simple(True, evidence="It is done.") if asks_for(request, "criteria_evaluations") else BROKEN)
+    model = ScriptedModel(
+        lambda request: simple(True, evidence="It is done.") if asks_for(request, "criteria_evaluations") else BROKEN
+    )
     judges = judges_of(model)
     test = await led(judges, "It is done.")
     (progress,) = test.progress

@@ -90,7 +90,12 @@ def test_a_yes_that_depends_on_a_quote_that_nobody_said_is_asked_again_and_then_
     assert (result.state, result.passed, len(model.requests)) == ("error", None, 2)
     assert result.failure is not None
     assert (result.failure.blame, result.failure.kind) == ("judge", "evidence")
-    assert SimpleGoalEvaluator(ScriptedModel([invented, simple(True, evidence="On Monday.")])).evaluate(TALK, goal="g").passed is True
+    assert (
+        SimpleGoalEvaluator(ScriptedModel([invented, simple(True, evidence="On Monday.")]))
+        .evaluate(TALK, goal="g")
+        .passed
+        is True
+    )
 
 
 def test_a_no_stands_whatever_is_quoted_for_it() -> None:

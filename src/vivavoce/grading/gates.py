@@ -156,7 +156,8 @@ class SimpleGate:
 
     `needs` is the calibration without which its judge decides nothing. With a `level` it decides while trials are still
     made: once an interval of that level that holds at any time is on one side of the value; it is inconclusive before.
-    Of the trials the tester may have spoiled as many as `spoilable` says, which then do not count.
+    Of the trials the tester may have spoiled as many as `spoilable` says, which then do not count. It fails
+    if more than `max_unverified` scores rest on evidence that is missing or not in the conversation.
     """
 
     metric_key: str
@@ -165,13 +166,20 @@ class SimpleGate:
     needs: CalibrationNeed | None = None
     level: float | None = None
     spoilable: ErrorLimit | None = None
+    max_unverified: int | None = None
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
         if unmet := _too_spoiled(self.metric_key, scores[self.metric_key], self.spoilable):
             return unmet
         found = _counted(scores[self.metric_key], self.spoilable)
-        return _telling(self._decide(found), found)
+        result = _telling(self._decide(found), found)
+        count, limit = scores[self.metric_key].unverified, self.max_unverified
+        if limit is None or count <= limit:
+            return result
+        of = {"graders": {self.metric_key: 1.0}, "errors": count, "scored": len(found.values), "limit": str(limit)}
+        reason = Reason.model_validate({"verdict": "fail", "code": "unverified", **of})
+        return GateResult("fail", (*result.reasons, reason))
 
     def _decide(self, found: Scores) -> GateResult:
         unmet = _too_few(self.metric_key, found, self.min_scored)

@@ -411,6 +411,7 @@ class Builder:
             spec.min_scored,
             spec.needs_calibration,
             spoilable=_spoilable(spec),
+            max_unverified=spec.max_unverified,
         )
 
     def _enough_trials(self, needed: int, at: KeyPath) -> None:

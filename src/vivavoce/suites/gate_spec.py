@@ -90,7 +90,8 @@ class ConditionSpec(Spec):
 
     `needs_calibration` says on how many labels the judge must be calibrated, and how far it must agree with them,
     before it decides: without that the run is inconclusive. With `max_tester_errors` the gate decides net of the
-    conversations that the tester spoiled, while these are no more than that.
+    conversations that the tester spoiled, while these are no more than that. It fails if more than `max_unverified`
+    verdicts of the judge rest on evidence that is missing or not in the conversation.
     """
 
     metric_key: str
@@ -104,6 +105,7 @@ class ConditionSpec(Spec):
     min_scored: float = Field(default=0.0, ge=0, le=1)
     needs_calibration: CalibrationNeed | None = None
     max_tester_errors: SpoiledLimit = None
+    max_unverified: int | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
     def _corrected(self) -> Self:

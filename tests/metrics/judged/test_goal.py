@@ -287,7 +287,7 @@ def test_an_outcome_that_is_met_on_an_invented_quote_is_asked_about_once_more() 
     first, second = judge.requests
     assert (first.schema, first.trial) == (second.schema, second.trial)
     assert list(second.messages[:2]) == list(first.messages)
-    assert "This quote is in no message: \"Your refund is on its way.\"" in second.messages[-1].text
+    assert 'This quote is in no message: "Your refund is on its way."' in second.messages[-1].text
 
 
 @pytest.mark.parametrize("second", [verdict(*INVENTED), ModelFault("down", kind="network")])

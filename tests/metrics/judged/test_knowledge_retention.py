@@ -29,7 +29,9 @@ def verdict(answers: dict[str, str], *evidence: str) -> dict[str, Any]:
     ],
 )
 def test_the_score_is_the_share_of_the_facts_that_are_kept(answers: dict[str, str], score: float, passed: bool) -> None:
-    result = KnowledgeRetentionMetric(model=ScriptedModel([verdict(answers, "how many tickets")])).evaluate(CONVERSATION)
+    result = KnowledgeRetentionMetric(model=ScriptedModel([verdict(answers, "how many tickets")])).evaluate(
+        CONVERSATION
+    )
     assert (result.score, result.passed) == (score, passed)
     assert [(one.what, one.verdict) for one in result.findings] == list(answers.items())
 
@@ -42,7 +44,9 @@ def test_the_question_that_forgot_is_found_in_its_turn() -> None:
 
 @pytest.mark.parametrize("answers", [{}, {"from Oslo": "not_applicable"}])
 def test_a_user_who_told_nothing_that_mattered_gives_no_score(answers: dict[str, str]) -> None:
-    result = KnowledgeRetentionMetric(model=ScriptedModel([verdict(answers, "how many tickets")])).evaluate(CONVERSATION)
+    result = KnowledgeRetentionMetric(model=ScriptedModel([verdict(answers, "how many tickets")])).evaluate(
+        CONVERSATION
+    )
     assert (result.state, result.score, result.passed) == ("skipped", None, None)
     assert result.reasoning == "the user told no fact that anything later depends on"
 
