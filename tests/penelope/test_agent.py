@@ -58,13 +58,13 @@ def test_the_goal_is_judged_by_the_tester_s_model_unless_told_otherwise() -> Non
 
 
 def test_the_simple_goal_can_be_chosen() -> None:
-    model = ScriptedModel([simple(False), simple(True, evidence=ANSWER)])
+    model = ScriptedModel([simple(False), simple(True, evidence="You said")])
     made = PenelopeAgent(player(), goal_metric="simple", judge=model)
     assert isinstance(made.goal_metric, SimpleGoalEvaluator)
     result = made.execute_test(Bot(), goal="Learn")
     assert (result.goal_achieved, result.turns_used) == (True, 2)
     assert result.evaluation["goal_achievement"].details["turn_count"] == 2
-    assert "[MET] c0: " in result.findings
+    assert "[MET] c0: You said" in result.findings
 
 
 class Rated(BaseMultiTurnMetric):

@@ -22,6 +22,7 @@ from vivavoce.errors import UsageError
 from vivavoce.files.frames import load_extra
 from vivavoce.files.places import Folder
 from vivavoce.records.run import AttemptKey, Grading, Run, ScoreRow
+from vivavoce.records.score import UNSUPPORTED
 from vivavoce.store.runs.reading import by_tester
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
 
@@ -181,7 +182,17 @@ def _scores(row: Mapping[str, Any]) -> tuple[AttemptKey, str | None, list[ScoreR
     scores: Mapping[str, Mapping[str, Any] | None] = row["scores"] or {}
     found = {name: one for name, one in scores.items() if one is not None}
     spoiled = _spoiled(row["record"]) if any(one["state"] == "error" for one in found.values()) else set[str]()
-    return key, row["failure"], [_score_row(key, name, one, name in spoiled) for name, one in found.items()]
+    doubtful = _unverified(row["record"])
+    rows = [_score_row(key, name, one, name in spoiled) for name, one in found.items()]
+    return key, row["failure"], [one._replace(unverified=one.name in doubtful) for one in rows]
+
+
+def _unverified(record: str) -> set[str]:
+    """Return the graders whose judges claim something on evidence that is missing or not in the conversation."""
+    if UNSUPPORTED not in record:
+        return set()
+    whole = [one for one in _entry(record).scores if one.turn is None and one.state == "scored"]
+    return {one.name for one in whole if f'"{UNSUPPORTED}":' in (one.extra or "")}
 
 
 def _spoiled(record: str) -> set[str]:

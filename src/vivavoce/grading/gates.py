@@ -218,7 +218,8 @@ class SimpleGate:
     `needs` is the calibration without which its judge decides nothing. With a `level` it decides while trials are still
     made: once an interval of that level that holds at any time is on one side of the value; it is inconclusive before.
     Of the trials the tester may have spoiled as many as `spoilable` says, which then do not count. With `errors_fail`
-    every error counts as a score of 0 that does not pass.
+    every error counts as a score of 0 that does not pass. It fails if more than `max_unverified` scores rest on
+    evidence that is missing or not in the conversation.
     """
 
     metric_key: str
@@ -228,6 +229,7 @@ class SimpleGate:
     level: float | None = None
     spoilable: ErrorLimit | None = None
     errors_fail: bool = False
+    max_unverified: int | None = None
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
@@ -237,8 +239,15 @@ class SimpleGate:
         if unmet := _too_few(self.metric_key, found, self.min_scored, errors_fail=self.errors_fail):
             return _with_tester_errors(unmet, found)
         if self.errors_fail:
-            return _with_failed_errors(self._decide(found.with_errors_failed()), found)
-        return _with_tester_errors(self._decide(found), found)
+            result = _with_failed_errors(self._decide(found.with_errors_failed()), found)
+        else:
+            result = _with_tester_errors(self._decide(found), found)
+        count, limit = scores[self.metric_key].unverified, self.max_unverified
+        if limit is None or count <= limit:
+            return result
+        of = {"graders": {self.metric_key: 1.0}, "errors": count, "scored": len(found.values), "limit": str(limit)}
+        reason = Reason.model_validate({"verdict": "fail", "code": "unverified", **of})
+        return GateResult("fail", (*result.reasons, reason))
 
     def _decide(self, found: Scores) -> GateResult:
         unmet = _too_short(self.metric_key, found, self.threshold.k or 1) or self._uncalibrated(found)

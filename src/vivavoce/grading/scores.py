@@ -41,6 +41,7 @@ class Scores:
     allows, so that no aggregate waits for them. `spoiled` has, of both, the samples of those trials that the tester
     spoiled that led the conversation. `trials` has the trial of each score, and `correction` the calibration
     of the judge, where there is one. `population` is what the scores stand for where conversations were drawn.
+    `unverified` counts the scores that rest on evidence that is missing or not in the conversation.
     """
 
     values: Sequence[float]
@@ -53,6 +54,7 @@ class Scores:
     correction: Corrects | None = None
     spoiled: Sequence[str] = ()
     population: Population | None = None
+    unverified: int = 0
 
     def net_of_tester(self) -> Scores:
         """Return the scores as if the trials that the tester spoiled had not been made."""

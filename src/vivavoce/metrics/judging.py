@@ -313,6 +313,8 @@ class JudgedMetric(StepwiseMetric):
             checker = answers[0].question.checker
             verdict = verdicts[0] if len(verdicts) == 1 else self.merge(verdicts)
             verdict = self.conclude(self._with_claims_checked(verdict, verdicts, checker), checker)
+            if invented := invented_claims(verdict, self.name):
+                verdict = with_unsupported(verdict, invented)
         except Exception as error:
             charge(error, usage)
             raise
@@ -470,8 +472,14 @@ class JudgedMetric(StepwiseMetric):
 
 def with_unsupported(verdict: Verdict, claims: Sequence[str]) -> Verdict:
     """Return a verdict that names claims without evidence that counts."""
-    named = [*verdict.extra.get(UNSUPPORTED, ()), *claims]
-    return replace(verdict, extra={**verdict.extra, UNSUPPORTED: named})
+    named = dict.fromkeys((*verdict.extra.get(UNSUPPORTED, ()), *claims))
+    return replace(verdict, extra={**verdict.extra, UNSUPPORTED: list(named)})
+
+
+def invented_claims(verdict: Verdict, name: str) -> list[str]:
+    """Return what a verdict claims on quotes of which none is in the conversation; `name` is that of the whole."""
+    claims = [(finding.what, finding.evidence) for finding in verdict.findings] + [(name, verdict.evidence)]
+    return [what for what, quotes in claims if quotes and not any(quote.verified for quote in quotes)]
 
 
 def answered(written: Transcript, piece: Piece) -> list[int | None]:

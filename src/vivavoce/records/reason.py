@@ -28,6 +28,7 @@ Code = Literal[
     "nothing_scored",
     "errors",
     "spoiled",
+    "unverified",
     "sentence",
 ]
 """What a reason is about.
@@ -38,7 +39,8 @@ a lower bound of a single sample. `undecided`: the trials did not decide a condi
 corrected, is its text. `samples`: how often each sample must pass. `few_trials`: samples with fewer trials
 than the gate needs. `min_scored`: too few scores. `nothing_scored`: no score at all. `errors`: more
 conversations with errors than the run may have. `spoiled`: the tester spoiled more conversations than the gate allows
-to leave out. `sentence`: one of an older store, of which only the words are known.
+to leave out. `unverified`: more scores rest on evidence that is missing or not in the conversation than the gate
+allows. `sentence`: one of an older store, of which only the words are known.
 """
 
 
@@ -80,7 +82,8 @@ class Reason(BaseModel):
     what has one; for `errors`, of the code, they count conversations, and `limit` is how many may have an error. Of the
     `errors`, `tester_errors` were made by the tester that led the conversations. With `errors_fail` the gate counts
     each of the `errors` as a score of 0 that does not pass. For `spoiled`, `errors` of `scored` conversations were
-    spoiled, and `limit` is how many may be.
+    spoiled, and `limit` is how many may be. For `unverified`, `errors` of `scored` scores are, and `limit` is how many
+    may be.
     `text` is a `sentence`, or of `calibration`. For `samples` and `few_trials`, `trials` is how many of them must
     pass or are needed, `scored` counts samples, `samples` are the first of those that missed it, and
     `samples_in_all` is how many did.

@@ -127,7 +127,8 @@ class Outcome(BaseModel):
 class ScoreRow(NamedTuple):
     """One score as statistics need it; `name` is a grader's name, or `reward` with `kind` 'reward'.
 
-    `tester_error` marks an error of the tester that led the conversation; `drawn` is that of the attempt.
+    `tester_error` marks an error of the tester that led the conversation; `drawn` is that of the attempt. `unverified`
+    marks a score whose judge claims something on evidence that is missing or not in the conversation.
     """
 
     key: AttemptKey
@@ -138,6 +139,7 @@ class ScoreRow(NamedTuple):
     passed: bool | None
     tester_error: bool = False
     drawn: Drawn | None = None
+    unverified: bool = False
 
 
 class ErrorRow(NamedTuple):

@@ -31,7 +31,7 @@ PASSING = 1.0
 """The value from which a score passes unless its grader has a threshold."""
 
 UNSUPPORTED = "unsupported"
-"""The key in `extra` of a score for what its judge claims without evidence that counts; the score stands without it."""
+"""The key in `extra` of a score for the claims of its judge whose evidence is missing or not in the conversation."""
 
 
 class Evidence(BaseModel):
@@ -124,10 +124,8 @@ class Score(BaseModel):
 
     @property
     def has_unverified_evidence(self) -> bool:
-        """Whether the judge claims something without evidence, or all that it cites for a claim is not there."""
-        claims = [finding.evidence for finding in self.findings] + [self.other_evidence]
-        invented = any(quotes and not any(quote.verified for quote in quotes) for quotes in claims)
-        return self.state == "scored" and (invented or bool(self.extra.get(UNSUPPORTED)))
+        """Whether the judge claims something whose evidence is missing or not in the conversation."""
+        return self.state == "scored" and bool(self.extra.get(UNSUPPORTED))
 
     @model_validator(mode="before")
     @classmethod

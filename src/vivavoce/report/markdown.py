@@ -29,6 +29,7 @@ from vivavoce.report.reasons import explained
 from vivavoce.report.sampled import sampled_lines
 from vivavoce.report.tester_errors import spoiled_lines
 from vivavoce.report.text import count, inert, one_line
+from vivavoce.report.unverified import unverified_lines
 from vivavoce.report.worst import Worst, WorstSamples, worst
 from vivavoce.run.summary import GraderSummary, Summary
 
@@ -81,7 +82,7 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         _SIDES,
         (_grader(grader) for grader in summary.graders),
     )
-    said = (*sentences(summary), *spoiled_lines(summary), *sampled_lines(summary))
+    said = (*sentences(summary), *spoiled_lines(summary), *unverified_lines(summary), *sampled_lines(summary))
     for sentence in (*said, *corrected_lines(summary, graded.run.id)):
         yield ""
         yield code(sentence, 400)

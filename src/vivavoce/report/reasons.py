@@ -62,6 +62,9 @@ def _what(reason: Reason) -> str:
         case "spoiled":
             limit = "none may be" if reason.limit == "0" else f"at most {reason.limit} may be left out"
             return f"the tester spoiled {reason.errors:,} of {count(reason.scored, 'conversation')}; {limit}"
+        case "unverified":
+            limit = "none may" if reason.limit == "0" else f"at most {reason.limit} may"
+            return f"{reason.errors:,} of {count(reason.scored, 'verdict')} rest on unverified evidence; {limit}"
         case _:
             return _condition(reason, errors)
 

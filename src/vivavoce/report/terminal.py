@@ -22,6 +22,7 @@ from vivavoce.report.show_command import show_command
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.tester_errors import spoiled_lines
 from vivavoce.report.text import one_line
+from vivavoce.report.unverified import unverified_lines
 from vivavoce.report.worst import Worst, WorstSamples
 from vivavoce.run.summary import AgreementSummary, GraderSummary, Summary
 from vivavoce.safe_text import safe
@@ -77,7 +78,7 @@ def run_report(
     several = len(target_names(summary)) > 1
     parts += [Text(safe(one)) for one in sentences(summary)]
     parts += [Text(f"{safe(name)} used {in_words(one)}") for name, one in (used or {}).items() if several]
-    parts += [*trial_lines(summary), *map(Text, spoiled_lines(summary))]
+    parts += [*trial_lines(summary), *map(Text, (*spoiled_lines(summary), *unverified_lines(summary)))]
     parts += [Labelled(Text(), Text(line)) for line in sampled_lines(summary)]
     parts += [Labelled(Text(), Text(line)) for line in corrected_lines(summary, run_id)]
     parts += [agreement_line(found) for found in summary.agreement]

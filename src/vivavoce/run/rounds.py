@@ -114,4 +114,5 @@ class Rounds:
 
 def _row(key: AttemptKey, name: str, score: Score) -> ScoreRow:
     kind = "reward" if name == "reward" else "grade"
-    return ScoreRow(key, kind, name, score.state, score.value, score.passed)
+    row = ScoreRow(key, kind, name, score.state, score.value, score.passed)
+    return row._replace(unverified=score.has_unverified_evidence)

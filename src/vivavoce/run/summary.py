@@ -53,7 +53,8 @@ class GraderSummary(BaseModel):
     tester without faults would have found; both are None if there are none. `corrected` is the rate of
     passing without the errors of the judge, or why there is none, where the judge was calibrated. Where the
     conversations were drawn from more, `population` counts all of them: the mean, the rate of passing and their
-    intervals are estimates for all, and counts are of those that were drawn.
+    intervals are estimates for all, and counts are of those that were drawn. `unverified` counts the scores whose judge
+    claims something on evidence that is missing or not in the conversation.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -79,6 +80,7 @@ class GraderSummary(BaseModel):
     pass_samples: dict[int, int] = Field(default_factory=dict[int, int])
     corrected: CorrectedRate | None = None
     population: int | None = None
+    unverified: int = 0
 
 
 class TagSummary(BaseModel):
@@ -187,6 +189,7 @@ class Tally:
     missing: list[str] = field(default_factory=list[str])
     spoiled: list[AttemptKey] = field(default_factory=list[AttemptKey])
     skipped: int = 0
+    unverified: int = 0
     intervals: Intervals = "fixed"
     sampling: Sampling | None = None
     drawn: list[Drawn] = field(default_factory=list[Drawn])
@@ -195,6 +198,7 @@ class Tally:
 
     def add(self, row: ScoreRow) -> None:
         """Count one score."""
+        self.unverified += row.unverified
         if row.state == "scored" and row.value is not None:
             self.values.append(row.value)
             self.samples.append(row.key.sample_id)
@@ -229,7 +233,7 @@ class Tally:
         trials = [trial for _, trial in self.keys]
         spoiled = [key.sample_id for key in self.spoiled]
         found = Scores(self.values, self.passed, self.samples, self.missing, self.skipped, trials=trials)
-        return replace(found, spoiled=spoiled, population=self.population)
+        return replace(found, spoiled=spoiled, population=self.population, unverified=self.unverified)
 
 
 Tallies = dict[tuple[str, str], Tally]
@@ -305,6 +309,7 @@ def grader_summary(target: str, name: str, found: Tally, grader: Grader | None) 
         pass_high=rate and rate.high,
         tester_errors=len(found.spoiled),
         population=found.sampling and found.sampling.population,
+        unverified=found.unverified,
         **spoiled_bounds(sum(passed), len(passed), len(found.spoiled)),
         **_passes([] if found.sampling else [(sum(trial), len(trial)) for trial in trials.values()]),
     )

@@ -414,6 +414,7 @@ class Builder:
             spec.needs_calibration,
             spoilable=_spoilable(spec),
             errors_fail=spec.errors == "fail",
+            max_unverified=spec.max_unverified,
         )
 
     def _enough_trials(self, needed: int, at: KeyPath) -> None:

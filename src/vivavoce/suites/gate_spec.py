@@ -116,7 +116,8 @@ class ConditionSpec(Spec):
     `needs_calibration` says on how many labels the judge must be calibrated, and how far it must agree with them,
     before it decides: without that the run is inconclusive. With `max_tester_errors` the gate decides net of the
     conversations that the tester spoiled, while these are no more than that. With `errors: fail` every other missing
-    score counts as 0 and as not passed.
+    score counts as 0 and as not passed. It fails if more than `max_unverified` verdicts of the judge rest on evidence
+    that is missing or not in the conversation.
     """
 
     metric_key: str
@@ -131,6 +132,7 @@ class ConditionSpec(Spec):
     needs_calibration: CalibrationNeed | None = None
     max_tester_errors: SpoiledLimit = None
     errors: Errors = "undecided"
+    max_unverified: int | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
     def _failing_errors(self) -> Self:

@@ -16,6 +16,7 @@ from vivavoce.report.sampled import sampled_lines
 from vivavoce.report.suite_difference import suite_lines
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line
 from vivavoce.report.tester_errors import spoiled_lines
+from vivavoce.report.unverified import unverified_lines
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 
@@ -28,6 +29,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
     lines = [safe(one) for one in sentences(summary)]
     lines += [
         *spoiled_lines(summary),
+        *unverified_lines(summary),
         *sampled_lines(summary),
         *(agreement_line(one).plain for one in summary.agreement),
     ]
