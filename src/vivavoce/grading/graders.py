@@ -22,7 +22,7 @@ from vivavoce.grading.options import Pattern
 from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses, numbers
 from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule
-from vivavoce.metrics.exact.selection import of_tools, select_calls
+from vivavoce.metrics.exact.selection import of_tools, select_steps
 from vivavoce.metrics.exact.tool_calls import (
     EXACT_ARGUMENTS,
     CallF1,
@@ -234,7 +234,7 @@ def _from_calls(found: CallScore) -> Score:
 
 def _calls(
     case: Case, only: list[str] | None, ignore: list[str] | None, failed_when: str | None
-) -> tuple[list[ToolCall], list[ToolCall]]:
+) -> tuple[list[list[ToolCall]], list[ToolCall]]:
     reference = cast("list[ToolCall]", case.sample.reference_tool_calls or [])
-    actual = select_calls(case.view.messages, only=only, ignore=ignore, failed_when=failed_when)
+    actual = select_steps(case.view.messages, only=only, ignore=ignore, failed_when=failed_when)
     return actual, of_tools(reference, only=only, ignore=ignore)

@@ -10,7 +10,7 @@ from vivavoce.grading.words import plain, says
 from vivavoce.messages import HumanMessage, ToolCall, ToolMessage
 from vivavoce.records.agents import Agents
 from vivavoce.records.score import Score
-from vivavoce.records.trajectory import assistant_texts, tool_results
+from vivavoce.records.trajectory import assistant_texts, tool_results_by_message
 
 
 @dataclass
@@ -54,9 +54,19 @@ class Scene:
         return self.texts[-1] if self.texts else ""
 
     @cached_property
+    def steps(self) -> list[list[tuple[ToolCall, ToolMessage | None]]]:
+        """The tool calls of each message that makes any, each with its result if it has one."""
+        return tool_results_by_message(self.view.messages)
+
+    @cached_property
     def outcomes(self) -> list[tuple[ToolCall, ToolMessage | None]]:
         """The tool calls, each with its result if it has one."""
-        return tool_results(self.view.messages)
+        return [pair for step in self.steps for pair in step]
+
+    @property
+    def tried(self) -> list[list[ToolCall]]:
+        """The tool calls of each message that makes any, those that were refused among them."""
+        return [[call for call, _ in step] for step in self.steps]
 
     @cached_property
     def calls(self) -> list[ToolCall]:

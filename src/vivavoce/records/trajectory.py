@@ -67,7 +67,12 @@ def tool_results(messages: Sequence[AnyMessage]) -> list[tuple[ToolCall, ToolMes
 
     Ids decide where both sides give one; the rest are paired in order within the same assistant message.
     """
-    pairs: list[tuple[ToolCall, ToolMessage | None]] = []
+    return [pair for pairs in tool_results_by_message(messages) for pair in pairs]
+
+
+def tool_results_by_message(messages: Sequence[AnyMessage]) -> list[list[tuple[ToolCall, ToolMessage | None]]]:
+    """Return the pairs of `tool_results` in one list for each message that makes calls."""
+    groups: list[list[tuple[ToolCall, ToolMessage | None]]] = []
     position = 0
     while position < len(messages):
         message = messages[position]
@@ -78,8 +83,8 @@ def tool_results(messages: Sequence[AnyMessage]) -> list[tuple[ToolCall, ToolMes
         while position < len(messages) and isinstance(answer := messages[position], ToolMessage):
             answers.append(answer)
             position += 1
-        pairs += _pair(message.tool_calls, answers)
-    return pairs
+        groups.append(_pair(message.tool_calls, answers))
+    return groups
 
 
 def _pair(calls: Sequence[ToolCall], answers: list[ToolMessage]) -> list[tuple[ToolCall, ToolMessage | None]]:

@@ -72,6 +72,42 @@ class Exact:
 
 
 @dataclass(frozen=True, slots=True)
+class Subset:
+    """`subset`: an object with at least the expected keys, at every depth; whatever else it has is free.
+
+    A list has as many items as expected, each compared likewise; other values are compared exactly.
+    """
+
+    alone: ClassVar[bool] = False
+
+    def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
+        """Look for each expected key."""
+        return includes(actual, expected, typed_equal)
+
+    def describe(self, expected: str) -> str:
+        """Say the value."""
+        return expected
+
+
+def includes(actual: JsonValue, expected: JsonValue, same: Callable[[JsonValue, JsonValue], bool]) -> bool:
+    """Say whether a value has all that is expected, at every depth; `same` compares what is not an object or list."""
+    pending = [(actual, expected)]  # a list instead of recursion, as in `typed_equal`
+    while pending:
+        a, b = pending.pop()
+        if isinstance(a, dict) and isinstance(b, dict):
+            if not b.keys() <= a.keys():
+                return False
+            pending += [(a[key], value) for key, value in b.items()]
+        elif isinstance(a, list) and isinstance(b, list):
+            if len(a) != len(b):
+                return False
+            pending += zip(a, b, strict=True)
+        elif not same(a, b):
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
 class Casefold:
     """`casefold`: the same text, upper and lower case being alike."""
 
@@ -173,11 +209,12 @@ class Regex:
 
 
 EXACT = Exact()
-_plain: Mapping[str, Matcher] = {"exact": EXACT, "casefold": Casefold(), "unordered": Unordered()}
+SUBSET = Subset()
+_plain: Mapping[str, Matcher] = {"exact": EXACT, "subset": SUBSET, "casefold": Casefold(), "unordered": Unordered()}
 
 
 def read_matcher(spec: object, where: str) -> Matcher:
-    """Read `exact`, `casefold`, `unordered`, `{fuzzy: 0.8}`, `{tolerance: 0.01}` or `{regex: "…"}`.
+    """Read `exact`, `subset`, `casefold`, `unordered`, `{fuzzy: 0.8}`, `{tolerance: 0.01}` or `{regex: "…"}`.
 
     `where` is put before the text of an error.
 

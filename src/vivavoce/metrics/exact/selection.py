@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from vivavoce.expressions import expression
 from vivavoce.messages import AnyMessage, ToolCall
-from vivavoce.records.trajectory import tool_results
+from vivavoce.records.trajectory import tool_results_by_message
 
 
 def select_calls(
@@ -24,12 +24,28 @@ def select_calls(
     Raises:
         UsageError: `failed_when` is not a regular expression.
     """
-    if failed_when is None:
-        calls = [call for call, _ in tool_results(messages)]
-    else:
-        failed = expression(failed_when)
-        calls = [call for call, result in tool_results(messages) if not (result and failed.found_in(result.text))]
-    return of_tools(calls, only=only, ignore=ignore)
+    steps = select_steps(messages, only=only, ignore=ignore, failed_when=failed_when)
+    return [call for step in steps for call in step]
+
+
+def select_steps(
+    messages: Sequence[AnyMessage],
+    *,
+    only: Sequence[str] | None = None,
+    ignore: Sequence[str] | None = None,
+    failed_when: str | None = None,
+) -> list[list[ToolCall]]:
+    """Return the calls of `select_calls` in one list for each message that makes any of them.
+
+    Raises:
+        UsageError: `failed_when` is not a regular expression.
+    """
+    failed = None if failed_when is None else expression(failed_when)
+    steps: list[list[ToolCall]] = []
+    for pairs in tool_results_by_message(messages):
+        made = [call for call, result in pairs if not (failed and result and failed.found_in(result.text))]
+        steps.append(of_tools(made, only=only, ignore=ignore))
+    return [step for step in steps if step]
 
 
 def of_tools(
