@@ -1,0 +1,183 @@
+"""JSON values: how JSON text is read, and when two values are the same.
+
+Python's own reader accepts NaN, Infinity, and a key that occurs twice. Each of them would change a value, or lose one,
+without a message, so the readers here refuse them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from pydantic import JsonValue
+
+BLANK = " \t\r\n"
+MAX_DEPTH = 200
+"""Levels of nesting: a value that is read must be written again, and pydantic writes down to 255 levels."""
+
+
+class BrokenJson(ValueError):
+    """The text is not strict JSON; `offset` is the character where it breaks, None when it is not known."""
+
+    def __init__(self, message: str, offset: int | None = None) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+def read_strict_json(text: str) -> JsonValue:
+    """Return the one JSON value in a text.
+
+    Raises:
+        BrokenJson: the text is not JSON, holds NaN, Infinity, a number such as 1e999, or an object with the same key
+            twice, is nested too deeply, or goes on after the value. It is a ValueError.
+    """
+    return parse(text)
+
+
+def same_json(a: Any, b: Any) -> bool:
+    """Return whether two JSON values are the same at every depth.
+
+    The order of keys does not matter, the order of lists does. Numbers are compared as the decimals that they are
+    written as: 100 equals 100.0 and 1e2. A bool is not a number, a number is not a text, and NaN equals nothing.
+    """
+    pending = [(a, b)]  # a list instead of recursion: a model may nest deeper than Python can call
+    while pending:
+        one, other = pending.pop()
+        if isinstance(one, dict):
+            if not isinstance(other, dict) or one.keys() != other.keys():
+                return False
+            pending += [(value, other[key]) for key, value in one.items()]
+        elif isinstance(one, list):
+            if not isinstance(other, list) or len(one) != len(other):
+                return False
+            pending += zip(one, other, strict=True)
+        elif is_number(one):
+            if not is_number(other) or as_decimal(one) != as_decimal(other):
+                return False
+        elif type(one) is not type(other) or one != other:
+            return False
+    return True
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value is a JSON number, which a bool is not."""
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def as_decimal(number: Any) -> Decimal:
+    """Return a number as the decimal that it is written as: 0.1 is one tenth, not the nearest binary fraction."""
+    return Decimal(repr(float(number))) if isinstance(number, float) else Decimal(number)
+
+
+def parse(text: str) -> Any:
+    """Return what `read_strict_json` returns, for readers that check the type of each part themselves.
+
+    Raises:
+        BrokenJson: the text is not one strict JSON value.
+    """
+    try:
+        value = _whole(text)
+    except (ValueError, RecursionError) as error:
+        raise broken(error) from error
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
+        raise _too_deep()
+    return value
+
+
+def decode_from(text: str, at: int) -> tuple[Any, int]:
+    """Return the value that begins at a character of a text, and where it ends.
+
+    Raises:
+        BrokenJson: it is not strict.
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    return _DECODER.raw_decode(text, at)
+
+
+def decode_lenient_from(text: str, at: int) -> tuple[Any, int]:
+    """Return the value that begins at a character, as `decode_from` does; NaN and the infinite become None.
+
+    Python's own writer writes them, and some formats are defined by what it writes.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    return _LENIENT.raw_decode(text, at)
+
+
+def check_depth(value: Any) -> None:
+    """Check that a value is not nested so deeply that it could not be written again.
+
+    Raises:
+        BrokenJson: it is.
+    """
+    if _is_deep(value):
+        raise _too_deep()
+
+
+def broken(error: ValueError | RecursionError, offset: int | None = None) -> BrokenJson:
+    """Return the error of a decoder as one kind of error."""
+    if isinstance(error, BrokenJson):
+        return BrokenJson(str(error), error.offset if error.offset is not None else offset)
+    if isinstance(error, json.JSONDecodeError):
+        return BrokenJson(f"not valid JSON: {error.msg}", error.pos)
+    if isinstance(error, RecursionError):
+        return _too_deep(offset)
+    return BrokenJson(f"not valid JSON: {error}", offset)
+
+
+def _whole(text: str) -> Any:
+    """Return the value of a text, as the decoder's own `decode` does, which takes longer to look for blanks."""
+    at = len(text) - len(text.lstrip(BLANK)) if text[:1] in BLANK else 0
+    value, end = _DECODER.raw_decode(text, at)
+    if rest := text[end:].lstrip(BLANK):
+        raise json.JSONDecodeError("Extra data", text, len(text) - len(rest))
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in fields if keys.count(key) > 1)
+        raise BrokenJson(f"the key '{twice}' occurs twice in one object")
+    return fields
+
+
+def _constant(name: str) -> NoReturn:
+    raise BrokenJson(f"{name} is not a JSON number; write null where there is no value")
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise BrokenJson(f"the number {digits[:40]} is too large")
+    return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+_LENIENT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda _: None)
+
+
+def _too_deep(offset: int | None = None) -> BrokenJson:
+    return BrokenJson(f"nested too deeply: more than {MAX_DEPTH} levels", offset)
+
+
+def _is_deep(value: Any) -> bool:
+    level = _inside([value])
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return False
+        level = _inside(
+            child for container in level for child in (container.values() if isinstance(container, dict) else container)
+        )
+    return bool(level)
+
+
+def _inside(values: Iterable[Any]) -> list[dict[str, Any] | list[Any]]:
+    return [value for value in values if type(value) is dict or type(value) is list]

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import copy
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vivavoce.comparing.json_values import BrokenJson, parse, read_strict_json, same_json
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(values)
+def test_good_json_is_read_as_python_reads_it(value: Any) -> None:
+    text = json.dumps(value)
+    assert repr(parse(text)) == repr(json.loads(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "offset"),
+    [
+        ('{"a": NaN}', "NaN is not a JSON number", None),
+        ("[-Infinity]", "-Infinity is not a JSON number", None),
+        ('{"a": 1, "a": 1}', "the key 'a' occurs twice", None),
+        ('[{"b": {"a": 1, "c": 2, "a": 3}}]', "the key 'a' occurs twice", None),
+        ("[1e999]", "the number 1e999 is too large", None),
+        ('{"a": 1', "not valid JSON: Expecting ',' delimiter", 7),
+        ("", "not valid JSON: Expecting value", 0),
+        ("{} {}", "not valid JSON: Extra data", 3),
+        ("[" * 100_000, "nested too deeply", None),
+        ("[" * 201 + "]" * 201, "nested too deeply: more than 200 levels", None),
+        ("9" * 5000, "not valid JSON: Exceeds the limit", None),
+    ],
+)
+def test_bad_json_says_what_and_where(text: str, rule: str, offset: int | None) -> None:
+    with pytest.raises(BrokenJson, match=rule) as caught:
+        parse(text)
+    assert caught.value.offset == offset
+
+
+def test_what_is_read_can_be_nested_two_hundred_levels_deep() -> None:
+    text = "[" * 200 + "]" * 200
+    assert json.dumps(parse(text)) == text
+    assert parse("[[]" + ",[]" * 500 + "]") == [[]] * 501
+
+
+def shuffled(value: Any) -> Any:
+    """Return an equal value whose objects name their keys in the opposite order."""
+    if isinstance(value, dict):
+        return {key: shuffled(part) for key, part in reversed(value.items())}
+    return [shuffled(part) for part in value] if isinstance(value, list) else value
+
+
+@given(values)
+def test_a_value_is_the_same_as_its_copy_in_any_order_of_keys(value: Any) -> None:
+    assert same_json(value, shuffled(copy.deepcopy(value)))
+
+
+@given(values, values)
+def test_equality_is_symmetric_and_means_what_the_text_says(a: Any, b: Any) -> None:
+    assert same_json(a, b) == same_json(b, a)
+    if same_json(a, b):
+        assert same_json([a, {"key": a}], [b, {"key": b}])
+
+
+@given(st.integers(-(10**14), 10**14), st.integers(0, 6))
+def test_a_number_is_the_decimal_that_it_is_written_as(digits: int, places: int) -> None:
+    written = Decimal(digits).scaleb(-places)
+    assert same_json(read_strict_json(str(written)), read_strict_json(f"{written:f}000" if places else str(written)))
+    assert same_json(read_strict_json(str(written)), written)
+    assert not same_json(read_strict_json(str(written)), written + Decimal(1).scaleb(-places))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("100", "100.0", True),
+        ("100", "1e2", True),
+        ("0.30", "0.3", True),
+        ("-0", "0.0", True),
+        ("9007199254740993", "9007199254740992.0", False),
+        ("1", '"1"', False),
+        ("1", "true", False),
+        ("0", "false", False),
+        ("0", "null", False),
+        ('""', "null", False),
+        ('{"a": 1, "b": [1.0, {"c": null}]}', '{"b": [1, {"c": null}], "a": 1.0}', True),
+        ('{"a": null}', "{}", False),
+        ("[1, 2]", "[2, 1]", False),
+        ('"a"', '"A"', False),
+        ('{"a": [true]}', '{"a": [1]}', False),
+    ],
+)
+def test_two_texts_hold_the_same_value(a: str, b: str, same: bool) -> None:
+    assert same_json(read_strict_json(a), read_strict_json(b)) is same
+    assert same_json(read_strict_json(b), read_strict_json(a)) is same
+
+
+def test_deep_values_are_compared_and_nan_is_not_the_same_as_itself() -> None:
+    deep: list[Any] = []
+    other: list[Any] = []
+    for _ in range(50_000):
+        deep, other = [deep], [other]
+    assert same_json(deep, other)
+    assert not same_json([deep], other)
+    assert not same_json(float("nan"), float("nan"))
