@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from vivavoce.grading.argument_paths import unknown_path
 from vivavoce.grading.assertions import Assertion, listed
 from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.messages import ToolCall, ToolMessage
@@ -29,6 +30,8 @@ from vivavoce.metrics.ledger import Outcome, ended
 from vivavoce.metrics.rules.sameness import alike
 from vivavoce.records.answered import was_made
 from vivavoce.records.failure import shorten
+
+T = TypeVar("T", bound=BaseModel)
 
 
 def _call(value: Any) -> Any:
@@ -83,6 +86,13 @@ def _subset() -> ArgumentRule:
     return _SUBSET  # a default that is given as such would be copied deeply for each assertion
 
 
+def _check_paths(assertion: T, arguments: ArgumentRule, calls: Sequence[WantedCall]) -> T:
+    """Return an assertion whose rule for arguments names only those that its calls have."""
+    if unknown := arguments.unknown_paths((one.name, one.arguments) for one in calls):
+        raise ValueError("; ".join(map(unknown_path, unknown)))
+    return assertion
+
+
 class Calls(Assertion):
     """Tools are called: these and perhaps others, or as `mode` says; only the arguments given here count.
 
@@ -93,6 +103,10 @@ class Calls(Assertion):
     mode: TrajectoryMode = "superset"
     arguments: ArgumentsOfCall = Field(default_factory=_subset)
     outcome: Outcome | None = None
+
+    @model_validator(mode="after")
+    def _known_arguments(self) -> Self:
+        return _check_paths(self, self.arguments, self.calls)
 
     @model_validator(mode="after")
     def _agents_beside_others(self) -> Self:
@@ -176,6 +190,10 @@ class NoCall(Assertion):
 
     no_call: Annotated[CallList, Field(min_length=1)] | Literal[True]
     arguments: ArgumentsOfCall = Field(default_factory=_subset)
+
+    @model_validator(mode="after")
+    def _known_arguments(self) -> Self:
+        return _check_paths(self, self.arguments, [] if self.no_call is True else self.no_call)
 
     @property
     def wording(self) -> str:

@@ -17,6 +17,7 @@ from vivavoce.grading.graders import Grade, of_tests, truth_of
 from vivavoce.grading.options import read_options
 from vivavoce.grading.standalone import graded
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.exact.arguments import ArgumentRule
 from vivavoce.metrics.factory import metrics
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.result import MetricResult
@@ -56,12 +57,15 @@ class FunctionGrading:
         if extract is None:
             extract = build_extractor(self.extractor, self.extractor_config, base)
         score: ScoreCase
+        arguments: ArgumentRule | None = None
         if truth is None:
             accepts_empty = "trajectory" in inspect.signature(function).parameters
             score, version = user_score(function, self.config, self.timeout), source_of(function)
         else:
             accepts_empty = truth in ("reference_tool_calls", "conversation")
-            score, version = _bound(function, read_options(function, self.config)), "1"
+            options = read_options(function, self.config)
+            arguments = options.get("arguments")
+            score, version = _bound(function, options), "1"
         shown = [*extractor_parts(self.extractor, self.extractor_config, base), self.scope]
         parts = [self.function, version, self.config, shown]
         parts += tester() if of_tests(function) else ()
@@ -76,6 +80,7 @@ class FunctionGrading:
             self.display_name,
             threshold=self.threshold,
             waits=truth is None or is_file_reference(self.extractor),
+            arguments=arguments,
         )
         return in_spite_of_errors(grader) if self.scores_errors else grader
 

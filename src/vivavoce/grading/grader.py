@@ -17,6 +17,7 @@ from vivavoce.grading.letta_view import letta_messages
 from vivavoce.grading.options import check_parameters
 from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AnyMessage
+from vivavoce.metrics.exact.arguments import ArgumentRule
 from vivavoce.records.failure import Failure, failure_of
 from vivavoce.records.score import PASSING, Score, failed, mean_of_turns, reaches, skipped
 from vivavoce.records.trajectory import Trajectory
@@ -38,7 +39,8 @@ class Grader:
     `accepts_empty` is for functions that look at more than the submission; for the others an empty submission scores 0
     without a call. With a `threshold`, a value from there on passes, whatever the function returned; so does the mean
     over turns, without a threshold from `mean_passes` on. `unmet` returns what a sample lacks for the grader to apply.
-    With `scores_errors`, the finished part of a conversation that ended with an error is scored, too.
+    With `scores_errors`, the finished part of a conversation that ended with an error is scored, too. `arguments`
+    says how the arguments of expected calls are compared, None where there is no rule for it.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Grader:
     unmet: Callable[[Sample], str | None] | None = None
     scores_errors: bool = False
     verdicts_on: Callable[[Sample], int] | None = None
+    arguments: ArgumentRule | None = None
 
     def per_turn(self, sample: Sample) -> bool:
         """Return whether this sample is graded turn by turn."""

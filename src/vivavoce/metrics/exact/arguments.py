@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Self, cast, get_args
 
@@ -78,32 +78,29 @@ class ArgumentRule:
         """Return a line for each part that does not match; within a nested value, for the first difference."""
         return [part.complaint for part in self._parts(actual, expected) if not part.matches]
 
+    @property
+    def has_paths(self) -> bool:
+        """Whether it compares any argument in a way of its own."""
+        return any(rule.named or rule.ignored for rule in (self, *self.tools.values()))
+
     def unknown_paths(self, calls: Iterable[tuple[str, Arguments]]) -> list[str]:
         """Return the paths that can compare nothing, as none of the expected calls, names with arguments, has them.
 
         What is ignored, and what a regular expression checks, may be in the actual call alone: it needs only the object
         or list around it. A rule without any expected call that it applies to has no unknown paths.
         """
-        expected = list(calls)
-        rules = [(tool, rule) for tool, rule in self.tools.items()] + [("", self)]
-        return [
-            f"{f'tools.{tool}.' if tool else ''}{path}"
-            for tool, rule in rules
-            for path in rule._unknown(
-                [dict(args) for name, args in expected if (name == tool if tool else name not in self.tools)]
-            )
-        ]
+        pending: dict[str, list[str]] = {}
+        for name, arguments in calls:
+            tool = name if name in self.tools else ""
+            rule = self.for_tool(name)
+            paths = pending.get(tool, [*rule.named, *rule.ignored])
+            pending[tool] = [path for path in paths if not rule._may_compare(path, dict(arguments))]
+        return [f"tools.{tool}.{path}" if tool else path for tool, paths in pending.items() for path in paths]
 
-    def _unknown(self, expected: Sequence[dict[str, JsonValue]]) -> list[str]:
-        loose = {*self.ignored, *(path for path, matcher in self.named.items() if matcher.alone)}
-        return [
-            path
-            for path in (*self.named, *self.ignored)
-            if expected
-            and not any(
-                may_have(args, path) if path in loose else steps_to(args, path) is not None for args in expected
-            )
-        ]
+    def _may_compare(self, path: str, expected: dict[str, JsonValue]) -> bool:
+        if path in self.ignored or self.named[path].alone:
+            return may_have(expected, path)
+        return steps_to(expected, path) is not None
 
     def _parts(self, actual: Arguments, expected: Arguments) -> Iterator[_Part]:
         """Yield what is compared: each argument, and first each value inside of one that is compared in its own way."""

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Self, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
+from vivavoce.comparing.json_values import same_json
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.metrics.exact.arguments import show
-from vivavoce.metrics.exact.matchers import typed_equal
 from vivavoce.metrics.ledger import Outcome, ended
 from vivavoce.metrics.rules.moments import Moment, Speaker
 from vivavoce.metrics.rules.sameness import alike, mentions
@@ -222,7 +222,7 @@ class Event(Written):
 
 def _meets(value: JsonValue, wanted: Any) -> bool:
     if not isinstance(wanted, Mapping):
-        return typed_equal(value, wanted)
+        return same_json(value, wanted)
     conditions = cast("Mapping[str, Any]", wanted)
     return all(_holds(value, condition, limit) for condition, limit in conditions.items())
 
