@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vivavoce.errors import UsageError
+from vivavoce.foreign_code import check_callable
 from vivavoce.grading.calling import TIME_LIMIT
 from vivavoce.grading.extractors import Extract, build_extractor
 from vivavoce.grading.fingerprint import fingerprint
@@ -175,7 +176,7 @@ def named_function(name: str, base: Path) -> Grade:
         UsageError: there is no such function, or the name is that of a metric.
     """
     if is_file_reference(name):
-        return load_object(name, base)
+        return check_callable(load_object(name, base), name, "a grader")
     kind = metrics.get(name, "grader")
     if not issubclass(kind, FunctionGrader):
         raise UsageError(f"'{name}' is a metric; write kind: metric, metric: {name}")
@@ -184,7 +185,10 @@ def named_function(name: str, base: Path) -> Grade:
 
 def is_grading_function(function: Grade) -> bool:
     """Return whether a user-defined function takes a sample and a submission, as grading functions do."""
-    return {"sample", "submission"} <= inspect.signature(function).parameters.keys()
+    try:
+        return {"sample", "submission"} <= inspect.signature(function).parameters.keys()
+    except ValueError:  # a built-in function that does not say what it takes
+        return False
 
 
 def extractor_parts(extractor: str, config: Mapping[str, Any], base: Path) -> list[Any]:

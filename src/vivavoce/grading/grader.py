@@ -7,7 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
+from pydantic import ValidationError
+
 from vivavoce.errors import BudgetExhausted, Deferred, GraderFault
+from vivavoce.foreign_code import foreign_code, name_of, plain_number, skip_reason, unit_number
 from vivavoce.grading.calling import call_user
 from vivavoce.grading.extractors import Extract, View
 from vivavoce.grading.fingerprint import fingerprint
@@ -119,15 +122,18 @@ class Grader:
             return skipped(missing), ""
         submission = ""
         try:
-            extracted = self.extract(view)
-            submission = extracted if isinstance(extracted, str) else await extracted
-            if not self.accepts_empty and not submission.strip():
-                return self._decided(_EMPTY), submission
-            scored = self.score(Case(sample, submission, view))
-            return self._decided(scored if isinstance(scored, Score) else await scored), submission
+            with foreign_code():
+                extracted = self.extract(view)
+                submission = extracted if isinstance(extracted, str) else await extracted
+                if not self.accepts_empty and not submission.strip():
+                    return self._decided(_EMPTY), submission
+                scored = self.score(Case(sample, submission, view))
+                return self._decided(scored if isinstance(scored, Score) else await scored), submission
         except BudgetExhausted:
             raise
         except Exception as error:
+            if reason := skip_reason(error):
+                return skipped(reason), submission
             return failed(failure_of(error, "grader"), usage=usage_of(error)), submission
 
     def _decided(self, score: Score) -> Score:
@@ -260,9 +266,37 @@ def user_score(function: Callable[..., Any], config: Mapping[str, Any], timeout:
         if "config" in parameters:
             arguments["config"] = dict(config)
         value = await call_user(function, case.sample, case.submission, seconds=timeout, **arguments)
-        return as_grade(value, function.__name__).as_score()
+        return as_grade(value, name_of(function)).as_score()
 
     return score
+
+
+def _from_mapping(fields: dict[str, Any], name: str) -> GradeResult:
+    """Return a grade given as a dict; `passed` alone is a score of 1 or 0.
+
+    Raises:
+        GraderFault: the score is no number, or `passed` is no bool.
+        ValueError: a field is unknown or wrong.
+    """
+    for field, wanted in (("score", "a number"), ("passed", "true or false")):
+        given = fields.get(field)
+        number = plain_number(given)
+        if given is not None and (number is None or (field == "passed" and not isinstance(number, bool))):
+            got = f"{given!r}, a {type(given).__name__}"
+            raise GraderFault(f"{name} returned a dict whose {field} is {got}, not {wanted}"[:500], kind="format")
+        if number is not None:
+            fields[field] = number if field == "passed" else unit_number(number)
+    if isinstance(fields.get("passed"), bool) and fields.get("score") is None and "state" not in fields:
+        fields["score"] = float(fields["passed"])
+    return GradeResult.model_validate(fields)
+
+
+def _what_is_wrong(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        return f"{place}: {first['msg']}" if place else first["msg"]
+    return str(error)
 
 
 def _storable(grade: GradeResult, name: str) -> GradeResult:
@@ -274,20 +308,22 @@ def _storable(grade: GradeResult, name: str) -> GradeResult:
 
 
 def as_grade(value: Any, name: str) -> GradeResult:
-    """Convert the result of a user's function.
+    """Convert the result of a user's function; None says that the function does not apply.
 
     Raises:
-        GraderFault: it is not a number between 0 and 1, a bool, a `GradeResult` or a dict with a `score`.
+        GraderFault: it is not a number between 0 and 1, a bool, a `GradeResult`, a dict with a `score`, or None.
     """
+    if value is None:
+        return GradeResult(state="skipped", rationale=f"{name} returned None: it does not apply")
     value = from_foreign(value)
     try:
-        if isinstance(value, bool | int | float):
-            return GradeResult(score=float(value))
+        if (score := plain_number(value)) is not None:
+            return GradeResult(score=unit_number(score))
         if isinstance(value, Mapping):
-            value = GradeResult.model_validate(dict(cast("Mapping[str, Any]", value)))
+            value = _from_mapping(dict(cast("Mapping[str, Any]", value)), name)
         if isinstance(value, GradeResult):
             return _storable(value, name)
-    except ValueError as error:
-        raise GraderFault(f"{name} returned {value!r}, whose score is not between 0 and 1", kind="format") from error
-    rule = "a grader returns a number between 0 and 1, a bool, a GradeResult or a dict with a score"
+    except (ValueError, ArithmeticError) as error:
+        raise GraderFault(f"{name} returned {value!r}: {_what_is_wrong(error)}"[:500], kind="format") from error
+    rule = "a grader returns a number between 0 and 1, a bool, a GradeResult, a dict with a score, or None to skip"
     raise GraderFault(f"{name} returned {type(value).__name__}: {value!r}; {rule}"[:500], kind="format")

@@ -17,6 +17,7 @@ from pydantic import PlainValidator
 from rapidfuzz import fuzz
 
 from vivavoce.errors import GraderFault, UsageError
+from vivavoce.foreign_code import name_of
 from vivavoce.grading.extractors import View
 from vivavoce.grading.options import Pattern
 from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses, numbers
@@ -200,7 +201,7 @@ def grader(function: Grade | None = None, *, name: str | None = None) -> Any:
     """Register a function as a grader, under its own name or another."""
 
     def register(found: Grade) -> Grade:
-        metrics.add_function(name or found.__name__, found)
+        metrics.add_function(name or name_of(found), found)
         return found
 
     return register if function is None else register(function)
@@ -208,14 +209,18 @@ def grader(function: Grade | None = None, *, name: str | None = None) -> Any:
 
 def truth_of(function: Grade) -> Truth | None:
     """Return what a built-in grader compares with, None for a user's function."""
-    if of_tests(function) or function.__module__ == _OF_ROWS:
+    if of_tests(function) or _module_of(function) == _OF_ROWS:
         return "conversation"
-    return _TRUTHS.get(function.__name__) if function.__module__ == __name__ else None
+    return _TRUTHS.get(function.__name__) if _module_of(function) == __name__ else None
 
 
 def of_tests(function: Grade) -> bool:
     """Return whether a function reads the record of the tester that led the conversation."""
-    return function.__module__ == _OF_TESTS
+    return _module_of(function) == _OF_TESTS
+
+
+def _module_of(function: Grade) -> str | None:
+    return getattr(function, "__module__", None)
 
 
 def _verdict(complaint: str) -> Score:

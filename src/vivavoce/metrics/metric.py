@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, Fault, GraderFault
 from vivavoce.exchange.objects import Live, read_conversation
+from vivavoce.foreign_code import foreign_code, skip_reason
 from vivavoce.messages import Message, describe
 from vivavoce.metrics.config import ConversationType, MetricConfig
 from vivavoce.metrics.manner import Manner
@@ -147,15 +148,17 @@ class BaseMultiTurnMetric(ABC):
             BudgetExhausted: a limit on calls or cost is reached.
         """
         try:
-            return self.finished((yield from self.visible_steps(reading)))
+            with foreign_code():
+                return self.finished((yield from self.visible_steps(reading)))
         except BudgetExhausted:
             raise
         except Exception as error:
-            return self.failed(error)
+            reason = skip_reason(error)
+            return self.failed(error) if reason is None else self.skipped(reason)
 
     def visible_steps(self, reading: Reading) -> Plan[MetricResult]:
         """Yield the one call that measures a conversation; what a user-defined metric does in it cannot be seen."""
-        return (yield Call(partial(self.aevaluate_conversation, reading.metric_input)))
+        return (yield Call(partial(call, self.aevaluate_conversation, reading.metric_input)))
 
     @property
     def stepwise(self) -> bool:
