@@ -12,11 +12,14 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    JsonValue,
+    StrictBool,
     StrictInt,
 )
 
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
+from vivavoce.grading.json_truths import differs_as_json
 from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.grading.texts import Take, misfits, mismatches, misses
 from vivavoce.grading.words import is_said
@@ -154,17 +157,19 @@ class Regex(OfWords):
 
 
 class Equals(OfWords):
-    """The answer is this text, white space at its ends aside."""
+    """The answer is this text or number, white space at its ends aside, or JSON of the same value."""
 
-    equals: Text
+    equals: Text | StrictBool | dict[str, JsonValue] | list[JsonValue]
 
     @property
     def wording(self) -> str:
         """What it demands, in words."""
-        return f"equals {self.equals!r}"
+        return f"equals {self.equals!r}" if isinstance(self.equals, str) else f"equals {show(self.equals)}"
 
     def held(self, scene: Scene) -> Held:
         """Compare the answer."""
+        if isinstance(self.equals, bool | dict | list):
+            return held_unless(differs_as_json(scene.answer, self.equals))
         return held_unless("" if is_said(scene.answer, self.equals) else f"is not {self.equals!r}")
 
 

@@ -12,7 +12,7 @@ from types import CodeType, ModuleType
 from typing import Any, cast
 
 from vivavoce.errors import GraderFault
-from vivavoce.foreign_code import plain_number, unit_number
+from vivavoce.foreign_code import plain_number
 
 LETTA = "_reads_letta"
 """The mark of a function that was decorated as one of letta-evals, where that is not installed."""
@@ -44,7 +44,7 @@ def from_foreign(value: Any) -> Any:
         raise GraderFault(f"a grader returned a {name} with the error: {known['error']}")
     rationale = getattr(value, "rationale", None)
     return {
-        "score": unit_number(score),
+        "score": score,
         "rationale": None if rationale is None else str(rationale),
         "metadata": known,
     }

@@ -19,6 +19,7 @@ from rapidfuzz import fuzz
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.foreign_code import name_of
 from vivavoce.grading.extractors import View
+from vivavoce.grading.json_truths import differs_as_json, lacks_json
 from vivavoce.grading.options import Pattern
 from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses, numbers
 from vivavoce.messages import ToolCall
@@ -63,13 +64,25 @@ class Case:
 
 
 def exact_match(case: Case) -> Score:
-    """Score 1 when the submission equals the ground truth, ignoring whitespace at the ends."""
+    """Score 1 when the submission equals the ground truth, ignoring whitespace at the ends.
+
+    A ground truth that is not text is compared as a JSON value.
+    """
+    truth = case.sample.ground_truth
+    if not isinstance(truth, str):
+        return _verdict(differs_as_json(case.submission, truth))
     return _verdict(differs(case.submission, case.truth))
 
 
 def contains(case: Case) -> Score:
-    """Score 1 when the submission contains the ground truth, ignoring case."""
-    return _verdict(lacks(case.submission, case.truth))
+    """Score 1 when the submission contains the ground truth, ignoring case and whitespace at the ends of the truth.
+
+    A ground truth that is an object or a list is looked for as a JSON value.
+    """
+    truth = case.sample.ground_truth
+    if isinstance(truth, dict | list):
+        return _verdict(lacks_json(case.submission, truth))
+    return _verdict(lacks(case.submission, case.truth.strip() or case.truth))
 
 
 def regex_match(case: Case) -> Score:
