@@ -182,7 +182,10 @@ def load_file(path: Path, files: tuple[tuple[Path, int], ...]) -> ModuleType:
     try:
         with _names_of_others(packages_of([file for file, _ in files])):
             spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        del sys.modules[spec.name]
+        raise
+    except BaseException as error:  # a module that calls pytest.skip raises no `Exception`
         del sys.modules[spec.name]
         raise UsageError(_import_problem(path, error)) from error
     return module

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given
 
 from exchange.hostile import damaged
 from exchange.translation import read_values
+from vivavoce import evaluate
 from vivavoce.errors import UsageError
 from vivavoce.exchange.conversion import How, convert
 from vivavoce.exchange.detection import detect
@@ -198,3 +200,80 @@ def test_nothing_makes_the_reader_fail(records: list[Any]) -> None:
         read_values(FORMAT, [*records, *ROWS])
     except UsageError as error:
         assert "is known to hold" in str(error)  # noqa: PT017
+
+
+HELP_DESK = "Dossier,Speaker,Text,Mood\n" + "".join(
+    f"D{number},{who},{text},{mood}\n"
+    for number in range(3)
+    for who, text, mood in (("Customer", "Hi", "calm"), ("Bot", "Hello", "calm"), ("Customer", "Bye", "angry"))
+)
+
+
+def _refused(path: Path) -> list[str]:
+    """Return the lines with which each reader of a table refuses it."""
+    readers: list[Callable[[], object]] = [
+        lambda: _converted(path),
+        lambda: list(read_samples(path)),
+        lambda: check_samples(path),
+        lambda: evaluate(path, "turn_count"),
+    ]
+    lines: list[str] = []
+    for read in readers:
+        with pytest.raises(UsageError) as caught:
+            read()
+        [problem] = caught.value.problems
+        lines.append(problem.message)
+    return lines
+
+
+def test_a_table_with_an_unknown_column_of_conversations_is_refused_by_every_reader(tmp_path: Path) -> None:
+    path = tmp_path / "desk.csv"
+    path.write_text(HELP_DESK)
+    [line] = set(_refused(path))
+    assert "--field id=Dossier" in line
+    assert "Dossier, Speaker, Text, Mood" in line
+    assert check_samples(path, fields={"id": "Dossier"}).samples == 3
+
+
+@pytest.mark.parametrize("name", ["Ticket", "case", "Chat", "thread", "session", "Ticket No", "case_id"])
+def test_common_names_of_conversations_are_known(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "desk.csv"
+    path.write_text(HELP_DESK.replace("Dossier", name))
+    assert check_samples(path).samples == 3
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "speaker,text\nCustomer,Hi\nBot,Hello\n",
+        "number,speaker,text,channel\n1,Customer,Hi,web\n2,Bot,Hello,web\n",
+        "speaker,text,note\nCustomer,Hi,\nBot,Hello,odd\nCustomer,Bye,\n",
+    ],
+)
+def test_a_table_without_such_a_column_is_one_conversation(table: str, tmp_path: Path) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text(table)
+    assert check_samples(path).samples == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        ("Ticket No,Customer said,Bot said\n" + "1,Hi,Hello\n" * 30, "there are: Ticket No, Customer said, Bot said"),
+        ("id;input;ground_truth\n" + "a;Hi;Hello\n" * 30, "semicolons"),
+        ("id\tinput\tground_truth\n" + "a\tHi\tHello\n" * 30, "tabs"),
+    ],
+)
+def test_columns_that_say_nothing_are_told_once_and_alike_by_every_reader(
+    table: str, line: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text(table)
+    [message] = set(_refused(path))
+    assert line in message
+
+
+def test_a_column_that_the_caller_names_is_enough(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("Question,Truth\nCapital of France?,Paris\n")
+    assert check_samples(path, fields={"input": "Question", "ground_truth": "Truth"}).samples == 1

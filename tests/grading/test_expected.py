@@ -83,7 +83,7 @@ MISTAKES: list[tuple[Any, str]] = [
         "expect.no_call: 'refund_*' is the name of no tool; names with * are for rules: {metric: rule, config: …}",
     ),
     ({"calls": {"nam": "a"}}, "expect.calls.name: is missing\nexpect.calls.nam: unknown key"),
-    ({"calls": "a", "mode": "any"}, "expect.mode: must be 'strict', 'unordered', 'subset' or 'superset'"),
+    ({"calls": "a", "mode": "any"}, "expect.mode: must be 'strict', 'in_order', 'unordered', 'subset' or 'superset'"),
     ({"calls": "a", "arguments": {"x": "fuzy"}}, "expect: arguments.x: no matcher 'fuzy'; did you mean 'fuzzy'?"),
     (
         {"calls": []},

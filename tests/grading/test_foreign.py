@@ -52,7 +52,7 @@ def test_a_result_of_another_tool_is_taken_by_its_shape(value: Any, read: tuple[
     [
         (SimpleNamespace(score=None), r"a types\.SimpleNamespace whose score is None, not a number"),
         (SimpleNamespace(score="good"), "whose score is 'good', not a number"),
-        (SimpleNamespace(score=7), "score is not between 0 and 1"),
+        (SimpleNamespace(score=7), "the score is 7, which is not between 0 and 1"),
         (SimpleNamespace(value=1.0), "mine returned SimpleNamespace"),
         (Scored, "mine returned type"),
         (MetricResult(name="m", score=1.0), "mine returned MetricResult"),

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+import numpy
 import pytest
 
 from vivavoce.errors import BudgetExhausted, GraderFault
@@ -197,16 +200,67 @@ async def test_running_out_of_budget_is_not_swallowed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "score"), [(True, 1.0), (0, 0.0), (0.25, 0.25), ({"score": 0.5, "rationale": "half"}, 0.5)]
+    ("value", "score"),
+    [
+        (True, 1.0),
+        (0, 0.0),
+        (0.25, 0.25),
+        ({"score": 0.5, "rationale": "half"}, 0.5),
+        (Decimal("0.7"), 0.7),
+        (Fraction(1, 4), 0.25),
+        (numpy.bool_(True), 1.0),
+        (numpy.float32(0.25), 0.25),
+        (numpy.float64(0.25), 0.25),
+        (numpy.int64(1), 1.0),
+        (numpy.array(0.5), 0.5),
+        ({"score": numpy.float32(0.25), "passed": numpy.bool_(False)}, 0.25),
+        ({"passed": True}, 1.0),
+        ({"passed": False, "rationale": "no"}, 0.0),
+        ({"passed": numpy.bool_(True)}, 1.0),
+    ],
 )
 def test_a_users_function_may_return_numbers_bools_and_dicts(value: Any, score: float) -> None:
     assert as_grade(value, "mine").score == score
 
 
-@pytest.mark.parametrize("value", ["good", None, 1.5, {"score": 7}, {"points": 1}, float("nan")])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "good",
+        1.5,
+        {"score": 7},
+        {"points": 1},
+        float("nan"),
+        Decimal("NaN"),
+        Decimal("1.00000000000000000001"),
+        Fraction(-1, 10**30),
+        {"score": "0.7"},
+        {"score": 1, "passed": "false"},
+        {"passed": "false"},
+        {"passed": 1},
+        {"passed": None},
+        {},
+        [1],
+        numpy.array([1.0, 1.0]),
+        1j,
+    ],
+)
 def test_anything_else_is_a_fault_that_says_what_came_back(value: Any) -> None:
     with pytest.raises(GraderFault, match="mine returned"):
         as_grade(value, "mine")
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (None, "mine returned None: it does not apply"),
+        ({"state": "skipped", "rationale": "no table"}, "no table"),
+        (GradeResult(state="skipped", rationale="no table"), "no table"),
+    ],
+)
+def test_a_users_function_may_say_that_it_does_not_apply(value: Any, reason: str) -> None:
+    score = as_grade(value, "mine").as_score()
+    assert (score.state, score.value, score.passed, score.reason) == ("skipped", None, None, reason)
 
 
 async def test_a_slow_function_of_the_user_ends_at_its_time_limit() -> None:

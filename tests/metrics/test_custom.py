@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from vivavoce.conversation import ConversationHistory
@@ -88,7 +91,7 @@ def test_numbers_bools_and_labels_are_scores(value: object, options: Any, score:
 @pytest.mark.parametrize(
     ("value", "options"),
     [
-        (None, {}),
+        ("", {}),
         (2, {}),
         (-0.1, {}),
         (float("nan"), {}),
@@ -107,6 +110,17 @@ def test_nonsense_is_an_error_and_never_a_score(value: object, options: Any) -> 
     assert result.error is not None
     assert (result.error.blame, result.error.kind) == ("grader", "format")
     assert "grade returned" in result.error.message
+
+
+def test_a_function_that_returns_none_does_not_apply() -> None:
+    result = returning(None)
+    assert (result.state, result.raw, result.passed) == ("skipped", None, None)
+    assert result.reason == "grade returned None: it does not apply"
+
+
+@pytest.mark.parametrize("value", [numpy.float32(0.5), Decimal("0.5"), Fraction(1, 2)])
+def test_numbers_of_other_types_are_scores(value: object) -> None:
+    assert returning(value).raw == 0.5
 
 
 def test_a_function_that_says_bool_returns_one() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,6 +36,7 @@ OTHER_NAMES = frozenset(
 )
 """What fields of a row are called in letta-evals, Ragas and Rhesis, whose rows are read as ours."""
 _CONVERSED = ("messages", *sorted(_ASKED), "sessions", "prompt_content", "test_configuration")
+_OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _PARTS = ("text", "image_url", "input_audio", "file", "refusal")
 
 
@@ -97,8 +98,10 @@ def conversation_problem(row: Row) -> str | None:
     return None
 
 
-def check_columns(path: Path, loss: Loss) -> None:
+def check_columns(path: Path, loss: Loss, fields: Iterable[str] = ()) -> None:
     """Look at the columns of a table of rows of ours, and tell the report which of them are unknown.
+
+    `fields` are those that the caller has named columns for.
 
     Raises:
         UsageError: none can be a conversation, or what is asked; or the table cannot be opened.
@@ -109,15 +112,27 @@ def check_columns(path: Path, loss: Loss) -> None:
     if not isinstance(first, Record) or first.fields is None:
         return  # nothing is in it, or it is broken, which is told where it is read
     columns = first.fields.keys()
-    if columns.isdisjoint(_CONVERSED):
+    if columns.isdisjoint(_CONVERSED) and not {*fields} & {*_CONVERSED}:
         rule = "no column can be a message, a turn or an input"
         hint = "name those of a table with a message in each row: --field content=COLUMN --field role=COLUMN"
         other = f"or call a column one of {', '.join(_CONVERSED[:-2])}"
-        raise UsageError(Problem(f"{rule}; there are: {', '.join(columns)}; {hint}; {other}", path))
+        problem = _delimiter_problem(columns) or f"{rule}; there are: {', '.join(columns)}; {hint}; {other}"
+        raise UsageError(Problem(problem, path))
     loss.stands_at(Place(path, 1))
     for column in columns:
         if column not in ROW_FIELDS and column not in OTHER_NAMES:
             loss.unknown(column)
+
+
+def _delimiter_problem(columns: Collection[str]) -> str:
+    """Return that the cells of a table are not separated by commas, in words; empty where they seem to be."""
+    header = next(iter(columns), "")
+    mark = next((mark for mark in _OTHER_DELIMITERS if mark in header), None)
+    if len(columns) != 1 or mark is None:
+        return ""
+    names = ", ".join(name.strip() for name in header.split(mark))
+    rule = f"the cells are separated by {_OTHER_DELIMITERS[mark]}, and a CSV file needs commas"
+    return f"{rule}: save it again with commas; the columns would be: {names}"
 
 
 def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:

@@ -7,7 +7,7 @@ conversation may stand apart, and are sorted by a number or a time.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -31,7 +31,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "role": ("role", "speaker", "author", "sender", "from", "participant", "actor", "speakerrole", "authorrole"),
     "id": (
         *("conversationid", "sessionid", "dialogid", "dialogueid", "threadid", "chatid", "convid", "callid"),
-        *("ticketid", "conversation", "session", "dialog", "dialogue", "thread"),
+        *("ticketid", "conversation", "session", "dialog", "dialogue", "thread", "ticket", "case", "chat"),
+        *("caseid", "ticketno", "ticketnumber", "caseno", "casenumber", "conversationno", "conversationnumber"),
     ),
     "order": (
         *("turn", "turnid", "turnindex", "turnidx", "turnnumber", "turnno", "messageindex", "messageidx"),
@@ -44,6 +45,10 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """By what a message has, the names of columns that mean it, without case and without what is no letter or digit."""
 COLUMNS = tuple(_NAMES)
+_FEW = 2
+"""Values that a column of conversations has at least, where a file holds several."""
+_MAX_KEYS = 10_000
+"""Values of a column that are kept while it is not known whether one comes again."""
 _OF_CONVERSATION = ("goal", "policy", "context", "instructions", "ground_truth", "scenario")
 
 
@@ -86,6 +91,30 @@ def _read(records: Iterable[Record], loss: Loss, given: Mapping[str, str]) -> It
         yield place, table.row(group)
 
 
+class _Keys:
+    """The cells of a file, column by column: which columns could say what conversation a row is of."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, set[str]] = {}
+        self._repeats: set[str] = set()
+
+    def add(self, fields: Row) -> None:
+        """Note the cells of a row."""
+        for column, cell in fields.items():
+            text = text_in(cell)
+            values = self._values.setdefault(column, set())
+            if text and (column not in self._repeats or len(values) < _FEW):
+                if text in values:
+                    self._repeats.add(column)
+                elif len(values) < _MAX_KEYS:
+                    values.add(text)
+
+    def candidates(self, used: Collection[str]) -> list[str]:
+        """Return the columns with several values, at least one of them in several rows, that mean nothing else."""
+        known = [column for column in self._values if column in self._repeats and column not in used]
+        return [column for column in known if len(self._values[column]) >= _FEW and column not in _OF_CONVERSATION]
+
+
 class _Table:
     """The columns of a table; what is said and by whom is known from the first row on."""
 
@@ -93,10 +122,23 @@ class _Table:
         self._given, self._loss = given, loss
         self._columns: dict[str, str] = {}
         self._seen: dict[str, None] = {}
-        self._alone: set[Path] = set()
+        self._alone: dict[Path, _Keys] = {}
 
     def members(self, records: Iterable[Record]) -> Iterator[Member]:
-        """Yield each row with its conversation and its time."""
+        """Yield each row with its conversation and its time.
+
+        Raises:
+            UsageError: a file has no column of conversations, and others that may be it.
+        """
+        yield from self._rows(records)
+        for file, keys in self._alone.items():
+            if candidates := keys.candidates(set(self._columns.values())):
+                rule = "no known column says which conversation a message is of"
+                other = "leave the column out if the file is one conversation"
+                hint = f"name it if it is {' or '.join(candidates)}: --field id={candidates[0]}; {other}"
+                raise UsageError(Problem(f"{rule}; there are: {', '.join(self._seen)}; {hint}", file))
+
+    def _rows(self, records: Iterable[Record]) -> Iterator[Member]:
         for record in records:
             fields = record.fields
             if fields is None:
@@ -109,9 +151,11 @@ class _Table:
                 self._loss.broken(f"this row has neither '{self._columns['content']}' nor '{self._columns['role']}'")
                 continue
             named = text_in(fields.get(self._columns.get("id", "")))
-            if "id" not in self._columns and record.place.file not in self._alone:
-                self._alone.add(record.place.file)
-                self._loss.guessed("that a file is one conversation: no column names one (say which: id=COLUMN)")
+            if "id" not in self._columns:
+                if record.place.file not in self._alone:
+                    self._alone[record.place.file] = _Keys()
+                    self._loss.guessed("that a file is one conversation: no column names one (say which: id=COLUMN)")
+                self._alone[record.place.file].add(fields)
             if named is None and "id" in self._columns:
                 self._loss.guessed("that rows without a conversation are one")
             trace = f"file {record.place.file}" if named is None else f"id {named}"

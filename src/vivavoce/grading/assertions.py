@@ -12,6 +12,8 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    JsonValue,
+    StrictBool,
     StrictInt,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -21,6 +23,7 @@ from vivavoce.comparing.numbers import Locale, show_number, width_of
 from vivavoce.comparing.text import encoding_note, is_blank
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
+from vivavoce.grading.json_truths import differs_as_json
 from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.grading.texts import Take, lacks_number, misfits, mismatches, misses
 from vivavoce.grading.words import is_said
@@ -181,18 +184,20 @@ class OfAnswer(OfWords, ABC):
 
 
 class Equals(OfAnswer):
-    """The answer is this text in any encoding, except for white space at its ends."""
+    """The answer is this text or number in any encoding, except for white space at its ends, or JSON of this value."""
 
-    equals: Text
+    equals: Text | StrictBool | dict[str, JsonValue] | list[JsonValue]
     locale: Locale | None = None
 
     @property
     def wording(self) -> str:
         """What it demands, in words."""
-        return f"equals {self.equals!r}"
+        return f"equals {self.equals!r}" if isinstance(self.equals, str) else f"equals {show(self.equals)}"
 
     def held(self, scene: Scene) -> Held:
         """Compare the answer."""
+        if isinstance(self.equals, bool | dict | list):
+            return held_unless(differs_as_json(scene.answer, self.equals))
         return held_unless("" if is_said(scene.answer, self.equals, self.locale) else f"is not {self.equals!r}")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vivavoce.errors import GraderFault
+from vivavoce.foreign_code import name_of
 from vivavoce.pacing.waiting import call
 
 TIME_LIMIT = 60.0
@@ -26,5 +27,5 @@ async def call_user(function: Callable[..., Any], *args: Any, seconds: float = T
     except TimeoutError as error:
         if not scope.expired():
             raise
-        name = getattr(function, "__name__", "the function")
+        name = name_of(function)
         raise GraderFault(f"{name} took longer than {seconds:g} s", kind="timeout") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -17,15 +17,20 @@ from pydantic import (
     model_validator,
 )
 
+from vivavoce.grading.argument_paths import unknown_path
 from vivavoce.grading.assertions import Assertion, listed
 from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule, show
 from vivavoce.metrics.exact.call_pairs import Calls as PairedCalls
+from vivavoce.metrics.exact.matchers import includes
+from vivavoce.metrics.exact.paths import at_path
 from vivavoce.metrics.exact.tool_calls import TrajectoryMode, match_trajectory
 from vivavoce.metrics.rules.sameness import alike
 from vivavoce.records.call_states import CallRecord, Outcome
 from vivavoce.records.failure import shorten
+
+T = TypeVar("T", bound=BaseModel)
 
 
 def _call(value: Any) -> Any:
@@ -65,6 +70,8 @@ class WantedCall(BaseModel):
 Call = Annotated[WantedCall, BeforeValidator(_call, json_schema_input_type=str | WantedCall)]
 CallList = Annotated[list[Call], BeforeValidator(listed, json_schema_input_type=Call | list[Call])]
 _SUBSET = ArgumentRule(others="subset")
+_AMONG_OTHERS: tuple[TrajectoryMode, ...] = ("superset", "in_order")
+"""The modes that leave other calls free."""
 
 
 def _rule(written: Any) -> ArgumentRule:
@@ -78,6 +85,13 @@ def _subset() -> ArgumentRule:
     return _SUBSET  # a default that is given as such would be copied deeply for each assertion
 
 
+def _check_paths(assertion: T, arguments: ArgumentRule, calls: Sequence[WantedCall]) -> T:
+    """Return an assertion whose rule for arguments names only those that its calls have."""
+    if unknown := arguments.unknown_paths((one.name, one.arguments) for one in calls):
+        raise ValueError("; ".join(map(unknown_path, unknown)))
+    return assertion
+
+
 class Calls(Assertion):
     """Tools are called: these and perhaps others, or as `mode` says; only the arguments given here count.
 
@@ -88,6 +102,10 @@ class Calls(Assertion):
     mode: TrajectoryMode = "superset"
     arguments: ArgumentsOfCall = Field(default_factory=_subset)
     outcome: Outcome | None = None
+
+    @model_validator(mode="after")
+    def _known_arguments(self) -> Self:
+        return _check_paths(self, self.arguments, self.calls)
 
     @model_validator(mode="after")
     def _agents_beside_others(self) -> Self:
@@ -108,22 +126,28 @@ class Calls(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Match the calls."""
-        found = self._reasons(scene, [record.call for record in scene.records if self._counts(record)])
-        if self.mode != "superset" and self.outcome is None:  # what was only tried is more than was wanted
-            found = self._reasons(scene, scene.calls) or (found if self.mode != "subset" else ())
+        made = [[record.call for record in step if self._counts(record)] for step in scene.steps]
+        found = self._reasons(scene, made)
+        if self.mode not in _AMONG_OTHERS and self.outcome is None:  # what was only tried is more than was wanted
+            found = self._reasons(scene, scene.tried) or (found if self.mode != "subset" else ())
         elif found:
             found = [*found, *self._left_out(scene)]
         return held_unless("; ".join(found) or self.holds_idly(scene))
 
     def kept(self, scene: Scene) -> str:
         """Say that the calls were made, or which may be one of them: it was only tried, or its arguments are broken."""
-        if (kept := super().kept(scene)) or self.mode != "superset" or self.outcome is not None:
+        if (kept := super().kept(scene)) or self.mode not in _AMONG_OTHERS or self.outcome is not None:
             return kept
-        unmatched = [one for agent, each in self._by_agent() for one in self._unmatched(scene, agent, each)]
-        missing = Counter(one.name for one in unmatched)
-        doubtful = [call for call in scene.calls if call.name in missing and _broken(call)]
-        if missing - Counter(call.name for call in doubtful):
-            return ""
+        if self.mode == "in_order":
+            doubtful = [call for call in scene.calls if call.name in {one.name for one in self.calls} and _broken(call)]
+            if not doubtful and self._reasons(scene, scene.tried):
+                return ""
+        else:
+            unmatched = [one for agent, each in self._by_agent() for one in self._unmatched(scene, agent, each)]
+            missing = Counter(one.name for one in unmatched)
+            doubtful = [call for call in scene.calls if call.name in missing and _broken(call)]
+            if missing - Counter(call.name for call in doubtful):
+                return ""
         tried = ", ".join(map(_shown, doubtful)) or "it was only tried"
         return f"{self.wording}, which must not be: {tried}"
 
@@ -140,10 +164,10 @@ class Calls(Assertion):
         paired = {expected for expected, _ in calls.pairs(whole=True)}
         return [one for place, one in enumerate(wanted) if place not in paired]
 
-    def _reasons(self, scene: Scene, made: Sequence[ToolCall]) -> Sequence[str]:
+    def _reasons(self, scene: Scene, made: Sequence[Sequence[ToolCall]]) -> Sequence[str]:
         found: list[str] = []
         for agent, wanted in self._by_agent():
-            calls, own = [one.call for one in wanted], _made_by(scene, agent, made)
+            calls, own = [one.call for one in wanted], [_made_by(scene, agent, step) for step in made]
             reasons = match_trajectory(own, calls, mode=self.mode, arguments=self.arguments).reasons
             found += [f"{agent}: {reason}" if agent else reason for reason in reasons]
         return found
@@ -164,6 +188,10 @@ class NoCall(Assertion):
 
     no_call: Annotated[CallList, Field(min_length=1)] | Literal[True]
     arguments: ArgumentsOfCall = Field(default_factory=_subset)
+
+    @model_validator(mode="after")
+    def _known_arguments(self) -> Self:
+        return _check_paths(self, self.arguments, [] if self.no_call is True else self.no_call)
 
     @property
     def wording(self) -> str:
@@ -190,7 +218,8 @@ class NoCall(Assertion):
         wanted = forbidden.arguments
         if not wanted or self.arguments != _SUBSET:
             return False
-        return all(name in call.args and alike(call.args[name], wanted[name]) for name in wanted)
+        arguments = {name: at_path(dict(call.args), name) for name in wanted}
+        return all(value is not None and includes(value[0], wanted[name], alike) for name, value in arguments.items())
 
 
 def _why(record: CallRecord) -> str:

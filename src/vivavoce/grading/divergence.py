@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from vivavoce.comparing.json_values import same_json
 from vivavoce.messages import AIMessage, AnyMessage, Content, ToolCall, ToolMessage
 from vivavoce.metrics.exact.arguments import show
-from vivavoce.metrics.exact.matchers import typed_equal
 from vivavoce.records.as_recorded import MOST_EXAMPLES, CallsCovered, Difference, DifferenceKind
 from vivavoce.records.counting import turn_label
 from vivavoce.records.recording import UNRECORDED, RecordedConversation, RecordedReply, same_words
@@ -138,7 +138,7 @@ def _same_call(one: ToolCall, other: ToolCall) -> bool:
     if one.name != other.name:
         return False
     try:
-        return typed_equal(one.args, other.args)
+        return same_json(one.args, other.args)
     except (ValueError, RecursionError):
         return one.function.arguments == other.function.arguments
 

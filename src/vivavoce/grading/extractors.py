@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from vivavoce.errors import GraderFault
 from vivavoce.expressions import expression
+from vivavoce.foreign_code import check_callable, name_of
 from vivavoce.grading.calling import call_user
 from vivavoce.grading.foreign import reads_letta
 from vivavoce.grading.letta_view import letta_messages, letta_state
@@ -172,7 +173,7 @@ def extractor(function: UserExtractor | None = None, *, name: str | None = None)
     """Register a function as an extractor, under its own name or another."""
 
     def register(found: UserExtractor) -> UserExtractor:
-        return extractors.add(name or found.__name__, found)
+        return extractors.add(name or name_of(found), found)
 
     return register if function is None else register(function)
 
@@ -183,7 +184,11 @@ def build_extractor(name: str, config: Mapping[str, Any], base: Path) -> Extract
     Raises:
         UsageError: there is no such extractor, or an option is wrong.
     """
-    found: UserExtractor = load_object(name, base) if is_file_reference(name) else extractors.get(name)
+    found: UserExtractor = (
+        check_callable(load_object(name, base), name, "an extractor")
+        if is_file_reference(name)
+        else extractors.get(name)
+    )
     if getattr(found, "__module__", None) == __name__:
         options = read_options(found, config)
         return lambda view: cast("str", found(view, **options))
@@ -201,7 +206,7 @@ def _user_extract(found: UserExtractor, config: dict[str, Any]) -> Extract:
         text = await call_user(function, turns, config)
         if not isinstance(text, str):
             raise GraderFault(
-                f"extractor {found.__name__} must return text; it returned {type(text).__name__}", kind="format"
+                f"extractor {name_of(found)} must return text; it returned {type(text).__name__}", kind="format"
             )
         return text
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from numbers import Real
 from types import CodeType, ModuleType
 from typing import Any, cast
 
 from vivavoce.errors import GraderFault
+from vivavoce.foreign_code import plain_number
 
 LETTA = "_reads_letta"
 """The mark of a function that was decorated as one of letta-evals, where that is not installed."""
@@ -31,11 +31,12 @@ def from_foreign(value: Any) -> Any:
         GraderFault: the result reports an error, or its score is not a number.
     """
     kind = type(cast("object", value))
-    plain = issubclass(kind, type | Mapping | Real) or kind.__module__.partition(".")[0] == "vivavoce"
-    if plain or not hasattr(value, "score"):
+    plain = issubclass(kind, type | Mapping) or kind.__module__.partition(".")[0] == "vivavoce"
+    if plain or plain_number(value) is not None or not hasattr(value, "score"):
         return value
     name = f"{kind.__module__}.{kind.__qualname__}"
-    if not isinstance(value.score, Real):
+    score = plain_number(value.score)
+    if score is None:
         raise GraderFault(f"a grader returned a {name} whose score is {value.score!r}, not a number", kind="format")
     metadata = getattr(value, "metadata", None)
     known = dict(cast("Mapping[str, Any]", metadata)) if isinstance(metadata, Mapping) else {}
@@ -43,7 +44,7 @@ def from_foreign(value: Any) -> Any:
         raise GraderFault(f"a grader returned a {name} with the error: {known['error']}")
     rationale = getattr(value, "rationale", None)
     return {
-        "score": float(value.score),
+        "score": score,
         "rationale": None if rationale is None else str(rationale),
         "metadata": known,
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vivavoce.errors import UsageError
+from vivavoce.foreign_code import check_callable
 from vivavoce.grading.calling import TIME_LIMIT
 from vivavoce.grading.extractors import Extract, build_extractor
 from vivavoce.grading.fingerprint import fingerprint
@@ -17,6 +18,7 @@ from vivavoce.grading.graders import Grade, of_tests, truth_of, version_of
 from vivavoce.grading.options import read_options
 from vivavoce.grading.standalone import graded
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.exact.arguments import ArgumentRule
 from vivavoce.metrics.factory import metrics
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.result import MetricResult
@@ -58,12 +60,15 @@ class FunctionGrading:
         if extract is None:
             extract = build_extractor(self.extractor, self.extractor_config, base)
         score: ScoreCase
+        arguments: ArgumentRule | None = None
         if truth is None:
             accepts_empty = "trajectory" in inspect.signature(function).parameters
             score, version = user_score(function, self.config, self.timeout), source_of(function)
         else:
             accepts_empty = truth in ("reference_tool_calls", "conversation")
-            score, version = _bound(function, read_options(function, self.config)), version_of(function)
+            options = read_options(function, self.config)
+            arguments = options.get("arguments")
+            score, version = _bound(function, options), version_of(function)
         shown = [*extractor_parts(self.extractor, self.extractor_config, base), self.scope]
         parts = [self.function, version, self.config, shown]
         parts += tester() if of_tests(function) else ()
@@ -78,6 +83,7 @@ class FunctionGrading:
             self.display_name,
             threshold=self.threshold,
             waits=truth is None or is_file_reference(self.extractor),
+            arguments=arguments,
         )
         return in_spite_of_errors(grader) if self.scores_errors else grader
 
@@ -172,7 +178,7 @@ def named_function(name: str, base: Path) -> Grade:
         UsageError: there is no such function, or the name is that of a metric.
     """
     if is_file_reference(name):
-        return load_object(name, base)
+        return check_callable(load_object(name, base), name, "a grader")
     kind = metrics.get(name, "grader")
     if not issubclass(kind, FunctionGrader):
         raise UsageError(f"'{name}' is a metric; write kind: metric, metric: {name}")
@@ -181,7 +187,10 @@ def named_function(name: str, base: Path) -> Grade:
 
 def is_grading_function(function: Grade) -> bool:
     """Return whether a user-defined function takes a sample and a submission, as grading functions do."""
-    return {"sample", "submission"} <= inspect.signature(function).parameters.keys()
+    try:
+        return {"sample", "submission"} <= inspect.signature(function).parameters.keys()
+    except ValueError:  # a built-in function that does not say what it takes
+        return False
 
 
 def extractor_parts(extractor: str, config: Mapping[str, Any], base: Path) -> list[Any]:

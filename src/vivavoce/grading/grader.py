@@ -7,9 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
+from pydantic import ValidationError
+
 from vivavoce.comparing.text import is_blank
 from vivavoce.comparing.thresholds import reaches
 from vivavoce.errors import BudgetExhausted, Deferred, GraderFault
+from vivavoce.foreign_code import foreign_code, name_of, plain_number, skip_reason, unit_number
 from vivavoce.grading.calling import call_user
 from vivavoce.grading.extractors import Extract, View
 from vivavoce.grading.fingerprint import fingerprint
@@ -19,6 +22,7 @@ from vivavoce.grading.letta_view import letta_messages
 from vivavoce.grading.options import check_parameters
 from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AnyMessage
+from vivavoce.metrics.exact.arguments import ArgumentRule
 from vivavoce.records.failure import Failure, failure_of
 from vivavoce.records.score import PASSING, Score, failed, mean_of_turns, skipped
 from vivavoce.records.trajectory import Trajectory
@@ -40,7 +44,8 @@ class Grader:
     `accepts_empty` is for functions that look at more than the submission; for the others an empty submission scores 0
     without a call. With a `threshold`, a value from there on passes, whatever the function returned; so does the mean
     over turns, without a threshold from `mean_passes` on. `unmet` returns what a sample lacks for the grader to apply.
-    With `scores_errors`, the finished part of a conversation that ended with an error is scored, too.
+    With `scores_errors`, the finished part of a conversation that ended with an error is scored, too. `arguments`
+    says how the arguments of expected calls are compared, None where there is no rule for it.
     """
 
     name: str
@@ -60,6 +65,7 @@ class Grader:
     unmet: Callable[[Sample], str | None] | None = None
     scores_errors: bool = False
     verdicts_on: Callable[[Sample], int] | None = None
+    arguments: ArgumentRule | None = None
 
     def per_turn(self, sample: Sample) -> bool:
         """Return whether this sample is graded turn by turn."""
@@ -120,15 +126,18 @@ class Grader:
             return skipped(missing), ""
         submission = ""
         try:
-            extracted = self.extract(view)
-            submission = extracted if isinstance(extracted, str) else await extracted
-            if not self.accepts_empty and is_blank(submission):
-                return self._decided(_EMPTY), submission
-            scored = self.score(Case(sample, submission, view))
-            return self._decided(scored if isinstance(scored, Score) else await scored), submission
+            with foreign_code():
+                extracted = self.extract(view)
+                submission = extracted if isinstance(extracted, str) else await extracted
+                if not self.accepts_empty and is_blank(submission):
+                    return self._decided(_EMPTY), submission
+                scored = self.score(Case(sample, submission, view))
+                return self._decided(scored if isinstance(scored, Score) else await scored), submission
         except BudgetExhausted:
             raise
         except Exception as error:
+            if reason := skip_reason(error):
+                return skipped(reason), submission
             return failed(failure_of(error, "grader"), usage=usage_of(error)), submission
 
     def _decided(self, score: Score) -> Score:
@@ -261,9 +270,37 @@ def user_score(function: Callable[..., Any], config: Mapping[str, Any], timeout:
         if "config" in parameters:
             arguments["config"] = dict(config)
         value = await call_user(function, case.sample, case.submission, seconds=timeout, **arguments)
-        return as_grade(value, function.__name__).as_score()
+        return as_grade(value, name_of(function)).as_score()
 
     return score
+
+
+def _from_mapping(fields: dict[str, Any], name: str) -> GradeResult:
+    """Return a grade given as a dict; `passed` alone is a score of 1 or 0.
+
+    Raises:
+        GraderFault: the score is no number, or `passed` is no bool.
+        ValueError: a field is unknown or wrong.
+    """
+    for field, wanted in (("score", "a number"), ("passed", "true or false")):
+        given = fields.get(field)
+        number = plain_number(given)
+        if given is not None and (number is None or (field == "passed" and not isinstance(number, bool))):
+            got = f"{given!r}, a {type(given).__name__}"
+            raise GraderFault(f"{name} returned a dict whose {field} is {got}, not {wanted}"[:500], kind="format")
+        if number is not None:
+            fields[field] = number if field == "passed" else unit_number(number)
+    if isinstance(fields.get("passed"), bool) and fields.get("score") is None and "state" not in fields:
+        fields["score"] = float(fields["passed"])
+    return GradeResult.model_validate(fields)
+
+
+def _what_is_wrong(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        return f"{place}: {first['msg']}" if place else first["msg"]
+    return str(error)
 
 
 def _storable(grade: GradeResult, name: str) -> GradeResult:
@@ -275,20 +312,22 @@ def _storable(grade: GradeResult, name: str) -> GradeResult:
 
 
 def as_grade(value: Any, name: str) -> GradeResult:
-    """Convert the result of a user's function.
+    """Convert the result of a user's function; None says that the function does not apply.
 
     Raises:
-        GraderFault: it is not a number between 0 and 1, a bool, a `GradeResult` or a dict with a `score`.
+        GraderFault: it is not a number between 0 and 1, a bool, a `GradeResult`, a dict with a `score`, or None.
     """
+    if value is None:
+        return GradeResult(state="skipped", rationale=f"{name} returned None: it does not apply")
     value = from_foreign(value)
     try:
-        if isinstance(value, bool | int | float):
-            return GradeResult(score=float(value))
+        if (score := plain_number(value)) is not None:
+            return GradeResult(score=unit_number(score))
         if isinstance(value, Mapping):
-            value = GradeResult.model_validate(dict(cast("Mapping[str, Any]", value)))
+            value = _from_mapping(dict(cast("Mapping[str, Any]", value)), name)
         if isinstance(value, GradeResult):
             return _storable(value, name)
-    except ValueError as error:
-        raise GraderFault(f"{name} returned {value!r}, whose score is not between 0 and 1", kind="format") from error
-    rule = "a grader returns a number between 0 and 1, a bool, a GradeResult or a dict with a score"
+    except (ValueError, ArithmeticError) as error:
+        raise GraderFault(f"{name} returned {value!r}: {_what_is_wrong(error)}"[:500], kind="format") from error
+    rule = "a grader returns a number between 0 and 1, a bool, a GradeResult, a dict with a score, or None to skip"
     raise GraderFault(f"{name} returned {type(value).__name__}: {value!r}; {rule}"[:500], kind="format")

@@ -19,12 +19,14 @@ from rapidfuzz import fuzz
 from vivavoce.comparing.numbers import Locale, numbers_in
 from vivavoce.comparing.text import encoding_note, fold, is_blank
 from vivavoce.errors import GraderFault, UsageError
+from vivavoce.foreign_code import name_of
 from vivavoce.grading.extractors import View
+from vivavoce.grading.json_truths import differs_as_json, lacks_json
 from vivavoce.grading.options import Pattern
 from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses, name_answer
 from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule
-from vivavoce.metrics.exact.selection import of_tools, select_calls
+from vivavoce.metrics.exact.selection import of_tools, select_steps
 from vivavoce.metrics.exact.tool_calls import (
     EXACT_ARGUMENTS,
     CallF1,
@@ -64,13 +66,25 @@ class Case:
 
 
 def exact_match(case: Case) -> Score:
-    """Score 1 when the submission equals the ground truth, ignoring encoding and whitespace at the ends."""
+    """Score 1 when the submission equals the ground truth, ignoring encoding and whitespace at the ends.
+
+    A ground truth that is not text is compared as a JSON value.
+    """
+    truth = case.sample.ground_truth
+    if not isinstance(truth, str):
+        return _verdict(differs_as_json(case.submission, truth))
     note = "" if case.submission.strip() == case.truth.strip() else "only the encoding differs"
     return _verdict_on(case, differs(case.submission, case.truth), note)
 
 
 def contains(case: Case) -> Score:
-    """Score 1 when the submission contains the ground truth, ignoring case, encoding, and whitespace at its ends."""
+    """Score 1 when the submission contains the ground truth, ignoring case, encoding, and whitespace at its ends.
+
+    A ground truth that is an object or a list is looked for as a JSON value.
+    """
+    truth = case.sample.ground_truth
+    if isinstance(truth, dict | list):
+        return _verdict(lacks_json(case.submission, truth))
     return _verdict_on(case, lacks(case.submission, case.truth), encoding_note(case.submission, case.truth))
 
 
@@ -204,7 +218,11 @@ _TRUTHS: dict[str, Truth] = {
     "recorded": "conversation",
 }
 
-_VERSIONS = {"exact_match": "2", "contains": "2", "fuzzy_ratio": "2", "expect": "2"}
+_VERSIONS = dict.fromkeys(
+    ("contains", "exact_match", "expect", "fuzzy_ratio", "json_schema", "numeric", "tool_call_accuracy", "tool_call_f1")
+    + ("trajectory_match",),
+    "2",
+)
 """Versions of built-in graders whose scores changed; the others are at 1."""
 
 _OF_TESTS = "vivavoce.grading.outcomes"
@@ -215,7 +233,7 @@ def grader(function: Grade | None = None, *, name: str | None = None) -> Any:
     """Register a function as a grader, under its own name or another."""
 
     def register(found: Grade) -> Grade:
-        metrics.add_function(name or found.__name__, found)
+        metrics.add_function(name or name_of(found), found)
         return found
 
     return register if function is None else register(function)
@@ -223,9 +241,9 @@ def grader(function: Grade | None = None, *, name: str | None = None) -> Any:
 
 def truth_of(function: Grade) -> Truth | None:
     """Return what a built-in grader compares with, None for a user's function."""
-    if of_tests(function) or function.__module__ == _OF_ROWS:
+    if of_tests(function) or _module_of(function) == _OF_ROWS:
         return "conversation"
-    return _TRUTHS.get(function.__name__) if function.__module__ == __name__ else None
+    return _TRUTHS.get(function.__name__) if _module_of(function) == __name__ else None
 
 
 def version_of(function: Grade) -> str:
@@ -235,7 +253,11 @@ def version_of(function: Grade) -> str:
 
 def of_tests(function: Grade) -> bool:
     """Return whether a function reads the record of the tester that led the conversation."""
-    return function.__module__ == _OF_TESTS
+    return _module_of(function) == _OF_TESTS
+
+
+def _module_of(function: Grade) -> str | None:
+    return getattr(function, "__module__", None)
 
 
 def _verdict(complaint: str) -> Score:
@@ -262,7 +284,7 @@ def _from_calls(found: CallScore) -> Score:
 
 def _calls(
     case: Case, only: list[str] | None, ignore: list[str] | None, failed_when: str | None
-) -> tuple[list[ToolCall], list[ToolCall]]:
+) -> tuple[list[list[ToolCall]], list[ToolCall]]:
     reference = cast("list[ToolCall]", case.sample.reference_tool_calls or [])
-    actual = select_calls(case.view.messages, only=only, ignore=ignore, failed_when=failed_when)
+    actual = select_steps(case.view.messages, only=only, ignore=ignore, failed_when=failed_when)
     return actual, of_tools(reference, only=only, ignore=ignore)

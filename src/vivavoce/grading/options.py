@@ -10,6 +10,7 @@ from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
+from vivavoce.foreign_code import name_of
 
 Function = Callable[..., Any]
 
@@ -39,16 +40,16 @@ def read_options(function: Function, values: Mapping[str, Any]) -> dict[str, Any
             known = did_you_mean(name, names) or "; it takes none"
             if name == "threshold":
                 known = "; to decide which scores pass, write threshold: beside function:"
-            raise UsageError(f"'{function.__name__}' has no option '{name}'{known}")
+            raise UsageError(f"'{name_of(function)}' has no option '{name}'{known}")
     for name in names:
         if name not in values and parameters[name].default is inspect.Parameter.empty:
-            raise UsageError(f"'{function.__name__}' needs the option '{name}'")
+            raise UsageError(f"'{name_of(function)}' needs the option '{name}'")
     hints = get_type_hints(function, include_extras=True)
     return {name: _validated(function, name, hints[name], value) for name, value in values.items()}
 
 
 def _validated(function: Function, name: str, hint: Any, value: Any) -> Any:
-    place = f"option '{name}' of '{function.__name__}'"
+    place = f"option '{name}' of '{name_of(function)}'"
     try:
         return TypeAdapter(hint).validate_python(value)
     except ValidationError as error:
@@ -64,11 +65,14 @@ def check_parameters(function: Function, positional: Sequence[str], named: Seque
     Raises:
         UsageError: it cannot be called like this.
     """
-    parameters = list(inspect.signature(function).parameters.values())
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError as error:
+        raise UsageError(f"{name_of(function)}: its parameters cannot be read; wrap it in a function") from error
     known = [p.name for p in parameters if p.name in named]
     rule = f"it is called with {', '.join((*positional, *(f'{name}=' for name in named)))}"
     try:
         inspect.signature(function).bind(*positional, **dict.fromkeys(known))
     except TypeError as error:
-        raise UsageError(f"{function.__name__}: {error}; {rule}") from error
+        raise UsageError(f"{name_of(function)}: {error}; {rule}") from error
     return known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from vivavoce.records.failure import Failure
 from vivavoce.records.score import Finding, Raw, Score, State
@@ -23,7 +23,7 @@ class GradeResult(BaseModel):
 
     score: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     state: State = "scored"
-    passed: bool | None = None
+    passed: StrictBool | None = None
     rationale: str | None = None
     submission: str = ""
     ground_truth: Any = None

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from vivavoce.comparing.thresholds import mean, reaches
+from vivavoce.foreign_code import name_of, skip_reason
 from vivavoce.grading.calling import call_user
 from vivavoce.grading.foreign import reads_letta
 from vivavoce.grading.grader import as_grade
@@ -23,7 +24,7 @@ from vivavoce.messages import AnyMessage
 from vivavoce.plugins import Registry
 from vivavoce.records.failure import failure_of
 from vivavoce.records.run import Attempt
-from vivavoce.records.score import PASSING, Score, State, failed
+from vivavoce.records.score import PASSING, Score, State, failed, skipped
 from vivavoce.records.usage import Usage
 from vivavoce.samples.sample import Sample
 
@@ -38,7 +39,7 @@ class RewardOutput(BaseModel):
 
     score: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     state: State = "scored"
-    passed: bool | None = None
+    passed: StrictBool | None = None
     rationale: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
 
@@ -85,7 +86,7 @@ reward_composers: Registry[Callable[..., Any]] = Registry("reward composer", {})
 
 def reward_composer(function: Callable[..., Any]) -> Callable[..., Any]:
     """Register a function as a reward composer under its own name."""
-    return reward_composers.add(function.__name__, function)
+    return reward_composers.add(name_of(function), function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +132,12 @@ class CustomReward:
             return Score(name=REWARD, state="error", reason=f"{name}: {first.reason}", failure=first.failure)
         try:
             context = _context(sample, scores, attempt, letta=reads_letta(self.function))
-            found = await call_user(self.function, context)
-            returned = found if isinstance(found, RewardOutput) else as_grade(found, self.function.__name__)
-            reward = returned.as_score()
+            returned = await call_user(self.function, context)
+            output = returned if isinstance(returned, RewardOutput) else as_grade(returned, name_of(self.function))
+            reward = output.as_score()
         except Exception as error:
+            if reason := skip_reason(error):
+                return skipped(reason, name=REWARD)
             return failed(failure_of(error, "grader"), name=REWARD)
         update: dict[str, Any] = {"name": REWARD}
         if self.threshold is not None and reward.value is not None:

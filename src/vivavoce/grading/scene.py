@@ -10,7 +10,7 @@ from vivavoce.grading.extractors import View
 from vivavoce.grading.words import says
 from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.records.agents import Agents
-from vivavoce.records.call_states import CallRecord, call_records
+from vivavoce.records.call_states import CallRecord, call_records, group_by_message
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import answer_of_turn, assistant_texts
 
@@ -59,6 +59,16 @@ class Scene:
     def records(self) -> list[CallRecord]:
         """The tool calls, each with its result and its state."""
         return call_records(self.view.messages)
+
+    @cached_property
+    def steps(self) -> list[list[CallRecord]]:
+        """The tool calls of each message that makes any."""
+        return group_by_message(self.records)
+
+    @property
+    def tried(self) -> list[list[ToolCall]]:
+        """The tool calls of each message that makes any, those that were refused among them."""
+        return [[record.call for record in step] for step in self.steps]
 
     @cached_property
     def calls(self) -> list[ToolCall]:

@@ -8,11 +8,11 @@ from typing import Annotated, cast
 
 from pydantic import Field, JsonValue
 
+from vivavoce.comparing.json_values import same_json
 from vivavoce.errors import GraderFault
 from vivavoce.grading.assertions import Assertion
 from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.metrics.exact.arguments import show
-from vivavoce.metrics.exact.matchers import typed_equal
 from vivavoce.metrics.exact.paths import at_path
 
 _SHOWN = 5
@@ -91,7 +91,7 @@ def _at(state: Mapping[str, JsonValue], path: str, wanted: JsonValue) -> Iterato
 
 def differing(actual: JsonValue, wanted: JsonValue, path: str = "") -> Iterator[str]:
     """Yield a line for each place where two values differ: `orders.A-17.status: wanted "refunded", is "sent"`."""
-    if typed_equal(actual, wanted):
+    if same_json(actual, wanted):
         return
     if isinstance(actual, dict) and isinstance(wanted, dict):
         for key in {**wanted, **actual}:

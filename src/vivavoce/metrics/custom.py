@@ -8,13 +8,13 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from numbers import Real
 from typing import Annotated, Any, ClassVar, Literal, Self, Unpack, cast, overload
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError, model_validator
 from typing_extensions import TypedDict
 
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
+from vivavoce.foreign_code import name_of, plain_number
 from vivavoce.metrics.config import Direction, MetricConfig
 from vivavoce.metrics.judging import GIVEN
 from vivavoce.metrics.metric import BaseMultiTurnMetric
@@ -178,7 +178,8 @@ class FunctionMetric(BaseMultiTurnMetric):
 
     `conversation` is a `ConversationHistory`, `messages` its messages; the others are the fields of
     `MultiTurnEvaluationInput`. Where a parameter without a default is not known, the metric is skipped. The
-    function returns a number from `minimum`, 0, to `maximum`, 1; a bool; one of `categories`; or a `MetricResult`.
+    function returns a number from `minimum`, 0, to `maximum`, 1; a bool; one of `categories`; a `MetricResult`; or None
+    where it does not apply.
     Anything else, and an exception, is an error and never a score.
 
     Raises:
@@ -189,7 +190,7 @@ class FunctionMetric(BaseMultiTurnMetric):
         options = read_options(FunctionOptions, options)
         self.function = function
         self._needs = _parameters(function)
-        fields = {"name": getattr(function, "__name__", ""), "description": _first_line(function), **options}
+        fields = {"name": name_of(function), "description": _first_line(function), **options}
         kind = "categorical" if options.get("categories") else "binary" if _returns_bool(function) else "numeric"
         config = MetricConfig(class_name=type(self).__name__, score_type=kind, **cast("dict[str, Any]", fields))
         _check_config(config)
@@ -212,7 +213,10 @@ class FunctionMetric(BaseMultiTurnMetric):
             "messages": evaluation_input.messages,
             **dict(evaluation_input),
         }
-        return self._result(await call(self.function, **{name: values[name] for name in self._needs}), evaluation_input)
+        returned = await call(self.function, **{name: values[name] for name in self._needs})
+        if returned is None:
+            return self.skipped(f"{self.name} returned None: it does not apply")
+        return self._result(returned, evaluation_input)
 
     def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say which parameter without a default is not known."""
@@ -244,15 +248,15 @@ class FunctionMetric(BaseMultiTurnMetric):
         Raises:
             GraderFault: it is not a score.
         """
-        config = self.config
+        config, value = self.config, plain_number(returned)
         if isinstance(returned, str):
             if returned in config.categories:
                 return returned
-        elif isinstance(returned, bool):
+        elif isinstance(value, bool):
             if not config.categories:
-                return returned
-        elif isinstance(returned, Real) and config.score_type == "numeric":
-            number = float(returned)
+                return value
+        elif value is not None and config.score_type == "numeric":
+            number = float(value)
             if math.isfinite(number) and config.minimum <= number <= self._highest:
                 return number
         text = shorten(repr(returned), 80)
@@ -292,7 +296,7 @@ def function_metric(
 
 def _parameters(function: Function) -> dict[str, bool]:
     """Return the names of a function's parameters, and whether each is required."""
-    name, needs = getattr(function, "__name__", "the function"), dict[str, bool]()
+    name, needs = name_of(function), dict[str, bool]()
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise UsageError(f"{name} gets its arguments by name; '{parameter.name}' cannot be passed so")

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
 from typing import Any, Unpack
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, Fault, GraderFault
 from vivavoce.exchange.objects import Live, read_conversation
+from vivavoce.foreign_code import foreign_code, skip_reason
 from vivavoce.messages import Message, describe
 from vivavoce.metrics.config import ConversationType, MetricConfig
 from vivavoce.metrics.manner import Manner
@@ -25,6 +26,7 @@ from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.waiting import call, wait_for
 from vivavoce.records.failure import failure_of
 from vivavoce.records.usage import usage_of
+from vivavoce.samples.sample import Sample
 from vivavoce.signatures import shows_options
 from vivavoce.user_code import source_of
 
@@ -147,15 +149,17 @@ class BaseMultiTurnMetric(ABC):
             BudgetExhausted: a limit on calls or cost is reached.
         """
         try:
-            return self.finished((yield from self.visible_steps(reading)))
+            with foreign_code():
+                return self.finished((yield from self.visible_steps(reading)))
         except BudgetExhausted:
             raise
         except Exception as error:
-            return self.failed(error)
+            reason = skip_reason(error)
+            return self.failed(error) if reason is None else self.skipped(reason)
 
     def visible_steps(self, reading: Reading) -> Plan[MetricResult]:
         """Yield the one call that measures a conversation; what a user-defined metric does in it cannot be seen."""
-        return (yield Call(partial(self.aevaluate_conversation, reading.metric_input)))
+        return (yield Call(partial(call, self.aevaluate_conversation, reading.metric_input)))
 
     @property
     def stepwise(self) -> bool:
@@ -226,6 +230,18 @@ def evaluation_input(conversation: Conversation, **known: Any) -> MultiTurnEvalu
     else:  # these messages have just been validated
         history = ConversationHistory.model_construct(messages=read_conversation(conversation), conversation_id=None)
     try:
-        return MultiTurnEvaluationInput(conversation_history=history, **known)
+        truth = known.get("reference")
+        if truth is None or isinstance(truth, str):
+            return MultiTurnEvaluationInput(conversation_history=history, **known)
+        if known.get("sample") is None:  # only judges read a reference, and they read text
+            known["sample"] = _sample_of(history, truth, known)
+        return MultiTurnEvaluationInput(conversation_history=history, **{**known, "reference": None})
     except ValidationError as error:
         raise ValueError(describe(error)) from error
+
+
+def _sample_of(history: ConversationHistory, truth: JsonValue, known: Mapping[str, Any]) -> Sample:
+    fields = {name: known[name] for name in ("goal", "instructions", "policy", "context") if known.get(name)}
+    fields |= {name: list(known[name]) for name in ("must", "must_not") if known.get(name)}
+    messages = list(history.messages)
+    return Sample(id=history.conversation_id or "", messages=messages, ground_truth=truth, **fields)

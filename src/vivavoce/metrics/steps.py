@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from vivavoce.errors import ModelFault
+from vivavoce.foreign_code import foreign_code
 from vivavoce.metrics.question import Answer, Question
 from vivavoce.models.asking import all_of, ask_all
 from vivavoce.models.model import Model
@@ -51,12 +52,14 @@ class Ask:
             ModelFault: the model failed, or did not answer in the shape asked for.
             BudgetExhausted: a limit on calls or cost is reached.
         """
-        answer = Answer(question, await self.model.complete(question.request))
+        with foreign_code():
+            answer = Answer(question, await self.model.complete(question.request))
         second = None if self.again is None else self.again(answer)
         if second is None:
             return answer
         try:
-            reply = await self.model.complete(second.request)
+            with foreign_code():
+                reply = await self.model.complete(second.request)
         except ModelFault:  # the first answer stands
             return answer
         return Answer(question, replace(reply, usage=total((answer.usage, reply.usage))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue
 from pydantic_core import CoreSchema
 from typing_extensions import TypedDict
 
@@ -63,8 +63,8 @@ class Expected(TypedDict, total=False):
 
     policy: str | None
     """What the assistant has to go by; only judges see it."""
-    reference: str | None
-    """What should have come out."""
+    reference: JsonValue
+    """What should have come out: a text for judges, any JSON value for graders, a list for one value in each turn."""
     outcomes: Sequence[str]
     """The outcomes that the goal requires, where they are known; else a judge lists them."""
     must: Sequence[str]

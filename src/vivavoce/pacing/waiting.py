@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
+from vivavoce.foreign_code import foreign_code
 from vivavoce.pacing.call_threads import Outcome, call_in_thread
 from vivavoce.pacing.loops import run
 
@@ -53,25 +54,13 @@ async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a user's function, sync or async; a sync one may block without blocking the event loop.
 
     Raises:
-        RuntimeError: it tried to end the program, or its own task; that is a failure like any other.
+        RuntimeError: it raised what would end more than this call, as in `foreign_code`.
     """
-    try:
+    with foreign_code():
         if inspect.iscoroutinefunction(function):
             return await function(*args, **kwargs)
         returned = await in_thread(partial(function, *args, **kwargs))
         return await returned if inspect.isawaitable(returned) else returned
-    except SystemExit as error:
-        raise RuntimeError(f"it called sys.exit({error.code!r})") from error
-    except asyncio.CancelledError as error:
-        if is_cancelled():
-            raise
-        raise RuntimeError("it cancelled itself") from error
-
-
-def is_cancelled() -> bool:
-    """Say whether this task was cancelled from outside, and not by the code that runs in it."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 async def in_thread(call: Callable[[], T]) -> T:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from vivavoce.errors import UsageError
+from vivavoce.foreign_code import foreign_code
 from vivavoce.messages import describe
 from vivavoce.metrics.evaluation import choose
 from vivavoce.metrics.joint import JointJudge
@@ -249,7 +250,8 @@ def read_agent_options(options: AgentOptions) -> AgentOptions:
 async def _close(*things: Model | BaseMultiTurnMetric | Target) -> None:
     for thing in things:
         try:
-            await thing.close()
+            with foreign_code():
+                await thing.close()
         except Exception as error:  # its answers stand
             log.warning("%s could not be closed: %s: %s", thing.name, type(error).__name__, error)
 

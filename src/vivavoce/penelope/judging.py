@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import ModelFault
+from vivavoce.foreign_code import is_cancelled
 from vivavoce.metrics.joint import JointJudge
 from vivavoce.metrics.judged.contract import ContractMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
@@ -18,7 +19,6 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.steps import carry_out
 from vivavoce.metrics.streaming import Stream
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.penelope.attack_review import AttackReview
 from vivavoce.penelope.context import GoalProgress, TestState, TurnMetrics
 from vivavoce.penelope.review import TesterReview

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import Fault, VivavoceError
+from vivavoce.foreign_code import foreign_code
 from vivavoce.metrics.result import MetricResult
 from vivavoce.models.model import Model
 from vivavoce.penelope.checks.check import MessageCheck
@@ -103,7 +104,8 @@ class TestSession:
     async def _examine(self, dialogue: Dialogue, begun: datetime) -> TestResult:
         state = TestState(self.context, stateless=dialogue.stateless)
         try:
-            loop = self._loop(dialogue, state)
+            with foreign_code():
+                loop = self._loop(dialogue, state)
         except Exception as error:  # a user-defined tool or condition cannot begin
             return _result_without_test(self.context, "broken", failure_of(error, "tester"), begun)
         try:

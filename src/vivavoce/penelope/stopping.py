@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from vivavoce.comparing.text import fold
 from vivavoce.errors import Blame, TestingFault
+from vivavoce.foreign_code import foreign_code
 from vivavoce.penelope.context import GoalProgress, TestState
 from vivavoce.penelope.words import spelled_small
 from vivavoce.records.failure import shorten
@@ -316,7 +317,8 @@ def first_stop(conditions: tuple[StoppingCondition, ...], state: TestState) -> S
     """
     for condition in conditions:
         try:
-            stop = condition.check(state)
+            with foreign_code():
+                stop = condition.check(state)
         except Exception as error:
             reason = f"the condition {condition.name} raised {type(error).__name__}: {error}"
             raise TestingFault(reason) from error

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from vivavoce.errors import BudgetExhausted, Fault, TestingFault, UsageError, VivavoceError
+from vivavoce.foreign_code import foreign_code
 from vivavoce.messages import AIMessage, FunctionCall, ToolCall, ToolMessage
 from vivavoce.models.json_schema import mismatch
-from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import Judges, note_unjudged
@@ -101,9 +101,10 @@ class TurnLoop:
     async def _notify(self, turn: Turn) -> None:
         try:
             if self.on_turn is not None:
-                returned = self.on_turn(turn)
-                if inspect.isawaitable(returned):
-                    await returned
+                with foreign_code():
+                    returned = self.on_turn(turn)
+                    if inspect.isawaitable(returned):
+                        await returned
         except VivavoceError:
             raise
         except Exception as error:
@@ -126,7 +127,8 @@ class TurnLoop:
 
     def _move(self) -> Move:
         try:
-            move = self.strategy.move(self.state)
+            with foreign_code():
+                move = self.strategy.move(self.state)
         except Exception as error:
             raise _broke("strategy", self.strategy.name, error) from error
         if not isinstance(move, Move):  # pyright: ignore[reportUnnecessaryIsInstance] - it may be user-defined
@@ -181,16 +183,12 @@ class TurnLoop:
         """Ask the model for its next step and take it; say whether the turn has ended."""
         state = self.state
         try:
-            answer = await self.tester.next()
+            with foreign_code():
+                answer = await self.tester.next()
         except BudgetExhausted:
             raise
         except Exception as error:
             self._model_failed(error)
-            return False
-        except asyncio.CancelledError:
-            if is_cancelled():
-                raise
-            self._model_failed(RuntimeError("it cancelled itself"))
             return False
         state.tester_failures.clear()
         state.spend("tester", answer.usage)
@@ -239,7 +237,8 @@ class TurnLoop:
         if call.name == SEND and len(call.arguments) == 1 and isinstance(message, str):  # nearly every step
             return await self._objection_to_message(message)
         try:
-            problem = mismatch(call.arguments, self.tools[call.name].parameters)
+            with foreign_code():
+                problem = mismatch(call.arguments, self.tools[call.name].parameters)
         except Exception as error:  # the schema of a user-defined tool may be wrong in many ways
             problem = str(error)
         if problem:
@@ -259,9 +258,10 @@ class TurnLoop:
     async def _objection_to_message(self, message: str) -> str | None:
         for check in self.checks:
             try:
-                objection = check.objection(message, self.state)
-                if inspect.isawaitable(objection):
-                    objection = await objection
+                with foreign_code():
+                    objection = check.objection(message, self.state)
+                    if inspect.isawaitable(objection):
+                        objection = await objection
             except BudgetExhausted:
                 raise
             except Exception as error:
@@ -279,8 +279,9 @@ class TurnLoop:
     async def _use(self, tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, list[str]]:
         """Return the text of a tool's result for the model, and its findings; an exception becomes such a text."""
         try:
-            result = self._counted(tool, await tool.aexecute(**arguments))
-            return result_text(cut_result(result)), cut_findings(tool.findings(result))
+            with foreign_code():
+                result = self._counted(tool, await tool.aexecute(**arguments))
+                return result_text(cut_result(result)), cut_findings(tool.findings(result))
         except BudgetExhausted:
             raise
         except Exception as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 from vivavoce.comparing.call_outcomes import CallOutcome, words_say_failed
@@ -53,6 +54,11 @@ def call_records(messages: Sequence[AnyMessage]) -> list[CallRecord]:
         CallRecord(call, result, _state(result, is_last=place == last_spoken), place)
         for place, (call, result) in zip(places, tool_results(messages), strict=True)
     ]
+
+
+def group_by_message(records: Sequence[CallRecord]) -> list[list[CallRecord]]:
+    """Return the calls of each message that makes any; the order of those in one message means nothing."""
+    return [list(group) for _, group in groupby(records, key=lambda record: record.message)]
 
 
 def made_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:

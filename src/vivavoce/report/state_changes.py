@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from vivavoce.metrics.exact.matchers import typed_equal
+from vivavoce.comparing.json_values import same_json
 from vivavoce.metrics.exact.paths import at_path
 from vivavoce.records.run import Attempt
 
@@ -61,7 +61,7 @@ def _change(
 
 
 def _same(one: Found, other: Found) -> bool:
-    return one is other if one is None or other is None else typed_equal(one[0], other[0])
+    return one is other if one is None or other is None else same_json(one[0], other[0])
 
 
 def _leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue]]:

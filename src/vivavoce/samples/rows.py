@@ -15,6 +15,7 @@ from vivavoce.exchange.detection import format_with
 from vivavoce.exchange.format import Format
 from vivavoce.exchange.formats import NATIVE, TABLE, format_named
 from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.native import check_columns
 from vivavoce.exchange.reading import scan
 from vivavoce.files.rows import format_of, scan_rows
 from vivavoce.samples.row import check_fields, read_sample
@@ -205,6 +206,8 @@ def _scan(
     read_as, fields = _read_as(file, format, fields or {})
     check_fields(fields)
     cells = file is not None and read_as is None and format_of(file) in ("csv", "parquet", "arrow")
+    if file is not None and cells:
+        check_columns(file, Loss(), fields)
     wanted_tags = None if tags is None else frozenset(tags)
     chosen = 0
     if file is None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.foreign_code import check_callable
 from vivavoce.grading.asked import Asked, Judge
 from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.grading.expect import judged_by
@@ -387,7 +388,7 @@ class Builder:
             with self.place("reward", "function"):
                 found = load_object if is_file_reference(spec.function) else _registered
                 function = found(spec.function, self.suite.base)
-                check_parameters(function, ("ctx",))
+                check_parameters(check_callable(function, spec.function, "a reward function"), ("ctx",))
                 return CustomReward(function, spec.threshold)
         return None
 

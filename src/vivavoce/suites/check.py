@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError
+from vivavoce.grading.argument_paths import unknown_paths
 from vivavoce.grading.asked import Asked
+from vivavoce.grading.grader import Grader
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import lazy, load_object
 from vivavoce.run.attempt import Grades
@@ -16,10 +18,10 @@ from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.run.heap import tuned_gc
 from vivavoce.run.options import RunOptions
 from vivavoce.run.scoring import Scoring
-from vivavoce.samples.rows import SampleCount
+from vivavoce.samples.rows import SampleCount, read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.build import Builder
-from vivavoce.suites.dataset import check_dataset
+from vivavoce.suites.dataset import check_dataset, dataset_source
 from vivavoce.suites.expecting import Assertions, with_expect
 from vivavoce.suites.forecast import Forecast, forecast
 from vivavoce.suites.hooks import check_setup
@@ -82,12 +84,26 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     formats = _collect(problems, lambda: format_notes(complete, assertions.formats))
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
+    check_argument_paths(complete, scoring.graders)
     notes = (*complete.notes, *found.notes, *(covers or ()), *(formats or ()))
     if sampler is not None:
         lazy("vivavoce.suites.sampling:check_gate")(scoring.gate)
         plan = replace(plan, draw=sampler.draw(plan.dataset))
         notes = notes if plan.draw is not None else (*notes, sampler.note)
     return Prepared(replace(complete, notes=notes), scoring, found, asked, plan)
+
+
+def check_argument_paths(suite: Suite, graders: Sequence[Grader]) -> None:
+    """Check that the arguments that graders of tool calls name are in an expected call of the dataset.
+
+    Raises:
+        UsageError: with a problem for each that is in none.
+    """
+    spec = suite.spec.dataset
+    read = partial(read_samples, dataset_source(suite), fields=spec.fields, base=suite.base, format=spec.format)
+    if unknown := unknown_paths(graders, read):
+        places = [(("graders", path.grader, "config", "arguments"), path.message) for path in unknown]
+        raise UsageError(*(suite.document.problem(place, message) for place, message in places))
 
 
 def _sampler(suite: Suite, plan: Plan) -> Sampler | None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from vivavoce.errors import UsageError
+from vivavoce.grading.argument_paths import unknown_paths
 from vivavoce.grading.asked import Asked
 from vivavoce.grading.expect_metric import ExpectMetric
 from vivavoce.grading.gates import EveryPass
@@ -35,6 +36,7 @@ from vivavoce.run.result import RunResult
 from vivavoce.run.scoring import Scoring
 from vivavoce.samples.given import GivenRow, GivenRows, as_rows, given_samples
 from vivavoce.samples.rows import read_samples
+from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
@@ -76,6 +78,8 @@ class _Evaluation:
             if any(part.model is None for part in asking(metric)):
                 raise UsageError(f"the metric '{metric.name}' needs a judge: give a model, or set VIVAVOCE_JUDGE")
         graders = tuple(self._grader(metric) for metric in metrics)
+        if unknown := unknown_paths(graders, self._known_samples):
+            raise UsageError(*(f"{path.grader}: arguments: {path.message}" for path in unknown))
         by_rows = [metric.name for metric in metrics if isinstance(metric, ExpectMetric)]
         return Experiment(
             name=self.name,
@@ -91,6 +95,12 @@ class _Evaluation:
         graded = any(isinstance(metric, ExpectMetric) for metric in self.metrics)
         check = Assertions().check if graded else without_expect
         return Samples(partial(given_samples, rows, check), count, GIVEN_IN_PYTHON)
+
+    def _known_samples(self) -> Iterable[Sample]:
+        """Return the samples, as far as they can be read before the run: none of a stream, which is read only once."""
+        if isinstance(self.data, str | Path):
+            return read_samples(self.data)
+        return cast("Iterable[Sample]", given_samples(self.data)) if isinstance(self.data, Sequence) else ()
 
     def _with_judge(self, metric: BaseMultiTurnMetric, judges: _Judges) -> BaseMultiTurnMetric:
         """Return a metric with its judge; one of assertions has none where none is asked.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 from vivavoce.errors import UsageError
+from vivavoce.foreign_code import check_callable, name_of
 from vivavoce.pacing.waiting import call
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -33,6 +34,7 @@ def check_setup(function: Callable[..., Any], name: str, *, has_client: bool) ->
     Raises:
         UsageError: it has parameters other than `client` and `model_handle`, or needs a client and there is none.
     """
+    check_callable(function, name, "a set-up")
     parameters = list(inspect.signature(function).parameters)
     unknown = [parameter for parameter in parameters if parameter not in ("client", *_MODEL)]
     if unknown:
@@ -57,4 +59,4 @@ async def run_setup(function: Callable[..., Any], parameters: list[str], client:
     try:
         await call(function, **{name: values[name] for name in parameters})
     except Exception as error:
-        raise UsageError(f"set-up {function.__name__} raised {type(error).__name__}: {error}") from error
+        raise UsageError(f"set-up {name_of(function)} raised {type(error).__name__}: {error}") from error

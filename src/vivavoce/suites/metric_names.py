@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from vivavoce.errors import UsageError
+from vivavoce.foreign_code import check_callable
 from vivavoce.grading.function_grader import FunctionGrader, FunctionGrading, GraderMetric, is_grading_function
 from vivavoce.grading.metrics import extracted
 from vivavoce.metrics.choice import Choice, choose_metric, make_chosen, passing_from
@@ -68,7 +69,7 @@ def grading_of(spec: MetricGraderSpec, base: Path) -> FunctionGrading | None:
     """
     if is_file_reference(spec.metric):
         found: object = load_object(spec.metric, base)
-        if not inspect.isfunction(found) or not is_grading_function(found):
+        if isinstance(found, type | BaseMultiTurnMetric) or not callable(found) or not is_grading_function(found):
             return None
     elif spec.metric.endswith((".yaml", ".yml")) or not issubclass(named_metric(spec.metric), FunctionGrader):
         return None
@@ -106,10 +107,11 @@ def _made(name: str, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
         return _configured(kind, spec, base)
     if inspect.isclass(kind) and issubclass(kind, BaseMultiTurnMetric):
         return make_chosen(kind, how, base)
-    if not inspect.isfunction(kind):
+    if not callable(kind):
         raise UsageError(f"'{spec.metric}' is not a metric, a metric class or a function")
+    function = check_callable(kind, spec.metric, "a metric")
     options: dict[str, Any] = {"name": name, **spec.config} | ({"scope": "window"} if spec.scope == "window" else {})
-    made = function_metric(kind, **options)
+    made = function_metric(function, **options)
     return _configured(made, spec, base)
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from vivavoce.errors import TargetFault, VivavoceError
+from vivavoce.foreign_code import foreign_code
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import Limiter
 from vivavoce.pacing.retry import retrying
-from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.targets.target import Target
 
 T = TypeVar("T")
@@ -62,13 +62,10 @@ class TargetChannel:
         name, scope = self.target.name, asyncio.timeout(self.timeout)
         try:
             async with scope:
-                return await ask()
+                with foreign_code():
+                    return await ask()
         except VivavoceError:
             raise
-        except asyncio.CancelledError as error:
-            if is_cancelled():
-                raise
-            raise TargetFault(f"{name} cancelled itself") from error
         except Exception as error:
             if scope.expired():
                 message = f"{name} did not answer within {self.timeout:g} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -17,8 +18,8 @@ def crash_of(name: str, error: BaseException, *, hint: str = "", so_far: str = "
 
     The evidence is the traceback within its own code, below the words of a reply that came `so_far`.
     """
-    said = f"{name} raised {type(error).__name__}{' in the middle of its reply' if so_far else ''}: {error}"
-    said = said.removesuffix(": ")
+    act = "cancelled itself" if isinstance(error, asyncio.CancelledError) else f"raised {type(error).__name__}"
+    said = f"{name} {act}{' in the middle of its reply' if so_far else ''}: {error}".removesuffix(": ")
     said = said.removesuffix(".") if hint else said
     frames = error.__traceback__
     while frames is not None and _is_ours(frames):

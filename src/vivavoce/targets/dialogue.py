@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from vivavoce.errors import Fault, SuiteFault
+from vivavoce.foreign_code import foreign_code
 from vivavoce.messages import AnyMessage, HumanMessage
 from vivavoce.records.failure import failure_of
 from vivavoce.records.fork import said_in
@@ -204,6 +205,7 @@ class Dialogue:
         if session is None:
             return
         try:
-            await session.close()
+            with foreign_code():
+                await session.close()
         except Exception as error:
             log.warning("session %s could not be closed: %s: %s", session.id, type(error).__name__, error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import inspect
 import json
@@ -13,8 +12,9 @@ from typing import Any
 
 from vivavoce.errors import Fault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import marked_spans
+from vivavoce.foreign_code import foreign_code, name_of, original_error
 from vivavoce.messages import AnyMessage
-from vivavoce.pacing.waiting import in_thread, is_cancelled
+from vivavoce.pacing.waiting import in_thread
 from vivavoce.targets.crash import crash_of
 from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Reply
@@ -50,7 +50,9 @@ class FunctionTarget:
     def __init__(self, function: Callable[..., object], name: str | None = None) -> None:
         if not callable(function):
             raise UsageError(f"a function target needs a function, got a {type(function).__name__}")
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        if isinstance(function, type):
+            raise UsageError(f"a function target needs a function, got the class {function.__name__} itself")
+        self.name = name or name_of(function)
         self.is_async = _is_async(function)
         self.function = function
         self.parameters = _parameters_of(function, self.name)
@@ -92,16 +94,15 @@ class FunctionSession:
         target = self.target
         call = self._call(messages)
         try:
-            with marked_spans():
+            with marked_spans(), foreign_code(raises_interrupts=True):
                 returned = call() if target.is_async else await in_thread(call)
                 if not isinstance(returned, str) and inspect.isawaitable(returned):
                     returned = await returned
-        except (Fault, asyncio.CancelledError, GeneratorExit):
+        except Fault:
             raise
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt) and is_cancelled():
-                raise
-            raise crash_of(target.name, error) from error
+        except Exception as error:
+            raised = original_error(error)
+            raise crash_of(target.name, raised) from raised
         return read_reply(returned, target.name)
 
     async def state(self) -> dict[str, Any] | None:

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from vivavoce.foreign_code import foreign_code
+
 log = logging.getLogger("vivavoce")
 
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
@@ -40,7 +42,8 @@ class User:
         """Release what was kept; what cannot be released is logged, and the conversation is kept."""
         while self._at_end:
             try:
-                await self._at_end.pop()()
+                with foreign_code():
+                    await self._at_end.pop()()
             except Exception as error:
                 log.warning("what was kept of user %s is still there: %s: %s", self.id, type(error).__name__, error)
 

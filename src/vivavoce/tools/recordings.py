@@ -9,10 +9,10 @@ from typing import Self
 
 from pydantic import JsonValue
 
+from vivavoce.comparing.json_values import same_json
 from vivavoce.errors import SuiteFault
 from vivavoce.messages import ToolCall, ToolMessage
 from vivavoce.metrics.exact.arguments import Arguments, show
-from vivavoce.metrics.exact.matchers import typed_equal
 from vivavoce.records.call_states import outcome_of
 from vivavoce.records.counting import turn_label
 from vivavoce.records.recording import UNRECORDED, RecordedCall, read_recording
@@ -120,7 +120,7 @@ def _listed(calls: Sequence[RecordedCall], asked: Asked) -> list[str]:
 
     def unlike(one: RecordedCall) -> tuple[int, bool]:
         shared = [name for name in one.arguments if name in asked.arguments]
-        equal = sum(typed_equal(one.arguments[name], asked.arguments[name]) for name in shared)
+        equal = sum(same_json(one.arguments[name], asked.arguments[name]) for name in shared)
         return -equal, one.sample != asked.opening.sample_id
 
     found = (f"{one.name}({show(one.arguments)})" for one in sorted(calls, key=unlike))
@@ -128,4 +128,4 @@ def _listed(calls: Sequence[RecordedCall], asked: Asked) -> list[str]:
 
 
 def _same(recorded: dict[str, JsonValue], called: Arguments) -> bool:
-    return typed_equal(recorded, dict(called))
+    return same_json(recorded, dict(called))

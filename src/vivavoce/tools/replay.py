@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from vivavoce.metrics.exact.matchers import typed_equal
+from vivavoce.comparing.json_values import same_json
 from vivavoce.records.recording import Recording
 from vivavoce.targets.target import Opening
 from vivavoce.targets.tools import World
@@ -49,7 +49,7 @@ class Replay:
                 if (one.sample, one.trial) == (held.sample, held.trial)
             ]
             same = len(calls) == len(world.made) and all(
-                made.name == name and typed_equal(dict(made.arguments), arguments)
+                made.name == name and same_json(dict(made.arguments), arguments)
                 for made, (name, arguments) in zip(world.made, calls, strict=True)
             )
             if same:

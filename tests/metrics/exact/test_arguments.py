@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
+from typing import Any, cast
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.exact.arguments import ArgumentRule, Arguments, show
+from vivavoce.metrics.exact.paths import steps_to
 
 
 def verdicts(spec: str | Mapping[str, object], actual: Arguments, wanted: Arguments) -> dict[str, bool]:
@@ -98,6 +103,133 @@ def test_complaints_say_what_was_wanted_and_what_was_got() -> None:
         'argument "gone": wanted 1, got nothing',
         'argument "more": not wanted, got null',
     ]
+
+
+PLAN: Arguments = {"meta": {"uid": "x9", "lang": "de"}, "steps": [{"type": "walk", "n": 1}, {"type": "boat", "n": 2}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted", "matches"),
+    [
+        ("subset", {"meta": {"lang": "de"}}, True),
+        ("subset", {"meta": {"lang": "en"}}, False),
+        ("subset", {"meta": {"lang": "de", "age": 1}}, False),
+        ("subset", {"steps": [{"type": "walk"}, {"n": 2}]}, True),
+        ("subset", {"steps": [{"type": "walk"}]}, False),
+        ("exact", {**PLAN, "meta": {"lang": "de"}}, False),
+        ({"meta": "subset"}, {**PLAN, "meta": {"lang": "de"}}, True),
+        ({"meta.uid": "ignore"}, {**PLAN, "meta": {"lang": "de"}}, True),
+        ({"meta.uid": "ignore"}, {**PLAN, "meta": {"lang": "de", "uid": "other"}}, True),
+        ({"meta.uid": "ignore"}, {**PLAN, "meta": {"lang": "en"}}, False),
+        ({"meta.uid": "ignore"}, {**PLAN, "meta": {"lang": "de", "more": 1}}, False),
+        ({"meta.lang": "casefold"}, {**PLAN, "meta": {"lang": "DE", "uid": "x9"}}, True),
+        ({"meta.lang": "casefold", "*": "ignore"}, {"meta": {"lang": "DE"}, "steps": 0}, True),
+        ({"meta.lang": "casefold", "*": "ignore"}, {"meta": {"lang": "fr"}, "steps": 0}, False),
+        ({"meta.uid": {"regex": "x[0-9]"}, "*": "subset"}, {"meta": {"lang": "de"}}, True),
+        ({"meta.uid": {"regex": "[0-9]"}, "*": "subset"}, {"meta": {"lang": "de"}}, False),
+        ({"steps.1.n": "ignore"}, {**PLAN, "steps": [{"type": "walk", "n": 1}, {"type": "boat"}]}, True),
+        ({"steps.1.n": "ignore"}, {**PLAN, "steps": [{"type": "walk", "n": 3}, {"type": "boat"}]}, False),
+        ({"steps.0": "ignore"}, {**PLAN, "steps": ["anything", {"type": "boat", "n": 2}]}, True),
+        ("subset", {"meta.lang": "de", "steps.1.type": "boat"}, True),
+        ("subset", {"meta.lang": "en"}, False),
+        ("subset", {"meta.gone": "de"}, False),
+        ("exact", {"meta.lang": "de", "meta.uid": "x9", "steps": PLAN["steps"]}, True),
+        ("exact", {"meta.lang": "de", "steps": PLAN["steps"]}, False),
+        ({"meta.lang": "casefold", "*": "subset"}, {"meta.lang": "DE"}, True),
+    ],
+)
+def test_a_path_reaches_into_nested_arguments(
+    spec: str | Mapping[str, object], wanted: Arguments, matches: bool
+) -> None:
+    rule = ArgumentRule.read(spec)
+    assert all(rule.verdicts(PLAN, wanted).values()) is matches
+    assert bool(rule.complaints(PLAN, wanted)) is not matches
+
+
+def test_a_whole_argument_counts_once_however_many_paths_lead_into_it() -> None:
+    spec = {"meta.lang": "casefold", "meta.uid": "ignore"}
+    assert verdicts(spec, PLAN, {"meta": {"lang": "DE"}, "steps": []}) == {"meta": True, "steps": False}
+
+
+def test_an_ignored_value_leaves_no_empty_object_behind() -> None:
+    assert verdicts({"meta.uid": "ignore"}, {"meta": {"uid": 1}}, {}) == {}
+    assert verdicts({"meta.uid": "ignore"}, {"meta": {"uid": 1}}, {"meta": {}}) == {"meta": True}
+    assert verdicts({"a.b.c": "ignore"}, {"a": {"b": {"c": 1}, "d": 2}}, {"a": {"d": 2}}) == {"a": True}
+
+
+def test_a_key_with_dots_counts_before_the_path() -> None:
+    actual: Arguments = {"meta.uid": 1, "meta": {"uid": 2}}
+    assert verdicts("subset", actual, {"meta.uid": 1}) == {"meta.uid": True}
+    assert verdicts("subset", actual, {"meta.uid": 2}) == {"meta.uid": False}
+    assert verdicts({"meta.uid": "ignore"}, actual, {"meta.uid": 5, "meta": {"uid": 2}}) == {"meta": True}
+
+
+@pytest.mark.parametrize(
+    ("spec", "unknown"),
+    [
+        ({"meta.uid": "ignore"}, []),
+        ({"note": "ignore"}, []),
+        ({"met.uid": "ignore"}, ["met.uid"]),
+        ({"meta.lang.x": "ignore"}, ["meta.lang.x"]),
+        ({"steps.0.n": "ignore", "steps.7": "ignore", "steps.x": "ignore"}, ["steps.x"]),
+        ({"steps.9.n": "ignore"}, ["steps.9.n"]),
+        ({"meta.lang": "casefold", "meta.lng": "casefold"}, ["meta.lng"]),
+        ({"lang": "casefold"}, ["lang"]),
+        ({"meta.uid": {"regex": "x"}, "met.uid": {"regex": "x"}}, ["met.uid"]),
+        ({"tools": {"plan": {"meta.lng": "exact"}, "other": {"a.b": "exact"}}}, ["tools.plan.meta.lng"]),
+        ({"a.b": "exact", "tools": {"plan": "exact"}}, []),
+    ],
+)
+def test_a_path_that_no_expected_call_has_is_unknown(spec: Mapping[str, object], unknown: list[str]) -> None:
+    wanted: Arguments = {"meta": {"lang": "de"}, "steps": [{"type": "walk"}]}
+    assert ArgumentRule.read(spec).unknown_paths([("plan", wanted)]) == unknown
+    assert ArgumentRule.read(spec).unknown_paths([]) == []
+
+
+keys = st.sampled_from(["a", "b", "a.b", "0"])
+trees = st.recursive(
+    st.integers(0, 2),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=6,
+)
+mappings = st.dictionaries(keys, trees, max_size=3)
+paths = st.lists(keys, min_size=1, max_size=3).map(".".join)
+specs = st.sampled_from(["exact", "subset", "ignore"]) | st.dictionaries(
+    paths, st.sampled_from(["exact", "subset", "ignore", "casefold", "unordered"]), max_size=3
+).flatmap(lambda named: st.sampled_from(["exact", "subset", "ignore"]).map(lambda mode: {**named, "*": mode}))
+
+
+@given(specs, mappings)
+def test_equal_arguments_match_under_every_rule(spec: str | Mapping[str, object], arguments: dict[str, Any]) -> None:
+    assert ArgumentRule.read(spec).complaints(arguments, arguments) == []
+
+
+@given(mappings, mappings)
+def test_exact_implies_subset_and_subset_is_met_by_more(actual: dict[str, Any], wanted: dict[str, Any]) -> None:
+    exact, subset = ArgumentRule.read("exact"), ArgumentRule.read("subset")
+    assert exact.complaints(actual, wanted) or not subset.complaints(actual, wanted)
+    more = {**actual, "other": 1}
+    assert bool(subset.complaints(more, wanted)) == bool(subset.complaints(actual, wanted))
+
+
+@given(specs, mappings, mappings)
+def test_a_verdict_is_false_if_and_only_if_there_is_a_complaint(
+    spec: str | Mapping[str, object], actual: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    rule = ArgumentRule.read(spec)
+    assert all(rule.verdicts(actual, wanted).values()) == (not rule.complaints(actual, wanted))
+
+
+@given(mappings, paths, trees)
+def test_what_is_at_an_ignored_path_never_matters(arguments: dict[str, Any], path: str, other: Any) -> None:
+    steps = steps_to(arguments, path)
+    assume(steps is not None)
+    changed = copy.deepcopy(arguments)
+    holder: Any = changed
+    for step in cast("tuple[str | int, ...]", steps)[:-1]:
+        holder = holder[step]
+    holder[cast("tuple[str | int, ...]", steps)[-1]] = other
+    assert ArgumentRule.read({path: "ignore"}).complaints(changed, arguments) == []
 
 
 def test_a_complaint_about_a_nested_value_names_the_first_difference() -> None:

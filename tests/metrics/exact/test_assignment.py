@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from itertools import pairwise, permutations
+from collections.abc import Iterator
+from itertools import chain, pairwise, permutations, product
 
 import pytest
 from hypothesis import given, settings
@@ -77,3 +78,24 @@ def test_the_ordered_pairing_is_optimal_and_rises(weights: list[list[float]]) ->
     assert total(weights, pairs) == pytest.approx(best_ordered_total(weights))
     assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(pairs))
     assert total(weights, pairs) <= total(weights, best_pairs(weights)) + 1e-9
+
+
+@given(weights_of(most=4), st.lists(st.integers(1, 3), max_size=4))
+def test_columns_of_a_group_have_no_order(weights: list[list[float]], sizes: list[int]) -> None:
+    width = len(weights[0]) if weights else 0
+    groups = list(groups_of(sizes, width))
+    pairs = best_ordered_pairs(weights, groups)
+    starts = [sum(groups[:number]) for number in range(len(groups))]
+    orders = product(*(permutations(range(start, start + size)) for start, size in zip(starts, groups, strict=True)))
+    best = max(best_ordered_total([[row[c] for c in chain(*order)] for row in weights]) for order in orders)
+    assert total(weights, pairs) == pytest.approx(best)
+    assert len({column for _, column in pairs}) == len({row for row, _ in pairs}) == len(pairs)
+
+
+def groups_of(sizes: list[int], width: int) -> Iterator[int]:
+    """Yield sizes that add up to a width, ones at the end."""
+    for size in [*sizes, *[1] * width]:
+        if not width:
+            return
+        yield min(size, width)
+        width -= min(size, width)

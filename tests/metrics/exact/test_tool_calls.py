@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import permutations, product
 from random import Random
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from recordings import RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
 from vivavoce.messages import FunctionCall, ToolCall, read_messages
 from vivavoce.metrics.exact.arguments import ArgumentRule
+from vivavoce.metrics.exact.call_pairs import MadeCalls
 from vivavoce.metrics.exact.selection import of_tools, select_calls
 from vivavoce.metrics.exact.tool_calls import (
     TRAJECTORY_MODES,
@@ -48,26 +50,45 @@ def any_call(draw: st.DrawFn) -> ToolCall:
 some_calls = st.lists(any_call(), max_size=7)
 
 
+some_steps = st.lists(st.lists(any_call(), max_size=3), max_size=4)
+
+
+def signature(made: ToolCall) -> str:
+    return f"{made.name} {json.dumps(made.args, sort_keys=True)}"
+
+
 def as_multiset(calls: Sequence[ToolCall]) -> list[str]:
-    return sorted(f"{c.name} {json.dumps(c.args, sort_keys=True)}" for c in calls)
+    return sorted(map(signature, calls))
+
+
+def is_subsequence(wanted: Sequence[str], made: Sequence[str]) -> bool:
+    rest = iter(made)
+    return all(item in rest for item in wanted)
 
 
 @pytest.mark.parametrize(
     ("actual", "reference", "matching"),
     [
-        ([], [], "strict unordered subset superset"),
-        ([A, B], [A, B], "strict unordered subset superset"),
+        ([], [], "strict in_order unordered subset superset"),
+        ([A, B], [A, B], "strict in_order unordered subset superset"),
         ([B, A], [A, B], "unordered subset superset"),
+        ([[B, A]], [A, B], "strict in_order unordered subset superset"),
+        ([[B, A], C], [A, B, C], "strict in_order unordered subset superset"),
+        ([[C, A], B], [A, B, C], "unordered subset superset"),
         ([A], [A, B], "subset"),
         ([], [A], "subset"),
-        ([A, B, C], [A, B], "superset"),
-        ([A], [], "superset"),
-        ([A, A], [A], "superset"),
+        ([A, B, C], [A, B], "in_order superset"),
+        ([A, C, B], [A, B], "in_order superset"),
+        ([C, [B, A], C], [A, B], "in_order superset"),
+        ([B, C, A], [A, B], "superset"),
+        ([A, B, A], [B, A], "in_order superset"),
+        ([A], [], "in_order superset"),
+        ([A, A], [A], "in_order superset"),
         ([A], [A, A], "subset"),
         ([A, C], [A, B], ""),
     ],
 )
-def test_each_mode_looks_in_its_own_direction(actual: list[ToolCall], reference: list[ToolCall], matching: str) -> None:
+def test_each_mode_looks_in_its_own_direction(actual: MadeCalls, reference: list[ToolCall], matching: str) -> None:
     for mode in TRAJECTORY_MODES:
         match = match_trajectory(actual, reference, mode=mode)
         assert match.score == float(mode in matching.split()), mode
@@ -90,13 +111,51 @@ def test_unordered_is_free_of_order_and_holds_for_equal_multisets_only(
     assert match.score == float(as_multiset(actual) == as_multiset(reference))
 
 
-@given(some_calls, some_calls)
-def test_the_modes_imply_each_other(actual: list[ToolCall], reference: list[ToolCall]) -> None:
-    strict, unordered, subset, superset = (
-        match_trajectory(actual, reference, mode=mode).score for mode in TRAJECTORY_MODES
-    )
-    assert strict <= unordered == min(subset, superset)
-    assert subset == match_trajectory(reference, actual, mode="superset").score
+@given(some_steps, some_calls)
+def test_the_modes_imply_each_other(actual: list[list[ToolCall]], reference: list[ToolCall]) -> None:
+    held = {mode: match_trajectory(actual, reference, mode=mode).score for mode in TRAJECTORY_MODES}
+    assert held["strict"] == min(held["in_order"], held["subset"])
+    assert held["in_order"] <= held["superset"]
+    assert held["strict"] <= held["unordered"] == min(held["subset"], held["superset"])
+    flat = [call for step in actual for call in step]
+    assert held["subset"] == match_trajectory(reference, flat, mode="superset").score
+
+
+@given(some_steps, some_calls, st.randoms())
+def test_the_order_of_calls_in_one_message_is_free(
+    actual: list[list[ToolCall]], reference: list[ToolCall], random: Random
+) -> None:
+    shuffled = [random.sample(step, len(step)) for step in actual]
+    for mode in TRAJECTORY_MODES:
+        assert (
+            match_trajectory(actual, reference, mode=mode).score
+            == match_trajectory(shuffled, reference, mode=mode).score
+        )
+    for order in (True, False):
+        assert tool_call_accuracy(actual, reference, order=order).score == pytest.approx(
+            tool_call_accuracy(shuffled, reference, order=order).score
+        )
+
+
+@given(st.lists(st.lists(any_call(), max_size=3), max_size=3), st.lists(any_call(), max_size=4))
+def test_ordered_modes_hold_if_some_order_of_each_message_is_the_wanted_one(
+    actual: list[list[ToolCall]], reference: list[ToolCall]
+) -> None:
+    orders = [[call for step in steps for call in step] for steps in product(*map(permutations, actual))]
+    wanted = list(map(signature, reference))
+    strict = any(list(map(signature, order)) == wanted for order in orders)
+    in_order = any(is_subsequence(wanted, list(map(signature, order))) for order in orders)
+    assert match_trajectory(actual, reference, mode="strict").score == float(strict)
+    assert match_trajectory(actual, reference, mode="in_order").score == float(in_order)
+
+
+@given(some_steps, some_calls, st.integers(0, 7))
+def test_a_further_call_does_not_disturb_the_order(
+    actual: list[list[ToolCall]], reference: list[ToolCall], place: int
+) -> None:
+    more = [*actual[:place], [call("log")], *actual[place:]]
+    before = match_trajectory(actual, reference, mode="in_order").score
+    assert match_trajectory(more, reference, mode="in_order").score == before
 
 
 @given(some_calls, some_calls, st.sampled_from(["exact", "subset", "ignore"]))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self, cast, get_args
+from typing import Literal, NamedTuple, Self, cast, get_args
 
 from pydantic import JsonValue
 
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.metrics.exact.matchers import EXACT, Matcher, read_matcher, typed_equal
+from vivavoce.metrics.exact.matchers import EXACT, SUBSET, Matcher, read_matcher
+from vivavoce.metrics.exact.paths import Steps, at_path, may_have, steps_to, without
 
 Arguments = Mapping[str, JsonValue]
 Mode = Literal["exact", "subset", "ignore"]
@@ -21,8 +22,9 @@ class ArgumentRule:
     """How the arguments of a call are compared with those of the reference call.
 
     `named` arguments have their own matcher and `ignored` ones never count. For all others, `exact` demands equal
-    values on both sides, `subset` demands the arguments of the reference and leaves further ones free, and `ignore`
-    accepts anything. A tool in `tools` has a rule of its own, which replaces this one.
+    values on both sides, `subset` demands the arguments of the reference, at every depth, and leaves further ones free,
+    and `ignore` accepts anything. A name is a path: `meta.uid` is the argument of that name, or `uid` in the argument
+    `meta`; so are the names of expected arguments. A tool in `tools` has a rule of its own, which replaces this one.
     """
 
     others: Mode = "exact"
@@ -68,12 +70,63 @@ class ArgumentRule:
     def verdicts(self, actual: Arguments, expected: Arguments) -> dict[str, bool]:
         """Return, for each argument that counts, whether it matches."""
         verdicts: dict[str, bool] = {}
-        for name in {**expected, **actual}:
-            matcher = self._matcher(name, in_reference=name in expected)
-            if matcher is not None:
-                comparable = name in actual and (matcher.alone or name in expected)
-                verdicts[name] = comparable and matcher.agrees(actual[name], expected.get(name))
+        for part in self._parts(actual, expected):
+            verdicts[part.argument] = part.matches and verdicts.get(part.argument, True)
         return verdicts
+
+    def complaints(self, actual: Arguments, expected: Arguments) -> list[str]:
+        """Return a line for each part that does not match; within a nested value, for the first difference."""
+        return [part.complaint for part in self._parts(actual, expected) if not part.matches]
+
+    @property
+    def has_paths(self) -> bool:
+        """Whether it compares any argument in a way of its own."""
+        return any(rule.named or rule.ignored for rule in (self, *self.tools.values()))
+
+    def unknown_paths(self, calls: Iterable[tuple[str, Arguments]]) -> list[str]:
+        """Return the paths that can compare nothing, as none of the expected calls, names with arguments, has them.
+
+        What is ignored, and what a regular expression checks, may be in the actual call alone: it needs only the object
+        or list around it. A rule without any expected call that it applies to has no unknown paths.
+        """
+        pending: dict[str, list[str]] = {}
+        for name, arguments in calls:
+            tool = name if name in self.tools else ""
+            rule = self.for_tool(name)
+            paths = pending.get(tool, [*rule.named, *rule.ignored])
+            pending[tool] = [path for path in paths if not rule._may_compare(path, dict(arguments))]
+        return [f"tools.{tool}.{path}" if tool else path for tool, paths in pending.items() for path in paths]
+
+    def _may_compare(self, path: str, expected: dict[str, JsonValue]) -> bool:
+        if path in self.ignored or self.named[path].alone:
+            return may_have(expected, path)
+        return steps_to(expected, path) is not None
+
+    def _parts(self, actual: Arguments, expected: Arguments) -> Iterator[_Part]:
+        """Yield what is compared: each argument, and first each value inside of one that is compared in its own way."""
+        left, right = dict(actual), dict(expected)
+        for path in self._inner_paths(left, right):
+            made, wanted = steps_to(left, path), steps_to(right, path)
+            matcher = self._matcher(path, in_reference=wanted is not None)
+            if made is None and wanted is None:
+                continue
+            if matcher is not None:
+                argument = str((wanted or made or (path,))[0])
+                yield _Part(argument, path, matcher, at_path(left, path), at_path(right, path))
+            left, right = (
+                left if made is None else _pruned(left, made, right),
+                right if wanted is None else _pruned(right, wanted, left),
+            )
+        for name in {**right, **left}:
+            matcher = self._matcher(name, in_reference=name in right)
+            if matcher is not None:
+                found, wanted = (left[name],) if name in left else None, (right[name],) if name in right else None
+                yield _Part(name, name, matcher, found, wanted)
+
+    def _inner_paths(self, actual: Arguments, expected: Arguments) -> Iterator[str]:
+        """Yield the paths with dots that are not keys of both: those of this rule, and those that are expected."""
+        paths = dict.fromkeys((*self.named, *self.ignored, *expected))
+        yield from (path for path in paths if "." in path and not (path in actual and path in expected))
 
     def _matcher(self, name: str, *, in_reference: bool) -> Matcher | None:
         """Return how an argument is compared, None when it does not count."""
@@ -82,43 +135,67 @@ class ArgumentRule:
         matcher = self.named.get(name)
         if self.others == "ignore":
             return matcher
-        matcher = matcher or EXACT
+        matcher = matcher or (SUBSET if self.others == "subset" else EXACT)
         return matcher if in_reference or matcher.alone or self.others == "exact" else None
 
-    def complaints(self, actual: Arguments, expected: Arguments) -> list[str]:
-        """Return a line for each argument that does not match; within a nested value, for the first difference."""
-        verdicts = self.verdicts(actual, expected)
-        return [self._complaint(name, actual, expected) for name, matches in verdicts.items() if not matches]
 
-    def _complaint(self, name: str, actual: Arguments, expected: Arguments) -> str:
-        matcher = self.named.get(name, EXACT)
-        if name not in actual:
-            return f"argument {show(name)}: wanted {matcher.describe(show(expected[name]))}, got nothing"
-        if name not in expected and not matcher.alone:
-            return f"argument {show(name)}: not wanted, got {show(actual[name])}"
-        value, expected_value, path = actual[name], expected.get(name), ""
-        if matcher == EXACT:
-            path, value, expected_value = _first_difference(value, expected_value)
-        return f"argument {show(name)}{path}: wanted {matcher.describe(show(expected_value))}, got {show(value)}"
+def _pruned(arguments: dict[str, JsonValue], steps: Steps, other: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    return cast("dict[str, JsonValue]", without(arguments, steps, other))
 
 
-def _first_difference(actual: JsonValue, expected: JsonValue) -> tuple[str, JsonValue, JsonValue]:
-    """Return the path to the first place where two unequal values differ, and what is there in each."""
+class _Part(NamedTuple):
+    """What is compared: a value of the actual and one of the expected call, each None where it is not there.
+
+    `argument` is the argument that it belongs to, `path` its own place.
+    """
+
+    argument: str
+    path: str
+    matcher: Matcher
+    actual: tuple[JsonValue] | None
+    expected: tuple[JsonValue] | None
+
+    @property
+    def matches(self) -> bool:
+        """Whether the actual value is as expected."""
+        if self.actual is None or (self.expected is None and not self.matcher.alone):
+            return False
+        return self.matcher.agrees(self.actual[0], None if self.expected is None else self.expected[0])
+
+    @property
+    def complaint(self) -> str:
+        """What does not match, in words."""
+        expected = None if self.expected is None else self.expected[0]
+        if self.actual is None:
+            return f"argument {show(self.path)}: wanted {self.matcher.describe(show(expected))}, got nothing"
+        if self.expected is None and not self.matcher.alone:
+            return f"argument {show(self.path)}: not wanted, got {show(self.actual[0])}"
+        value, inner = self.actual[0], ""
+        if self.matcher in (EXACT, SUBSET):
+            inner, value, expected = _first_difference(value, expected, self.matcher)
+        return f"argument {show(self.path)}{inner}: wanted {self.matcher.describe(show(expected))}, got {show(value)}"
+
+
+def _first_difference(actual: JsonValue, expected: JsonValue, matcher: Matcher) -> tuple[str, JsonValue, JsonValue]:
+    """Return the path to the first place where two values do not match, and what is there in each."""
     path = ""
-    while inner := _difference_within(actual, expected):
+    while inner := _difference_within(actual, expected, matcher):
         path, actual, expected = path + inner[0], inner[1], inner[2]
     return path, actual, expected
 
 
-def _difference_within(actual: JsonValue, expected: JsonValue) -> tuple[str, JsonValue, JsonValue] | None:
-    """Return the first item in which two containers of the same shape differ, None for anything else."""
-    if isinstance(actual, dict) and isinstance(expected, dict) and actual.keys() == expected.keys():
-        items = [(f"[{show(key)}]", actual[key], expected[key]) for key in expected]
+def _difference_within(
+    actual: JsonValue, expected: JsonValue, matcher: Matcher
+) -> tuple[str, JsonValue, JsonValue] | None:
+    """Return the first item that does not match, None where the containers themselves cannot match."""
+    if isinstance(actual, dict) and isinstance(expected, dict):
+        fits = expected.keys() <= actual.keys() if matcher == SUBSET else actual.keys() == expected.keys()
+        items = [(f"[{show(key)}]", actual[key], expected[key]) for key in expected] if fits else []
     elif isinstance(actual, list) and isinstance(expected, list) and len(actual) == len(expected):
         items = [(f"[{i}]", a, w) for i, (a, w) in enumerate(zip(actual, expected, strict=True))]
     else:
-        return None
-    return next(item for item in items if not typed_equal(item[1], item[2]))
+        items = []
+    return next((item for item in items if not matcher.agrees(item[1], item[2])), None)
 
 
 def show(value: JsonValue | Arguments, width: int = 120) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import permutations
 from math import perm
-from typing import cast
+from typing import NamedTuple, cast
 
 Weights = Sequence[Sequence[float]]
 """A row for each item of the one list, a column for each of the other; every weight is at least 0."""
@@ -61,28 +61,59 @@ def _by_scipy(weights: Weights) -> list[int]:
     return [int(column) for column in columns]
 
 
-def best_ordered_pairs(weights: Weights) -> list[Pair]:
+def best_ordered_pairs(weights: Weights, groups: Sequence[int] | None = None) -> list[Pair]:
     """Return the pairing with the largest sum in which both rows and columns rise.
 
-    Pairs of weight 0 are left out. This is the longest common subsequence with weights in place of equality, found by
-    dynamic programming.
+    `groups` are the sizes of groups of neighbouring columns whose own order is free; without it every column is a group
+    of its own. Pairs of weight 0 are left out. This is the longest common subsequence with weights in place of
+    equality, found by dynamic programming over the groups.
     """
     if not weights:
         return []
-    sums = [[0.0] * (len(weights[0]) + 1)]  # sums[r][c]: the best of the first r rows and c columns
-    for row in weights:
-        above, current = sums[-1], [0.0]
-        for c, weight in enumerate(row):
-            current.append(max(above[c + 1], current[c], above[c] + weight))
-        sums.append(current)
+    steps = [_Step([0.0] * (len(weights) + 1), [(0, [])] * (len(weights) + 1))]
+    first = 0
+    for size in [1] * len(weights[0]) if groups is None else groups:
+        steps.append(_take_group(steps[-1].sums, weights, range(first, first + size)))
+        first += size
     pairs: list[Pair] = []
-    r, c = len(weights), len(weights[0])
-    while r and c:
-        if sums[r][c] == sums[r - 1][c]:
-            r -= 1
-        elif sums[r][c] == sums[r][c - 1]:
-            c -= 1
-        else:
-            r, c = r - 1, c - 1
-            pairs.append((r, c))
-    return pairs[::-1]
+    rows = len(weights)
+    for step in reversed(steps[1:]):
+        rows, block = step.choices[rows]
+        pairs += block
+    return sorted(pairs)
+
+
+class _Step(NamedTuple):
+    """The best of the first r rows with the groups so far: its sum, and how the last group got there.
+
+    A choice is the number of rows that are left to the groups before, and the pairs of this group.
+    """
+
+    sums: list[float]
+    choices: list[tuple[int, list[Pair]]]
+
+
+def _take_group(before: Sequence[float], weights: Weights, columns: Sequence[int]) -> _Step:
+    step = _Step([before[0]], [(0, [])])
+    useful: list[int] = []
+    for row, row_weights in enumerate(weights):
+        step.sums.append(step.sums[row])
+        step.choices.append(step.choices[row])
+        if before[row + 1] > step.sums[-1]:
+            step.sums[-1], step.choices[-1] = before[row + 1], (row + 1, [])
+        if not any(row_weights[column] for column in columns):
+            continue
+        useful.append(row)
+        for rows in [[row]] if len(columns) == 1 else [useful[start:] for start in reversed(range(len(useful)))]:
+            block = _pairs_within(weights, rows, columns)
+            total = before[rows[0]] + sum(weights[r][c] for r, c in block)
+            if total > step.sums[-1]:
+                step.sums[-1], step.choices[-1] = total, (rows[0], block)
+    return step
+
+
+def _pairs_within(weights: Weights, rows: Sequence[int], columns: Sequence[int]) -> list[Pair]:
+    if len(rows) == len(columns) == 1:
+        return [(rows[0], columns[0])]
+    chosen = best_pairs([[weights[row][column] for column in columns] for row in rows])
+    return [(rows[r], columns[c]) for r, c in chosen]

@@ -32,16 +32,28 @@ def _parsed(call: ToolCall) -> _Call:
     return _Call(call.name, args, call.function.arguments)
 
 
+MadeCalls = Sequence[ToolCall | Sequence[ToolCall]]
+"""The actual calls in their order; calls that were made together, in one message, are a list and have no order."""
+
+
 class Calls:
-    """The actual calls beside the reference calls, under one rule for arguments.
+    """The actual calls and the reference calls, under one rule for arguments.
 
     A pair is a position in the reference and one in the actual calls; only calls of the same tool make a pair.
     """
 
-    def __init__(self, actual: Sequence[ToolCall], reference: Sequence[ToolCall], rule: ArgumentRule) -> None:
-        self._actual = [_parsed(call) for call in actual]
+    def __init__(self, actual: MadeCalls, reference: Sequence[ToolCall], rule: ArgumentRule) -> None:
+        steps = [[step] if isinstance(step, ToolCall) else step for step in actual]
+        self._actual = [_parsed(call) for step in steps for call in step]
+        self._sizes = [len(step) for step in steps]
+        self._step_of = [number for number, step in enumerate(steps) for _ in step]
         self._reference = [_parsed(call) for call in reference]
         self._rule = rule
+
+    @property
+    def count(self) -> int:
+        """How many actual calls there are."""
+        return len(self._actual)
 
     def same_in_order(self) -> bool:
         """Say whether the calls match one by one."""
@@ -58,9 +70,13 @@ class Calls:
         return sum(verdicts.values()) / len(verdicts) if verdicts else 1.0
 
     def ordered_pairs(self) -> list[Pair]:
-        """Return the pairs with the largest sum of shares among those that keep both orders."""
+        """Return the pairs with the largest sum of shares among those that keep both orders.
+
+        Calls that were made together keep every order.
+        """
         positions = range(len(self._actual))
-        return best_ordered_pairs([[self.share(w, g) for g in positions] for w in range(len(self._reference))])
+        shares = [[self.share(w, g) for g in positions] for w in range(len(self._reference))]
+        return best_ordered_pairs(shares, self._sizes)
 
     def pairs(self, *, whole: bool = False) -> list[Pair]:
         """Return the pairs with the largest sum of shares, in any order; with `whole`, the most pairs with share 1."""
@@ -95,7 +111,7 @@ class Calls:
         partners = sorted([*pairs, *near])
         lines: list[str] = []
         for expected, made in partners:
-            if ordered and (expected, made) in near and any((expected - w) * (made - g) < 0 for w, g in pairs):
+            if ordered and (expected, made) in near and any(self._cross((expected, made), pair) for pair in pairs):
                 lines.append(f"call {made + 1} {self._actual[made].name}: out of order, wanted as call {expected + 1}")
             lines += [f"call {made + 1} {self._actual[made].name}: {line}" for line in self._complaints(expected, made)]
         if missing:
@@ -105,6 +121,11 @@ class Calls:
             unpaired = _without(range(len(self._actual)), [made for _, made in partners])
             lines += [f"call {made + 1} not wanted: {self._actual[made]}" for made in unpaired]
         return tuple(lines)
+
+    def _cross(self, pair: Pair, other: Pair) -> bool:
+        """Say whether two pairs have their calls in another order than their expected calls."""
+        (expected, made), (w, g) = pair, other
+        return (expected - w) * (self._step_of[made] - self._step_of[g]) < 0
 
     def _wanted(self, expected: int) -> str:
         """Return a reference call in words: its name alone where any arguments will do."""

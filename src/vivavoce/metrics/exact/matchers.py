@@ -13,6 +13,7 @@ from typing import ClassVar, Protocol, cast
 
 from pydantic import JsonValue
 
+from vivavoce.comparing.json_values import same_json
 from vivavoce.comparing.numbers import exact, is_within
 from vivavoce.comparing.text import same_text
 from vivavoce.errors import UsageError, did_you_mean
@@ -33,31 +34,6 @@ class Matcher(Protocol):
         ...
 
 
-def typed_equal(a: JsonValue, b: JsonValue) -> bool:
-    """Say whether two JSON values are the same, of the same type at every depth.
-
-    1 equals 1.0, as both are the same JSON number; 1 equals neither "1" nor true. The order of keys is free, the order
-    of lists is not.
-    """
-    pending = [(a, b)]  # a list instead of recursion: a model may nest deeper than Python can call
-    while pending:
-        a, b = pending.pop()
-        if isinstance(a, dict):
-            if not isinstance(b, dict) or a.keys() != b.keys():
-                return False
-            pending += [(value, b[key]) for key, value in a.items()]
-        elif isinstance(a, list):
-            if not isinstance(b, list) or len(a) != len(b):
-                return False
-            pending += zip(a, b, strict=True)
-        elif isinstance(a, bool) or isinstance(b, bool):
-            if a is not b:
-                return False
-        elif a != b and (a == a or b == b):  # a NaN differs from itself and still equals another NaN here
-            return False
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Exact:
     """`exact`: the same value of the same type."""
@@ -65,12 +41,48 @@ class Exact:
     alone: ClassVar[bool] = False
 
     def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
-        """Compare by `typed_equal`."""
-        return typed_equal(actual, expected)
+        """Compare the values as JSON."""
+        return same_json(actual, expected)
 
     def describe(self, expected: str) -> str:
         """Say the value."""
         return expected
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """`subset`: an object with at least the expected keys, at every depth; whatever else it has is free.
+
+    A list has as many items as expected, each compared likewise; other values are compared exactly.
+    """
+
+    alone: ClassVar[bool] = False
+
+    def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
+        """Look for each expected key."""
+        return includes(actual, expected, same_json)
+
+    def describe(self, expected: str) -> str:
+        """Say the value."""
+        return expected
+
+
+def includes(actual: JsonValue, expected: JsonValue, same: Callable[[JsonValue, JsonValue], bool]) -> bool:
+    """Say whether a value has all that is expected, at every depth; `same` compares what is not an object or list."""
+    pending = [(actual, expected)]  # a list instead of recursion, as in `same_json`
+    while pending:
+        a, b = pending.pop()
+        if isinstance(a, dict) and isinstance(b, dict):
+            if not b.keys() <= a.keys():
+                return False
+            pending += [(a[key], value) for key, value in b.items()]
+        elif isinstance(a, list) and isinstance(b, list):
+            if len(a) != len(b):
+                return False
+            pending += zip(a, b, strict=True)
+        elif not same(a, b):
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +95,7 @@ class Casefold:
         """Compare texts in any case and encoding."""
         if isinstance(actual, str) and isinstance(expected, str):
             return same_text(actual, expected, ignore_case=True)
-        return typed_equal(actual, expected)
+        return same_json(actual, expected)
 
     def describe(self, expected: str) -> str:
         """Say the value and that case is free."""
@@ -99,10 +111,10 @@ class Unordered:
     def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
         """Compare lists as multisets."""
         if not (isinstance(actual, list) and isinstance(expected, list) and len(actual) == len(expected)):
-            return typed_equal(actual, expected)
+            return same_json(actual, expected)
         rest = list(expected)
         for item in actual:
-            position = next((i for i, candidate in enumerate(rest) if typed_equal(item, candidate)), None)
+            position = next((i for i, candidate in enumerate(rest) if same_json(item, candidate)), None)
             if position is None:
                 return False
             del rest[position]
@@ -129,7 +141,7 @@ class Fuzzy:
             from rapidfuzz.distance import Indel
 
             return Indel.normalized_similarity(actual, expected) >= self.at_least
-        return typed_equal(actual, expected)
+        return same_json(actual, expected)
 
     def describe(self, expected: str) -> str:
         """Say the text and how close it must be."""
@@ -147,7 +159,7 @@ class Tolerance:
         """Compare numbers by their distance."""
         if isinstance(actual, int | float) and isinstance(expected, int | float) and _is_number(actual, expected):
             return is_within(actual, expected, self.amount)
-        return typed_equal(actual, expected)
+        return same_json(actual, expected)
 
     def describe(self, expected: str) -> str:
         """Say the number and how close it must be."""
@@ -174,11 +186,12 @@ class Regex:
 
 
 EXACT = Exact()
-_plain: Mapping[str, Matcher] = {"exact": EXACT, "casefold": Casefold(), "unordered": Unordered()}
+SUBSET = Subset()
+_plain: Mapping[str, Matcher] = {"exact": EXACT, "subset": SUBSET, "casefold": Casefold(), "unordered": Unordered()}
 
 
 def read_matcher(spec: object, where: str) -> Matcher:
-    """Read `exact`, `casefold`, `unordered`, `{fuzzy: 0.8}`, `{tolerance: 0.01}` or `{regex: "…"}`.
+    """Read `exact`, `subset`, `casefold`, `unordered`, `{fuzzy: 0.8}`, `{tolerance: 0.01}` or `{regex: "…"}`.
 
     `where` is put before the text of an error.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from vivavoce.expressions import expression
 from vivavoce.messages import AnyMessage, ToolCall
-from vivavoce.records.call_states import call_records
+from vivavoce.records.call_states import call_records, group_by_message
 
 
 def select_calls(
@@ -24,12 +24,29 @@ def select_calls(
     Raises:
         UsageError: `failed_when` is not a regular expression.
     """
+    steps = select_steps(messages, only=only, ignore=ignore, failed_when=failed_when)
+    return [call for step in steps for call in step]
+
+
+def select_steps(
+    messages: Sequence[AnyMessage],
+    *,
+    only: Sequence[str] | None = None,
+    ignore: Sequence[str] | None = None,
+    failed_when: str | None = None,
+) -> list[list[ToolCall]]:
+    """Return the calls of `select_calls` in one list for each message that makes any of them.
+
+    Raises:
+        UsageError: `failed_when` is not a regular expression.
+    """
     records = [record for record in call_records(messages) if record.was_made]
     if failed_when is not None:
-        failed = expression(failed_when)
-        records = [one for one in records if not (one.result and failed.found_in(one.result.text))]
-    calls = [record.call for record in records]
-    return of_tools(calls, only=only, ignore=ignore)
+        failure = expression(failed_when)
+        records = [record for record in records if not (record.result and failure.found_in(record.result.text))]
+    groups = group_by_message(records)
+    steps = [of_tools([record.call for record in group], only=only, ignore=ignore) for group in groups]
+    return [step for step in steps if step]
 
 
 def of_tools(

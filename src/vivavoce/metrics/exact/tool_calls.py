@@ -9,9 +9,9 @@ from typing import Literal, get_args
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule
-from vivavoce.metrics.exact.call_pairs import Calls
+from vivavoce.metrics.exact.call_pairs import Calls, MadeCalls
 
-TrajectoryMode = Literal["strict", "unordered", "subset", "superset"]
+TrajectoryMode = Literal["strict", "in_order", "unordered", "subset", "superset"]
 TRAJECTORY_MODES: tuple[TrajectoryMode, ...] = get_args(TrajectoryMode)
 
 EXACT_ARGUMENTS = ArgumentRule()
@@ -37,7 +37,7 @@ class CallF1(CallScore):
 
 
 def match_trajectory(
-    actual: Sequence[ToolCall],
+    actual: MadeCalls,
     reference: Sequence[ToolCall],
     *,
     mode: TrajectoryMode = "strict",
@@ -49,9 +49,12 @@ def match_trajectory(
     one counts.
 
     - `strict`: the same calls in the same order.
+    - `in_order`: every reference call was made, in that order; further calls may be made before, between and after.
     - `unordered`: the same calls, each as often, in any order.
     - `subset`: every actual call is a reference call, nothing more; reference calls may be missing.
     - `superset`: every reference call was made; further calls may be made.
+
+    Calls that were made in one message have no order among themselves: they are in any order that is wanted.
 
     Calls match when name and arguments do; arguments that are not a JSON object never match.
 
@@ -63,14 +66,15 @@ def match_trajectory(
     calls = Calls(actual, reference, arguments)
     if calls.same_in_order():
         return CallScore(1.0)
-    pairs = calls.ordered_pairs() if mode == "strict" else calls.pairs()
-    missing, extra = mode != "subset", mode != "superset"
-    reasons = calls.reasons(pairs, ordered=mode == "strict", missing=missing, extra=extra)
+    ordered = mode in ("strict", "in_order")
+    pairs = calls.ordered_pairs() if ordered else calls.pairs()
+    missing, extra = mode != "subset", mode not in ("superset", "in_order")
+    reasons = calls.reasons(pairs, ordered=ordered, missing=missing, extra=extra)
     return CallScore(0.0 if reasons else 1.0, reasons)
 
 
 def tool_call_accuracy(
-    actual: Sequence[ToolCall],
+    actual: MadeCalls,
     reference: Sequence[ToolCall],
     *,
     arguments: ArgumentRule = EXACT_ARGUMENTS,
@@ -80,7 +84,7 @@ def tool_call_accuracy(
 
     Every reference call is paired with an actual call of the same tool, and gives the share of its arguments that
     match (1 when none counts); the pairing is the one with the largest sum. With `order`, it is the largest sum
-    among the pairings that keep the order of both lists.
+    among the pairings that keep the order of both lists; calls that were made in one message keep every order.
 
     The sum is divided by the length of the longer list. So a missing call and an extra call each cost one call's part,
     and a wrong call in place of the right one, being one mistake, costs the same as either: dividing by the reference
@@ -92,11 +96,11 @@ def tool_call_accuracy(
         return CallScore(1.0)
     pairs = calls.ordered_pairs() if order else calls.pairs()
     total = sum(calls.share(expected, made) for expected, made in pairs)
-    return CallScore(total / max(len(actual), len(reference)), calls.reasons(pairs, ordered=order))
+    return CallScore(total / max(calls.count, len(reference)), calls.reasons(pairs, ordered=order))
 
 
 def tool_call_f1(
-    actual: Sequence[ToolCall], reference: Sequence[ToolCall], *, arguments: ArgumentRule = EXACT_ARGUMENTS
+    actual: MadeCalls, reference: Sequence[ToolCall], *, arguments: ArgumentRule = EXACT_ARGUMENTS
 ) -> CallF1:
     """Say how many calls are right as a whole, in precision, recall and their harmonic mean.
 
@@ -109,8 +113,8 @@ def tool_call_f1(
     pairs = calls.pairs(whole=True)
     matched = len(pairs)
     return CallF1(
-        score=2 * matched / (len(actual) + len(reference)),
+        score=2 * matched / (calls.count + len(reference)),
         reasons=calls.reasons(pairs),
-        precision=matched / len(actual) if actual else 0.0,
+        precision=matched / calls.count if actual else 0.0,
         recall=matched / len(reference) if reference else 0.0,
     )

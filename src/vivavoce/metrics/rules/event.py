@@ -9,11 +9,11 @@ from typing import Annotated, Any, Self, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
+from vivavoce.comparing.json_values import same_json
 from vivavoce.comparing.numbers import show_number
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.metrics.exact.arguments import show
-from vivavoce.metrics.exact.matchers import typed_equal
 from vivavoce.metrics.rules.moments import Moment, Speaker
 from vivavoce.metrics.rules.sameness import alike, lies_above, lies_below, may_lie_above, may_lie_below, mentions
 from vivavoce.records.agents import key_of
@@ -238,7 +238,7 @@ class Event(Written):
 
 def _meets(value: JsonValue, wanted: Any) -> bool:
     if not isinstance(wanted, Mapping):
-        return typed_equal(value, wanted)
+        return same_json(value, wanted)
     conditions = cast("Mapping[str, Any]", wanted)
     return all(_holds(value, condition, limit) for condition, limit in conditions.items())
 
@@ -252,7 +252,7 @@ def _holds(value: JsonValue, condition: str, limit: Any) -> bool:
 def _may_meet(value: JsonValue, wanted: Any) -> bool:
     """Say whether a value may be what a rule forbids: as `_meets`, whatever the type, and where nobody can tell."""
     if not isinstance(wanted, Mapping):
-        return typed_equal(value, wanted) or alike(value, wanted)
+        return same_json(value, wanted) or alike(value, wanted)
     conditions = cast("Mapping[str, Any]", wanted)
     return all(_may_hold(value, condition, limit) for condition, limit in conditions.items())
 

@@ -11,6 +11,7 @@ from typing import Any, cast, overload
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from vivavoce.errors import UsageError
+from vivavoce.foreign_code import name_of
 from vivavoce.pacing.waiting import call
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.words import spelled_small
@@ -92,7 +93,7 @@ class FunctionTool(Tool):
     """
 
     def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
-        self.name = name or function.__name__
+        self.name = name or name_of(function)
         self.description = inspect.getdoc(function) or ""
         if not self.description:
             raise UsageError(f"the tool {self.name} needs a docstring, which tells the tester what it does")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import marked_spans
+from vivavoce.foreign_code import foreign_code, original_error
 from vivavoce.messages import AnyMessage
-from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.targets.crash import crash_of, was_raised_here
 from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import Beginning, Conversation, Framework
@@ -120,12 +119,12 @@ async def _theirs(target: FrameworkTarget, running: Awaitable[T], token: FirstTo
     What our own code raises over its objects says that they are not those of the version that was tried.
     """
     try:
-        return await running
-    except (Fault, asyncio.CancelledError, GeneratorExit):
+        with foreign_code(raises_interrupts=True):
+            return await running
+    except Fault:
         raise
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt) and is_cancelled():
-            raise
+    except Exception as broken:
+        error = original_error(broken)
         if not was_raised_here(error):
             so_far = "" if token is None else token.so_far
             raise crash_of(target.name, error, hint=_hint(error), so_far=so_far) from error
