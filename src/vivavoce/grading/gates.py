@@ -342,23 +342,7 @@ class LogicalGate:
         return GateResult(verdict, tuple(reason for result in results for reason in result.reasons))
 
 
-@dataclass(frozen=True, slots=True)
-class EveryPass:
-    """The gate of a suite that has none: every score of these graders passes, wherever they apply."""
-
-    metric_keys: Sequence[str]
-
-    def decide(self, scores: Mapping[str, Scores]) -> GateResult:
-        """Return the verdict; it passes where no grader applies."""
-        applied = [key for key in self.metric_keys if scores[key].values or scores[key].errors]
-        if not applied:
-            return GateResult("pass", ())
-        return LogicalGate("and", [SimpleGate(key, Threshold("accuracy", "gte", 100.0)) for key in applied]).decide(
-            scores
-        )
-
-
-Gate = SimpleGate | SamplesGate | WeightedGate | LogicalGate | EveryPass
+Gate = SimpleGate | SamplesGate | WeightedGate | LogicalGate
 
 
 def at_any_time(scores: Scores, values: Sequence[float], level: float) -> tuple[float, float]:

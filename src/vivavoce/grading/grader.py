@@ -18,6 +18,7 @@ from vivavoce.grading.options import check_parameters
 from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import Failure, failure_of
+from vivavoce.records.reason import Severity
 from vivavoce.records.score import PASSING, Score, failed, mean_of_turns, reaches, skipped
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage, usage_of
@@ -39,6 +40,7 @@ class Grader:
     without a call. With a `threshold`, a value from there on passes, whatever the function returned; so does the mean
     over turns, without a threshold from `mean_passes` on. `unmet` returns what a sample lacks for the grader to apply.
     With `scores_errors`, the finished part of a conversation that ended with an error is scored, too.
+    A `severity` makes it a requirement: every conversation must pass, or else the run fails or has a warning.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Grader:
     unmet: Callable[[Sample], str | None] | None = None
     scores_errors: bool = False
     verdicts_on: Callable[[Sample], int] | None = None
+    severity: Severity | None = None
 
     def per_turn(self, sample: Sample) -> bool:
         """Return whether this sample is graded turn by turn."""

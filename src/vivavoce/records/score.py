@@ -53,8 +53,12 @@ class Evidence(BaseModel):
     verified: bool = False
 
 
-FindingState = Literal["pass", "partial", "fail", "skip"]
-"""Whether a finding speaks for the conversation, partly, against it, or does not apply."""
+FindingState = Literal["pass", "partial", "fail", "warn", "skip"]
+"""Whether a finding speaks for the conversation, partly, against it, against it as a warning, or does not apply."""
+
+
+WARN: Literal["warn"] = "warn"
+"""The state of a finding that speaks against the conversation and decides nothing."""
 
 
 class Finding(BaseModel):

@@ -14,7 +14,13 @@ from vivavoce.report.text import one_line
 SHOWN = 12
 """Findings of one score that are shown."""
 _WIDTH = 200
-_STYLES: Mapping[FindingState, str] = {"pass": "green", "partial": "yellow", "fail": "red", "skip": "dim"}
+_STYLES: Mapping[FindingState, str] = {
+    "pass": "green",
+    "partial": "yellow",
+    "fail": "red",
+    "warn": "yellow",
+    "skip": "dim",
+}
 
 
 def score_text(score: Score) -> str:

@@ -16,7 +16,7 @@ from vivavoce.grading.expect import judged_by
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant, quoted_transcript
 from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.grading.function_grader import FunctionGrading, extractor_parts, threshold_parts
-from vivavoce.grading.gates import EveryPass, Gate, LogicalGate, SamplesGate, SimpleGate, Threshold, WeightedGate
+from vivavoce.grading.gates import Gate, LogicalGate, SamplesGate, SimpleGate, Threshold, WeightedGate
 from vivavoce.grading.grader import Grader, in_spite_of_errors
 from vivavoce.grading.metrics import ExtractedMetric, MetricScore, metric_grader
 from vivavoce.grading.options import check_parameters
@@ -113,7 +113,7 @@ class Builder:
         spec = self.suite.spec
         found = self._graders(spec.graders)
         composer = self._composer()
-        gate = self.written_gate() or self._every_demand()
+        gate = self.written_gate()
         if self.until is not None:
             self.problems += refusals(self.suite, self.until)
         for i, pair in enumerate(spec.agreement):
@@ -165,6 +165,22 @@ class Builder:
         return None
 
     def _grader(self, name: str, spec: AnyGraderSpec) -> Grader | None:
+        return self._with_severity(name, spec, self._measuring(name, spec))
+
+    def _with_severity(self, name: str, spec: AnyGraderSpec, grader: Grader | None) -> Grader | None:
+        """Return a requirement with the severity that the suite says; that of any other grader is a mistake."""
+        severity = None if isinstance(spec, RecordingGraderSpec | JudgeGraderSpec) else spec.severity
+        if grader is None or severity is None:
+            return grader
+        if grader.severity is None:
+            message = (
+                f"severity is for rules and for the grader of assertions ({EXPECT}); what the scores of another grader "
+                "decide, a gate says"
+            )
+            self.problems.append(self.suite.document.problem(("graders", name, "severity"), message))
+        return replace(grader, severity=severity)
+
+    def _measuring(self, name: str, spec: AnyGraderSpec) -> Grader | None:
         if isinstance(spec, RecordingGraderSpec):
             return self._recorded(name, spec, ())
         if isinstance(spec, MetricGraderSpec):
@@ -185,7 +201,7 @@ class Builder:
         return None
 
     def _function(self, name: str, spec: FunctionGraderSpec, extract: Extract) -> Grader:
-        how = FunctionGrading(**spec.model_dump(exclude={"kind"}))
+        how = FunctionGrading(**spec.model_dump(exclude={"kind", "severity"}))
         grader = how.grader(name, self.suite.base, extract=extract, tester=self._tester_parts)
         return self._asking(name, spec, grader) if grades_assertions(spec) else grader
 
@@ -404,12 +420,6 @@ class Builder:
         if self.trials is not None and self.trials < needed:
             message = f"needs {needed} trials of each sample, and there are {self.trials}; write trials: {needed}"
             self.problems.append(self.suite.document.problem(at, message))
-
-    def _every_demand(self) -> Gate | None:
-        """Return the gate of a suite without one: every assertion of a row and every rule holds, None without any."""
-        graders = self.suite.spec.graders.items()
-        names = [name for name, spec in graders if isinstance(spec, RuleGraderSpec) or grades_assertions(spec)]
-        return EveryPass(names) if names else None
 
     def _known_key(self, key: str, at: KeyPath) -> None:
         known = [*self.suite.spec.graders, *(["reward"] if self.suite.spec.reward else [])]

@@ -13,7 +13,6 @@ from typing import Any
 from vivavoce.errors import UsageError
 from vivavoce.grading.asked import Asked
 from vivavoce.grading.expect_metric import ExpectMetric
-from vivavoce.grading.gates import EveryPass
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.messages import Message
@@ -76,11 +75,10 @@ class _Evaluation:
             if any(part.model is None for part in asking(metric)):
                 raise UsageError(f"the metric '{metric.name}' needs a judge: give a model, or set VIVAVOCE_JUDGE")
         graders = tuple(self._grader(metric) for metric in metrics)
-        by_rows = [metric.name for metric in metrics if isinstance(metric, ExpectMetric)]
         return Experiment(
             name=self.name,
             samples=self._samples(),
-            scoring=Scoring(graders, gate=EveryPass(by_rows) if by_rows else None, opened=metrics),
+            scoring=Scoring(graders, opened=metrics),
             limits=Limits(self.concurrency),
             description=Description(self._spec(), Path(), "evaluation"),
         )
