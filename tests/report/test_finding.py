@@ -105,8 +105,9 @@ def test_the_terminal_names_the_same_tag() -> None:
     assert "9 of 14 failures are refunds" in out.getvalue()
 
 
-def test_a_gate_that_each_sample_must_pass_uses_the_words_of_its_reason() -> None:
-    assert finding(summary(rows(1, 1)(("goal",))), GRADING).startswith("fails: ")
+def test_a_requirement_uses_the_words_of_its_reason() -> None:
+    whole = summarise(tally(rows(1, 1)), attempts=2, failed=0, rules=Rules(requirements={"goal": "fail"}))
+    assert finding(whole, GRADING).startswith("fails: goal: every conversation must pass; 1 of 2 did not")
 
 
 async def test_json_markdown_python_and_the_list_say_the_same(store: Store) -> None:

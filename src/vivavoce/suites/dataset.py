@@ -73,7 +73,13 @@ def check_dataset(
     try:
         fields = suite.spec.dataset.fields
         found = check_samples(
-            source, fields=fields, base=suite.base, tags=tags, format=suite.spec.dataset.format, check=check
+            source,
+            fields=fields,
+            base=suite.base,
+            tags=tags,
+            format=suite.spec.dataset.format,
+            check=check,
+            log=suite.judges_a_log,
         )
     except UsageError as error:
         raise UsageError(*(_in_suite(suite, problem) for problem in error.problems)) from error
@@ -105,7 +111,14 @@ def unusable(suite: Suite) -> list[Problem]:
         _check_driver(suite, one)
 
     fields, format_of_rows = spec.dataset.fields, spec.dataset.format
-    return unusable_rows(dataset_source(suite), fields=fields, base=suite.base, format=format_of_rows, check=check)
+    return unusable_rows(
+        dataset_source(suite),
+        fields=fields,
+        base=suite.base,
+        format=format_of_rows,
+        check=check,
+        log=suite.judges_a_log,
+    )
 
 
 def _check_row(
@@ -138,7 +151,8 @@ def _in_suite(suite: Suite, problem: Problem) -> Problem:
     path, colon, rule = problem.message.partition(": ")
     steps = [int(step) if step.isdecimal() else step for step in path.split(".")]
     row = ("dataset", "rows", problem.line - 1)
-    if colon and steps[0] in (EXPECT, *ABOUT_TOOLS):
+    rows = suite.spec.dataset.rows or ()
+    if colon and (steps[0] in (EXPECT, *ABOUT_TOOLS) or steps[0] in rows[problem.line - 1]):
         return suite.document.problem((*row, *steps), rule)
     return suite.document.problem(row, problem.message)
 

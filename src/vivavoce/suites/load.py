@@ -18,6 +18,9 @@ from vivavoce.suites.target_changes import TargetChanges
 from vivavoce.suites.translation import Era
 from vivavoce.suites.variables import filled
 
+JUDGE = "judge"
+"""The source of a suite that the command of this name describes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Suite:
@@ -35,6 +38,11 @@ class Suite:
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     judge: str | None = None
+
+    @property
+    def judges_a_log(self) -> bool:
+        """Whether a command judges its rows, which are a log and were not written as tests."""
+        return self.source == JUDGE
 
 
 def load_suite(path: Path, targets: Sequence[Mapping[str, Any]] = (), changes: TargetChanges | None = None) -> Suite:

@@ -88,7 +88,7 @@ class SuiteSpec(Spec):
     target: AnyTargetSpec | None = None
     targets: list[AnyTargetSpec] | None = Field(default=None, min_length=1)
     recording: RecordingSpec | None = None
-    graders: dict[str, AnyGraderSpec] = Field(default_factory=dict)
+    graders: dict[str, AnyGraderSpec] = Field(default_factory=dict, min_length=1)
     reward: AnyRewardSpec | None = None
     gate: AnyGateSpec | None = None
     agreement: list[AgreementSpec] = Field(default_factory=lambda: list[AgreementSpec]())

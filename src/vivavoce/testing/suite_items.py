@@ -161,6 +161,10 @@ class SampleItem(_Item):
         if not outcomes:
             why = held.summary.stopped or "it ended early"
             pytest.fail(inert(f"not held: {why}; continue with: viva run --resume {run_id}"), pytrace=False)
+        if self._held.nothing_scored and self._inapplicable:
+            pytest.fail(
+                inert(f"inconclusive: nothing was scored in the whole run; {self._inapplicable}"), pytrace=False
+            )
         if wrong and self._excused:
             pytest.xfail(inert(one_line(f"the gate passes without it: {broken_text(wrong[0], run_id, options)}", 300)))
         if wrong and not self._missed:
@@ -188,17 +192,22 @@ class SampleItem(_Item):
         pytest.fail("\n".join(lines), pytrace=False)
 
     def _end_without_a_miss(self) -> None:
-        """Say that no grader applies, which is an error where nothing at all was scored, or that there is a warning."""
+        """Say that no grader applies, or that there is a warning."""
         outcomes, only_warn = self._outcomes, self._held.only_warn
-        if all(score.state == "skipped" for one in outcomes for score in all_scores(one).values()):
-            reasons = [f"{name}: {score.reason}" for name, score in outcomes[0].scores.items()]
-            why = one_line(f"no grader applies: {'; '.join(reasons)}", 300)
-            if self._held.nothing_scored:
-                pytest.fail(inert(f"inconclusive: nothing was scored in the whole run; {why}"), pytrace=False)
-            pytest.skip(inert(why))
+        if self._inapplicable:
+            pytest.skip(inert(self._inapplicable))
         if warnings := next((scores for one in outcomes if (scores := missed(one))), None):
             only = {name: score for name, score in warnings.items() if name in only_warn}
             pytest.xfail(inert(one_line(f"only a warning: {reason_line(only)}", 300)))
+
+    @property
+    def _inapplicable(self) -> str:
+        """Why no grader applies; empty where one does."""
+        outcomes = self._outcomes
+        if any(score.state != "skipped" for one in outcomes for score in all_scores(one).values()):
+            return ""
+        reasons = [f"{name}: {score.reason}" for name, score in outcomes[0].scores.items()]
+        return one_line(f"no grader applies: {'; '.join(reasons)}", 300)
 
     @cached_property
     def _outcomes(self) -> Sequence[Outcome]:
