@@ -27,6 +27,7 @@ from pydantic import ValidationError
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.exchange.sessions import SESSIONS, with_sessions_joined
+from vivavoce.files.file_mentions import check_text
 from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.messages import describe
 from vivavoce.samples.cells import read_text
@@ -52,7 +53,7 @@ _TEXTS = frozenset(
     (*"id sample_id trial goal instructions policy scenario persona min_turns max_turns rubric".split(), *PATHS)  # noqa: SIM905
 )
 _TEXTS_OR_LISTS = frozenset(("input", "prompt", "user_input", "ground_truth", "reference"))
-_AS_THEY_ARE = _FIELDS - {"rubric"}
+_AS_THEY_ARE = _FIELDS - {"rubric", "policy"}
 """Fields that a row may hold under their own name and as they are."""
 OPTIONAL = "?"
 """What ends a key of `fields` whose place a row may lack."""
@@ -246,6 +247,12 @@ def _read_ragas(values: dict[str, Any], remaining: dict[str, Any]) -> None:
 
 def _read_file(name: str, values: dict[str, Any], remaining: dict[str, Any], base: Path) -> None:
     path, field = remaining.pop(name, None), name.removesuffix("_path")
+    text = values.get(field)
+    if isinstance(text, str):
+        try:
+            check_text(text, base, name)
+        except ValueError as error:
+            raise ValueError(f"{field}: {error}") from error
     if path is None:
         return
     if values.get(field) is not None:

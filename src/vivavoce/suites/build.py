@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.files.file_mentions import check_text
 from vivavoce.grading.asked import Asked, Judge
 from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.grading.expect import judged_by
@@ -153,6 +154,7 @@ class Builder:
 
     def _graders(self, specs: Mapping[str, AnyGraderSpec]) -> tuple[Grader, ...]:
         """Return the graders in their order; those that compare with a recording have the others grade it."""
+        specs = {name: one for name, one in specs.items() if ("graders", name) not in self.suite.wrong}
         comparing = {name: one for name, one in specs.items() if isinstance(one, RecordingGraderSpec)}
         built = {name: self._grader(name, one) for name, one in specs.items() if name not in comparing}
         others = [one for one in built.values() if one is not None]
@@ -360,6 +362,8 @@ class Builder:
 
     def _rubric(self, spec: JudgeGraderSpec) -> Rubric:
         text, where = spec.prompt or "", "prompt"
+        if spec.prompt is not None:
+            _check_text(spec.prompt, self.suite.base)
         if spec.prompt_path is not None:
             where = spec.prompt_path
             try:
@@ -423,8 +427,19 @@ class Builder:
 
     def _known_key(self, key: str, at: KeyPath) -> None:
         known = [*self.suite.spec.graders, *(["reward"] if self.suite.spec.reward else [])]
+        if self.dataset is None or ("graders", key) in self.suite.wrong:
+            known.append(EXPECT)  # whether the rows have assertions is not known
+        if ("reward",) in self.suite.wrong:
+            known.append("reward")
         if key not in known:
             self.problems.append(self.suite.document.problem(at, f"no grader '{key}'{did_you_mean(key, known)}"))
+
+
+def _check_text(prompt: str, base: Path) -> None:
+    try:
+        check_text(prompt, base, "prompt_path")
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _spoilable(spec: ConditionSpec | WeightedGateSpec) -> ErrorLimit | None:

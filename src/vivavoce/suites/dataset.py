@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError
+from vivavoce.files.file_mentions import check_text
 from vivavoce.samples.rows import SampleCount, check_samples, read_samples, unusable_rows
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.expecting import EXPECT, Assertions
@@ -31,6 +32,11 @@ def policy_of(suite: Suite) -> str | None:
         UsageError: its file cannot be read, or is empty.
     """
     spec = suite.spec.dataset
+    if spec.policy is not None:
+        try:
+            check_text(spec.policy, suite.base, "policy_path")
+        except ValueError as error:
+            raise UsageError(suite.document.problem(("dataset", "policy"), str(error))) from error
     if spec.policy_path is None:
         return spec.policy
     where = ("dataset", "policy_path")
