@@ -71,7 +71,7 @@ def decide(
         return Decision("inconclusive", reasons, warnings)
     reasons = [reason for reason, severity in required if severity == "fail" and not _has_no_occasion(reason, rules)]
     reasons = sorted(reasons, key=lambda reason: -_RANK[reason.verdict])
-    decided: list[Verdict] = [reason.verdict for reason in reasons]
+    decided = _verdicts(reasons)
     if rules.gate is not None:
         verdict, by_gate = _by_gate(tallies, rules)
         decided.append(verdict)
@@ -79,11 +79,15 @@ def decide(
     named = {(one.target, *one.graders) for one in reasons if one.code in _WITHOUT_SCORES and not one.scored}
     unnamed = [reason for reason in silent if (reason.target, *reason.graders) not in named]
     reasons += unnamed
-    decided += [reason.verdict for reason in unnamed]
+    decided += _verdicts(unnamed)
     if (too_many := _too_many_errors(tallies, rules, errors, attempts)) is not None:
         reasons.append(too_many)
         decided.append("inconclusive")
     return Decision(worst(decided), reasons, warnings)
+
+
+def _verdicts(reasons: Iterable[Reason]) -> list[Verdict]:
+    return [reason.verdict for reason in reasons]
 
 
 def _requirement(tallies: Tallies, target: str, name: str, rules: Rules) -> tuple[Reason, Severity]:

@@ -82,11 +82,11 @@ def _mended(data: dict[str, Any], errors: Sequence[ErrorDetails], wrong: set[Key
             _mend_whole(mended, wrong)
         elif details["type"] == "extra_forbidden":
             _remove(mended, at)
-        elif at[0] == "graders" and len(at) > 1:
+        elif len(at) > 1 and at[:1] == ("graders",):
             wrong.add(at[:2])
             cast("dict[str, Any]", mended["graders"])[str(at[1])] = dict(_STAND_IN["grader"])
         else:
-            _replace(mended, str(at[0]), wrong)
+            _replace(mended, str(next(iter(at))), wrong)
     return mended
 
 
