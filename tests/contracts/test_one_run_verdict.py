@@ -19,6 +19,7 @@ import pytest
 from rich.console import Console
 
 from server.live import get, serving
+from vivavoce.cli.in_parts import InParts, run_in_parts
 from vivavoce.records.reason import Reason
 from vivavoce.report.finding import headline_failed, listed_finding
 from vivavoce.report.github import write_github
@@ -27,9 +28,11 @@ from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.terminal import verdict_lines
+from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import Summary
 from vivavoce.store.store import Store
+from vivavoce.suites.load import load_suite
 from vivavoce.suites.opening import run_suite
 from vivavoce.suites.regrade import open_regrading
 
@@ -155,22 +158,25 @@ def test_the_list_says_the_same_and_its_headline_is_the_grader_that_failed(run: 
     assert listed_finding(entry) == run.finding
 
 
-def test_the_command_and_pytest_end_with_failure(folder: Path) -> None:
-    viva = subprocess.run(
-        [str(Path(sys.executable).with_name("viva")), "run", "decided.viva.yaml", "-q", "--store", "cli.db"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+def test_the_command_ends_with_failure(folder: Path) -> None:
+    command = [str(Path(sys.executable).with_name("viva")), "run", "decided.viva.yaml", "-q", "--store", "cli.db"]
+    viva = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert viva.returncode == 1
     _lines_name(viva.stdout)
-    tests = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "decided.viva.yaml"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
+
+
+def test_parts_that_are_merged_end_with_failure(folder: Path) -> None:
+    text = SUITE.partition("dataset:")
+    rows = folder / "rows.jsonl"
+    rows.write_text(
+        "".join(json.dumps(row) + "\n" for row in load_suite(folder / "decided.viva.yaml").spec.dataset.rows or ())
     )
-    assert tests.returncode == 1
-    assert "fail · silent: every conversation must pass" in tests.stdout
+    graders = text[2][text[2].index("graders:") :]
+    (folder / "parts.yaml").write_text(f"{text[0]}dataset: rows.jsonl\n{graders}")
+    job = load_suite(folder / "parts.yaml")
+    code = run_in_parts(job, InParts(str(folder / "parts")), RunOptions(), str(folder / "parts.db"), quiet=True)
+    assert code == 1
+    with Store.open(str(folder / "parts.db"), create=False) as store:
+        (stored,) = store.runs()
+        summary = GradedRun(store, stored, store.grading(stored.id)).summary()
+    assert _decision(summary) == ("fail", DECIDING, WARNINGS)

@@ -208,6 +208,16 @@ def test_a_run_with_nothing_scored_is_not_green(pytester: pytest.Pytester) -> No
     result.stdout.fnmatch_lines(["inconclusive: nothing was scored in the whole run; no grader applies: said: *"])
 
 
+def test_a_gate_that_passes_excuses_no_broken_rule(pytester: pytest.Pytester) -> None:
+    suite = GATED.replace("VALUE", "0.5").replace(
+        "graders: {", "graders: {never: {kind: rule, never: {assistant_says: EUR}}, "
+    )
+    write(pytester, g__viva__yaml=suite)
+    result = pytester.runpytest_inprocess("--viva")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["the run fails: fail · never: every conversation must pass; 2 of 3 did not: b, c; *"])
+
+
 def test_a_miss_that_only_warns_is_not_red(pytester: pytest.Pytester) -> None:
     suite = SUITE + "graders: {polite: {kind: rule, always: {assistant_says: please}, severity: warn}}\n"
     write(pytester, shop__viva__yaml=suite.replace("{numeric: 24.90}", "{numeric: 24.90, severity: warn}"))

@@ -33,7 +33,7 @@ from vivavoce.messages import describe
 from vivavoce.samples.cells import read_text
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.rhesis_row import as_row, is_test
-from vivavoce.samples.row_keys import UnknownKeys
+from vivavoce.samples.row_keys import UnknownKeys, is_known_elsewhere
 from vivavoce.samples.sample import Sample
 
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -316,7 +316,7 @@ def _wrong_key(key: str, row: Mapping[str, Any], unknown: UnknownKeys) -> str | 
         return None
     if (problem := unknown.problem(key, row.get(key), row)) is not None:
         return problem
-    if (meant := _misspelt(key)) is None:
+    if is_known_elsewhere(key) or (meant := _misspelt(key)) is None:
         return None
     return f"unknown key '{key}'; did you mean '{meant}'? (move it into 'metadata' if it is meant)"
 

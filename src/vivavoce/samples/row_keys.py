@@ -88,6 +88,11 @@ def _has_truth(row: Mapping[str, Any]) -> bool:
     return any(row.get(name) is not None for name in _TRUTHS)
 
 
+def is_known_elsewhere(key: str) -> bool:
+    """Return whether a key is a word of other tools, and so no misspelt field."""
+    return key.lower() in _OF_ASSERTIONS - {"expects"} | _OF_TRUTHS - {"label", "groundtruth"} | _OF_CALLS
+
+
 def looks_like_assertions(value: object, *, log: bool = False) -> bool:
     """Return whether a value is an assertion, or a list of some; a text may hold it as JSON.
 

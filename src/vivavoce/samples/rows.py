@@ -102,8 +102,8 @@ def check_samples(
 ) -> SampleCount:
     """Read a whole dataset, with the arguments of `read_samples`, and count what is in it.
 
-    `check` raises `UsageError` for a sample that cannot be used. The rows of a `log` were not written as tests: more of
-    their keys are data.
+    `check` raises `UsageError` for a sample that cannot be used. The rows of a `log` were not written as tests,
+    nor were those of which `fields` say where they have what a sample needs: more of their keys are data.
     Besides what each row must be, no two rows may have the same id and trial; no trial is trial 0. Eight bytes are kept
     of each row for that; only a file that seems to have duplicates is read again, to name them.
 
@@ -115,7 +115,7 @@ def check_samples(
     turns = per_turn = recorded = shared = silent = goals = expecting = returning = 0
     variables: set[str] | None = None
     seen: set[str] = set()
-    file, loss, unknown = _file(source), Loss(), UnknownKeys(log=log)
+    file, loss, unknown = _file(source), Loss(), UnknownKeys(log=log or bool(fields))
     for line, sample in _scan(source, fields, base, limit, tags, format, loss, unknown=unknown):
         found = _problems(sample, line, file, check)
         problems += found[: PROBLEMS_SHOWN - len(problems)]
@@ -158,7 +158,9 @@ def unusable_rows(
     found: list[Problem] = []
     lines: dict[tuple[str, int], int] = {}
     file = _file(source)
-    for line, sample in _scan(source, fields, base, None, None, format, Loss(), unknown=UnknownKeys(log=log)):
+    for line, sample in _scan(
+        source, fields, base, None, None, format, Loss(), unknown=UnknownKeys(log=log or bool(fields))
+    ):
         problems = _problems(sample, line, file, check)
         if isinstance(sample, Sample) and not problems:
             first = lines.setdefault((sample.id, sample.trial or 0), line)
