@@ -40,8 +40,8 @@ def test_all_layers_are_checked_in_one_pass(prompt: str) -> None:
     Path("rubric").write_text("Is {{ submission }} polite?")
     assert places(SUITE.replace("PROMPT", prompt)) == [
         "2:1 target",
-        "5:24 dataset.rows.0.assert",
-        "6:33 dataset.rows.1.expect.0",
+        "5:26 dataset.rows.0.assert",
+        "6:35 dataset.rows.1.expect.0",
         "8:23 graders.a.function",
         "9:3 graders.b",
         "10:21 graders.c.metric",
@@ -65,7 +65,7 @@ def test_parts_that_do_not_go_together_leave_the_others_to_be_checked() -> None:
     text = "name: n\ntarget: {kind: function, function: 'bot.py:reply'}\ndriver: replay\ndataset: nowhere.jsonl\n"
     assert places(f"{text}graders: {{a: {{kind: function, function: contians}}}}\n")[1:] == [
         "4:1 dataset",
-        "5:34 graders.a.function",
+        "5:31 graders.a.function",
     ]
 
 
