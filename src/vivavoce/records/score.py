@@ -81,6 +81,12 @@ class Finding(BaseModel):
     blame: Blame | None = None
     data: dict[str, Any] = Field(default_factory=dict)
 
+    @property
+    def fact(self) -> str:
+        """What was found where an assertion was missed, else the sentence that it is about."""
+        found = self.data.get("found")
+        return found if self.state in ("fail", WARN) and isinstance(found, str) and found else self.what
+
 
 class Score(BaseModel):
     """What one grader or metric says about a conversation, or with a `turn`, an index from 0, about that turn.

@@ -189,4 +189,4 @@ def _raw(score: Score) -> str:
 def _finding(one: ScoreFinding, note: str, register: Register) -> Finding:
     word = (one.verdict or one.kind).replace("_", " ").capitalize()
     quotes = register.enter(one.evidence, note, bad=one.state == "fail")
-    return Finding(safe(word), _STATES[one.state], safe(one.what), quotes)
+    return Finding(safe(word), _STATES[one.state], safe(one.fact), quotes)
