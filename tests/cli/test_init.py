@@ -232,6 +232,13 @@ def test_what_is_no_suite_gets_no_workflow(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.parametrize("name", ["suite.yaml", "nowhere/suite.yml", "Suite.YAML"])
+def test_a_suite_that_is_not_there_is_no_folder(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=r"there is no suite .*; for a new suite name a folder"):
+        command(tmp_path / name)
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "exam").write_text("")
     with pytest.raises(UsageError, match="exam is a file; name a folder"):

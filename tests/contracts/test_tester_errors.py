@@ -37,7 +37,9 @@ from vivavoce.report.side_by_side import comparison
 from vivavoce.report.terminal import run_report
 from vivavoce.report.tester_errors import Spoiled
 from vivavoce.report.worst import worst
-from vivavoce.run.summary import GraderSummary, Summary, summarise, tally
+from vivavoce.run.summary import GraderSummary, Summary, summarise
+from vivavoce.run.tallies import tally
+from vivavoce.run.verdict import Rules
 from vivavoce.store.store import Store
 
 SPOILED = Failure(blame="tester", kind=TESTER_ERROR, message="it gave its facts away")
@@ -154,7 +156,7 @@ def test_a_gate_passes_where_even_the_bounds_do_or_net_of_what_it_allows_the_tes
         "exact", Threshold("accuracy", "gte", bar), spoilable=None if limit is None else ErrorLimit(limit)
     )
     tallies = tally(kept.store.scores(kept.grading.id))
-    found = summarise(tallies, attempts=6, failed=0, gate=gate, errors=3)
+    found = summarise(tallies, attempts=6, failed=0, rules=Rules(gate=gate), errors=3)
     assert found.verdict == verdict
     assert any(why in reason_text(reason) for reason in found.reasons)
 
@@ -162,13 +164,13 @@ def test_a_gate_passes_where_even_the_bounds_do_or_net_of_what_it_allows_the_tes
 def test_errors_that_a_run_allows_do_not_allow_the_tester_more_than_its_gate_does(kept: GradedRun) -> None:
     tallies = tally(kept.store.scores(kept.grading.id))
     gate = SimpleGate("exact", Threshold("accuracy", "gte", 50.0), spoilable=ErrorLimit("1"))
-    found = summarise(tallies, attempts=6, failed=0, gate=gate, errors=3, limit=ErrorLimit("50%"))
+    found = summarise(tallies, attempts=6, failed=0, rules=Rules(gate=gate, limit=ErrorLimit("50%")), errors=3)
     assert found.verdict == "inconclusive"
 
 
 def test_too_many_errors_say_how_many_are_of_the_tester(kept: GradedRun) -> None:
     tallies = tally(kept.store.scores(kept.grading.id))
-    found = summarise(tallies, attempts=6, failed=0, gate=None, errors=3)
+    found = summarise(tallies, attempts=6, failed=0, errors=3)
     assert [reason_text(reason) for reason in found.reasons] == [
         "3 conversations ended with an error or a missing score, 2 of them because of the tester; none may"
     ]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.grading.gates import EveryPass, LogicalGate, SamplesGate, SimpleGate, Threshold, WeightedGate
+from vivavoce.grading.gates import LogicalGate, SamplesGate, SimpleGate, Threshold, WeightedGate
 from vivavoce.grading.scores import Scores
 from vivavoce.report.reasons import reason_text
 
@@ -130,23 +130,6 @@ def test_logic_with_three_values(operator: Any, verdicts: list[str], found: str)
     result = LogicalGate(operator, conditions).decide(named)
     assert result.verdict == found
     assert [one.verdict for one in result.reasons] == verdicts
-
-
-@pytest.mark.parametrize(
-    ("scores", "verdict"),
-    [
-        (Scores([1.0, 1.0], [True, True], ["a", "b"]), "pass"),
-        (Scores([1.0, 0.9], [True, False], ["a", "b"]), "fail"),
-        (Scores([1.0, 0.5], [True, True], ["a", "b"]), "pass"),
-        (Scores([1.0], [True], ["a"], ["b"]), "inconclusive"),
-        (Scores([0.0], [False], ["a"], ["b"]), "fail"),
-        (Scores([], [], [], ["a"]), "inconclusive"),
-        (Scores([], [], [], skipped=2), "pass"),
-    ],
-)
-def test_every_score_passes_or_the_run_fails(scores: Scores, verdict: str) -> None:
-    nothing = Scores([], [], [], skipped=3)
-    assert EveryPass(["expect", "other"]).decide({"expect": scores, "other": nothing}).verdict == verdict
 
 
 def trials(**samples: str) -> Scores:

@@ -14,7 +14,9 @@ from vivavoce.records.score import mean_of_turns as per_turn
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.records.usage import Usage
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.run.summary import summarise, tally
+from vivavoce.run.summary import summarise
+from vivavoce.run.tallies import tally
+from vivavoce.run.verdict import Rules
 from vivavoce.store.store import Store
 
 TIMEOUT = Failure(blame="target", kind="timeout", message="no answer within 5 s", evidence="<html>")
@@ -95,7 +97,7 @@ async def keep(
             attempts, failed = attempts + 1, failed + (one.attempt.failure is not None)
     if not ended:
         return GradedRun(store, run, grading)
-    summary = summarise(tally(store.scores(grading.id)), attempts=attempts, failed=failed, gate=gate)
+    summary = summarise(tally(store.scores(grading.id)), attempts=attempts, failed=failed, rules=Rules(gate=gate))
     run = run.model_copy(update={"status": "finished", "finished_at": 1010.0})
     found = {"verdict": summary.verdict, "summary": summary.model_dump(mode="json"), "finished_at": 1010.0}
     grading = grading.model_copy(update=found)

@@ -6,13 +6,15 @@ import json
 import pytest
 from rich.console import Console
 
-from vivavoce.grading.gates import EveryPass, Gate, SimpleGate, Threshold
+from vivavoce.grading.gates import Gate, SimpleGate, Threshold
 from vivavoce.records.run import AttemptKey, Grading, ScoreRow
 from vivavoce.report.finding import failures, finding, listed_finding
 from vivavoce.report.json_file import write_json
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.terminal import verdict_lines
-from vivavoce.run.summary import Summary, TagSummary, summarise, tally
+from vivavoce.run.summary import Summary, TagSummary, summarise
+from vivavoce.run.tallies import tally
+from vivavoce.run.verdict import Rules
 from vivavoce.store.store import Store
 
 from .cases import TIMEOUT, keep, outcome
@@ -33,9 +35,9 @@ def rows(passed: int, failed: int, errors: int = 0, *, of: str = "s") -> list[Sc
 
 def summary(found: list[ScoreRow], gate: Gate | None = GATE, **tagged: list[ScoreRow]) -> Summary:
     errors = sum(row.state == "error" for row in found)
-    whole = summarise(tally(found), attempts=len(found), failed=errors, gate=gate, errors=errors)
+    whole = summarise(tally(found), attempts=len(found), failed=errors, rules=Rules(gate=gate), errors=errors)
     tags = [
-        TagSummary(tag=tag, graders=summarise(tally(mine), attempts=len(mine), failed=0, gate=None).graders)
+        TagSummary(tag=tag, graders=summarise(tally(mine), attempts=len(mine), failed=0).graders)
         for tag, mine in tagged.items()
     ]
     return whole.model_copy(update={"tags": tags})
@@ -103,8 +105,9 @@ def test_the_terminal_names_the_same_tag() -> None:
     assert "9 of 14 failures are refunds" in out.getvalue()
 
 
-def test_a_gate_that_each_sample_must_pass_uses_the_words_of_its_reason() -> None:
-    assert finding(summary(rows(1, 1), EveryPass(("goal",))), GRADING).startswith("fails: ")
+def test_a_requirement_uses_the_words_of_its_reason() -> None:
+    whole = summarise(tally(rows(1, 1)), attempts=2, failed=0, rules=Rules(requirements={"goal": "fail"}))
+    assert finding(whole, GRADING).startswith("fails: goal: every conversation must pass; 1 of 2 did not")
 
 
 async def test_json_markdown_python_and_the_list_say_the_same(store: Store) -> None:

@@ -9,7 +9,9 @@ from vivavoce.records.reason import Verdict
 from vivavoce.records.run import AttemptKey, ScoreRow
 from vivavoce.records.score import State
 from vivavoce.report.reasons import explained
-from vivavoce.run.summary import Summary, summarise, tally
+from vivavoce.run.summary import Summary, summarise
+from vivavoce.run.tallies import tally
+from vivavoce.run.verdict import Rules
 
 EASY = SimpleGate("exact", Threshold("avg_score", "gte", 0.5))
 
@@ -23,7 +25,7 @@ def summary(
         for i, (name, value) in enumerate(scores)
     ]
     errors = sum(value is None for _, value in scores)
-    return summarise(tally(rows), attempts=len(rows), failed=0, gate=gate, errors=errors, limit=limit)
+    return summarise(tally(rows), attempts=len(rows), failed=0, rules=Rules(gate=gate, limit=limit), errors=errors)
 
 
 def row(key: AttemptKey, name: str, state: State, value: float | None) -> ScoreRow:
@@ -57,7 +59,7 @@ def test_where_nothing_at_all_was_scored_nothing_is_decided(
 
 def test_a_run_in_which_everything_was_skipped_has_decided_nothing() -> None:
     rows = [row(AttemptKey("a", "bot", 0), "exact", "skipped", None)]
-    found = summarise(tally(rows), attempts=1, failed=0, gate=None)
+    found = summarise(tally(rows), attempts=1, failed=0)
     assert (found.verdict, explained(found)) == ("inconclusive", ["inconclusive · nothing was scored"])
 
 
@@ -66,7 +68,7 @@ def test_with_several_targets_the_silent_one_is_named() -> None:
         row(AttemptKey("a", "v1", 0), "exact", "scored", 1.0),
         row(AttemptKey("a", "v2", 0), "exact", "error", None),
     ]
-    found = summarise(tally(rows), attempts=2, failed=1, gate=None)
+    found = summarise(tally(rows), attempts=2, failed=1)
     assert explained(found) == ["inconclusive · v2: exact: nothing was scored (1 error)"]
 
 
@@ -78,7 +80,9 @@ def passing(sample: str, value: float, passed: bool, trial: int = 0) -> ScoreRow
 def test_the_pass_rate_counts_the_scores_that_pass_whatever_their_value() -> None:
     rows = [passing("a", 0.25, True), passing("b", 0.99, False), passing("c", 1.0, False)]
     rows.append(row(AttemptKey("d", "bot", 0), "g", "error", None))
-    found = summarise(tally(rows), attempts=4, failed=0, gate=SimpleGate("g", Threshold("accuracy", "gte", 30)))
+    found = summarise(
+        tally(rows), attempts=4, failed=0, rules=Rules(gate=SimpleGate("g", Threshold("accuracy", "gte", 30)))
+    )
     assert found.grader("g").pass_rate == pytest.approx(1 / 3)
     said = "inconclusive · g: pass rate must be ≥ 30%; it is 33.33%; 1 error could change the result"
     assert explained(found) == [said]
@@ -86,14 +90,14 @@ def test_the_pass_rate_counts_the_scores_that_pass_whatever_their_value() -> Non
 
 def test_a_trial_succeeds_where_its_score_passes() -> None:
     rows = [passing("a", 0.5, passed, trial) for trial, passed in enumerate((True, False, True))]
-    found = summarise(tally(rows), attempts=3, failed=0, gate=None).grader("g")
+    found = summarise(tally(rows), attempts=3, failed=0).grader("g")
     assert (found.pass_at[2], found.pass_hat[2]) == (pytest.approx(1), pytest.approx(1 / 3))
 
 
 def test_a_gate_with_a_threshold_of_its_own_counts_by_that_and_leaves_the_pass_rate() -> None:
     rows = [passing("a", 0.25, True), passing("b", 0.75, False)]
     gate = SimpleGate("g", Threshold("accuracy", "gte", 50, pass_threshold=0.5))
-    found = summarise(tally(rows), attempts=2, failed=0, gate=gate)
+    found = summarise(tally(rows), attempts=2, failed=0, rules=Rules(gate=gate))
     assert (found.verdict, explained(found)) == ("pass", ["pass · g: share of scores ≥ 0.5 must be ≥ 50%; it is 50%"])
     assert found.grader("g").pass_rate == 0.5
 
@@ -101,7 +105,7 @@ def test_a_gate_with_a_threshold_of_its_own_counts_by_that_and_leaves_the_pass_r
 def test_a_gate_that_counts_what_lies_below_still_counts_that() -> None:
     rows = [passing("a", 0.25, False), passing("b", 0.75, True), passing("c", 1.0, True)]
     gate = SimpleGate("g", Threshold("accuracy", "lte", 50, pass_op="lt"))
-    found = summarise(tally(rows), attempts=3, failed=0, gate=gate)
+    found = summarise(tally(rows), attempts=3, failed=0, rules=Rules(gate=gate))
     assert explained(found) == ["fail · g: share of scores < 1 must be ≤ 50%; it is 66.67%"]
 
 

@@ -89,9 +89,47 @@ def test_chosen_samples_without_assertions_do_not_fail() -> None:
     assert ran(WRONG, plain, more=more, options=RunOptions(samples=["plain"])).exit_code == 0
 
 
-def test_a_gate_of_the_suite_decides_instead() -> None:
+def test_a_gate_that_passes_does_not_excuse_a_missed_assertion() -> None:
     gate = "gate: {kind: simple, metric_key: expect, aggregation: accuracy, value: 50}\n"
-    assert ran(RIGHT, WRONG, more=gate).exit_code == 0
+    assert ran(RIGHT, WRONG, more=gate).exit_code == 1
+    warns = "graders:\n  expect: {kind: function, function: expect, severity: warn}\n"
+    result = ran(RIGHT, WRONG, more=warns + gate)
+    assert (result.exit_code, [one.code for one in result.summary.warnings]) == (0, ["requirement"])
+    assert ran(RIGHT, WRONG, more=warns).exit_code == 0
+
+
+def test_an_assertion_that_warns_does_not_fail_the_run_and_is_named() -> None:
+    polite = {"contains": "please", "severity": "warn"}
+    result = ran(RIGHT, {**PLAIN, "expect": {"all": [polite, {"contains": "order"}]}})
+    assert (result.summary.verdict, [one.code for one in result.summary.warnings]) == ("pass", ["warned"])
+    score = next(one for one in result.outcomes() if one.attempt.key.sample_id == "plain").scores["expect"]
+    assert (score.passed, [one.state for one in score.findings]) == (True, ["warn", "pass"])
+    assert ran({**PLAIN, "expect": [[polite, {"contains": "voucher"}]]}).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "inner", [{"any": [{"contains": "a", "severity": "warn"}]}, {"contains": "a", "severity": "low"}]
+)
+def test_a_severity_that_decides_nothing_is_refused(inner: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="severity"):
+        ran({**PLAIN, "expect": inner})
+
+
+def test_a_severity_is_for_requirements_only() -> None:
+    more = "graders:\n  loud: {kind: function, function: regex_match, severity: warn}\n"
+    with pytest.raises(UsageError, match=r"suite\.yaml:\d+:\d+ graders\.loud\.severity: severity is for rules"):
+        ran(RIGHT, more=more)
+
+
+def test_every_grader_that_skips_rows_says_how_many_and_why() -> None:
+    more = "graders:\n  said: {kind: function, function: contains}\n"
+    summary = ran({**PLAIN, "id": "a", "ground_truth": "order"}, {**PLAIN, "id": "b"}, more=more).summary
+    assert [(one.name, one.skipped, one.conversations, one.reasons) for one in summary.skips] == [
+        ("said", 1, 2, {"the sample has no ground_truth": 1})
+    ]
+
+
+def test_options_of_the_grader_are_those_of_any_other() -> None:
     graders = "graders:\n  expect: {kind: function, function: expect, threshold: 0.1, display_name: Assertions}\n"
     result = ran(RIGHT, WRONG, more=graders)
     assert (result.exit_code, result.summary.graders[0].label) == (1, "Assertions")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tomllib
 from importlib import import_module
@@ -171,29 +172,72 @@ def test_a_gate_that_passes_excuses_the_samples_that_miss(pytester: pytest.Pytes
     pytester.runpytest_inprocess("--viva", "--runxfail").assert_outcomes(passed=3, failed=1)
 
 
-def test_a_gate_that_passes_excuses_no_error(pytester: pytest.Pytester) -> None:
-    bot = "calls = []\ndef reply(message):\n    calls.append(1)\n    return 'order' if len(calls) == 1 else 1 / 0\n"
-    suite = "name: t\ntrials: 2\nmax_concurrent: 1\ntarget: {kind: function, function: 'bot.py:reply'}\n"
-    rows = "dataset: {rows: [{id: a, input: hi, expect: {contains: voucher}}]}\n"
-    gate = "gate: {kind: simple, metric_key: expect, value: 0}\n"
-    write(pytester, bot__py=bot, t__viva__yaml=f"{suite}{rows}{gate}")
+def test_an_error_that_the_gate_passes_over_is_not_red(pytester: pytest.Pytester) -> None:
+    graders = "def picky(sample, submission):\n    return 1 / 0 if sample.id == 'b' else True\n"
+    suite = GATED.replace("VALUE", "0.5").replace(
+        "graders: {", "graders: {picky: {kind: function, function: 'g.py:picky'}, "
+    )
+    write(pytester, g__viva__yaml=suite, g__py=graders)
+    result = pytester.runpytest_inprocess("--viva", "-rx")
+    result.assert_outcomes(passed=3, xfailed=1)
+    result.stdout.fnmatch_lines(["XFAIL *::b - the gate passes without it: could not be judged: picky: *"])
+
+
+RULED = """
+name: ruled
+target: {kind: function, function: "bot.py:reply"}
+dataset: {rows: [{id: a, input: hello, expect: [{contains: EUR}]}]}
+graders:
+  checked: {kind: rule, each: {call: refnd}, only_after: [{call: look_up}]SEVERITY}
+"""
+
+
+@pytest.mark.parametrize(("severity", "code"), [("", 1), (", severity: warn", 0)])
+def test_a_rule_that_never_applies_is_not_green(pytester: pytest.Pytester, severity: str, code: int) -> None:
+    write(pytester, bot__py=BOT, r__viva__yaml=RULED.replace("SEVERITY", severity))
     result = pytester.runpytest_inprocess("--viva")
-    result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["trial 2: could not be held: target: *division by zero*"])
+    assert result.ret == code
+    result.stdout.fnmatch_lines(["*checked: every conversation must pass; it applied to no conversation*"])
+
+
+def test_a_run_with_nothing_scored_is_not_green(pytester: pytest.Pytester) -> None:
+    rows = re.sub(r", ground_truth: \w+", "", GATED.partition("gate:")[0])
+    write(pytester, g__viva__yaml=rows)
+    result = pytester.runpytest_inprocess("--viva")
+    result.assert_outcomes(errors=3)
+    result.stdout.fnmatch_lines(["inconclusive: nothing was scored in the whole run; no grader applies: said: *"])
+
+
+def test_a_gate_that_passes_excuses_no_broken_rule(pytester: pytest.Pytester) -> None:
+    suite = GATED.replace("VALUE", "0.5").replace(
+        "graders: {", "graders: {never: {kind: rule, never: {assistant_says: EUR}}, "
+    )
+    write(pytester, g__viva__yaml=suite)
+    result = pytester.runpytest_inprocess("--viva")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["the run fails: fail · never: every conversation must pass; 2 of 3 did not: b, c; *"])
+
+
+def test_a_miss_that_only_warns_is_not_red(pytester: pytest.Pytester) -> None:
+    suite = SUITE + "graders: {polite: {kind: rule, always: {assistant_says: please}, severity: warn}}\n"
+    write(pytester, shop__viva__yaml=suite.replace("{numeric: 24.90}", "{numeric: 24.90, severity: warn}"))
+    result = pytester.runpytest_inprocess("--viva", "-rx")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["XFAIL *only a warning: polite: *"])
 
 
 def test_a_gate_that_fails_is_a_test_that_fails(pytester: pytest.Pytester) -> None:
     write(pytester, g__viva__yaml=GATED.replace("VALUE", "0.9"))
     result = pytester.runpytest_inprocess("--viva")
     result.assert_outcomes(passed=2, failed=2)
-    result.stdout.fnmatch_lines(["the gate fails: fail · said: mean must be ≥ 0.9; *", "*: viva show gated-*"])
+    result.stdout.fnmatch_lines(["the run fails: fail · said: mean must be ≥ 0.9; *", "*: viva show gated-*"])
 
 
 def test_a_gate_says_nothing_about_a_part_of_the_samples(pytester: pytest.Pytester) -> None:
     write(pytester, g__viva__yaml=GATED.replace("VALUE", "0.5"))
     result = pytester.runpytest_inprocess("--viva", "-k", "b or gate", "-rs")
     result.assert_outcomes(failed=1, skipped=1, deselected=2)
-    result.stdout.fnmatch_lines(["*the gate is about all samples; left out: 2*"])
+    result.stdout.fnmatch_lines(["*the verdict is about all samples; left out: 2*"])
     pytester.runpytest_inprocess("g.viva.yaml::gate").assert_outcomes(passed=1)
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
 
 from vivavoce.cli.output import notes, out, store_of
 from vivavoce.cli.progress import EVERY
@@ -30,9 +31,12 @@ from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder, is_address
 from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.records.spending import dollars
-from vivavoce.report.terminal import summary_table
+from vivavoce.report.reasons import explained
+from vivavoce.report.terminal import STYLES, summary_table
 from vivavoce.report.text import count, one_line
 from vivavoce.run.options import RunOptions
+from vivavoce.run.result import EXIT_CODES
+from vivavoce.run.summary import Summary
 from vivavoce.run.workers import INTERRUPTED
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
@@ -247,8 +251,9 @@ def _so_far(progress: Progress) -> Iterator[str]:
 def _report(worked: _Worked, max_errors: str | None) -> int:
     """Print what the parts show and what is left, and return the exit code."""
     console, folder, progress = out(), worked.folder, worked.progress
-    if progress.conversations:
-        console.print(summary_table(summary_of(folder, progress.done)))
+    summary = summary_of(folder, progress.done, ErrorLimit(max_errors or "0")) if progress.conversations else None
+    if summary is not None:
+        console.print(summary_table(summary))
         console.print()
     so_far = ", ".join(_so_far(progress))
     console.print(f"{so_far} in {len(progress.done):,} of {count(progress.parts, 'part')}")
@@ -260,13 +265,19 @@ def _report(worked: _Worked, max_errors: str | None) -> int:
         console.print(f"what is {' or '.join(again)} is tried again by the same command", soft_wrap=True)
     if progress.conversations:
         console.print(f"as a run, with pages: viva merge {quote(folder.place)}", soft_wrap=True)
-    return _exit_code(worked, max_errors)
+    if summary is not None and summary.verdict == "fail":
+        console.print(Text("FAIL", style=STYLES["fail"]))
+        for line in explained(summary):
+            console.print(one_line(safe(line), 300), soft_wrap=True)
+    return _exit_code(worked, max_errors, summary)
 
 
-def _exit_code(worked: _Worked, max_errors: str | None) -> int:
+def _exit_code(worked: _Worked, max_errors: str | None, summary: Summary | None = None) -> int:
     progress = worked.progress
     if progress.stopped == INTERRUPTED:
         return 130
+    if summary is not None and summary.verdict == "fail":
+        return EXIT_CODES["fail"]
     errors, limit = progress.errors + progress.problems, ErrorLimit(max_errors or "0")
     too_many = limit.exceeded(errors, progress.conversations + progress.problems)
     return 3 if progress.stopped or progress.broken or too_many else 0

@@ -15,6 +15,8 @@ from vivavoce.errors import UsageError
 from vivavoce.suites.load import load_suite
 
 IGNORED = ".vivavoce/"
+SUITES = (".yaml", ".yml")
+"""Suffixes of suites, which no new folder has."""
 FIRST = "first"
 """The template where none is named."""
 
@@ -44,6 +46,8 @@ def command(
         width = max(map(len, TEMPLATES))
         for name, purpose in TEMPLATES.items():
             out().print(f"{name:<{width}}  {purpose}", soft_wrap=True)
+    elif place.suffix.lower() in SUITES and not place.exists():
+        raise UsageError(f"there is no suite {place}; for a new suite name a folder")
     elif place.is_file():
         _write(_for_suite(place, template), "next: commit it, and each pull request runs the suite", "delete it first")
     else:
@@ -58,7 +62,7 @@ def _for_suite(suite: Path, template: str) -> list[NewFile]:
     Raises:
         UsageError: it is not a suite, or a template is named as well.
     """
-    if suite.suffix not in (".yaml", ".yml"):
+    if suite.suffix.lower() not in SUITES:
         raise UsageError(f"{suite} is a file; name a folder, or a suite (.yaml)")
     if template != FIRST:
         raise UsageError(f"{suite} is a suite already: leave --template {template} out, or name another folder")

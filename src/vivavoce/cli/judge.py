@@ -144,8 +144,9 @@ def command(
 
     The results are stored in .vivavoce/vivavoce.db, as for every run: `viva show` shows them, and `viva run --resume`
     continues an interrupted run. With --batch, Ctrl-C leaves the batches with their service; their answers are taken
-    when the run is continued, or when the same command is given again. Exit codes: 0 done, 2 wrong usage, 3
-    inconclusive (any error, unless --max-errors allows it), 130 interrupted.
+    when the run is continued, or when the same command is given again. Exit codes: 0 done, 1 an assertion of
+    a row is missed or a rule broken, 2 wrong usage, 3 inconclusive (any error, unless --max-errors allows it), 130
+    interrupted.
     """
     replay = replay or import_responses is not None
     _check_batch(batch, {"--no-cache": no_cache, "--replay": replay, "--export-requests": export_requests})

@@ -105,8 +105,8 @@ def command(
 
     The results are stored in .vivavoce/vivavoce.db; `viva show` shows them. Press Ctrl-C once to finish the
     conversations in progress and stop, twice to stop at once; finished conversations are never lost, and --resume
-    continues the run. Exit codes: 0 pass, 1 a gate failed, 2 wrong usage or configuration, 3 inconclusive, 130
-    interrupted. Without a gate, a missed assertion of a row (`expect`) or a broken rule gives 1, and any error 3.
+    continues the run. Exit codes: 0 pass, 1 a gate failed, an assertion was missed or a rule
+    broken, 2 wrong usage or configuration, 3 inconclusive (without a gate: any error), 130 interrupted.
     """
     chosen = {"trials": trials, "max_samples": max_samples, "tags": tag, "samples": sample}
     asked = {"max_concurrent": max_concurrent, "cache": not no_cache, "replay": replay}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from vivavoce.report.letta_layout import write_letta_layout
 from vivavoce.report.matrix_table import sample_table
 from vivavoce.report.target_usage import used_by_targets
 from vivavoce.report.terminal import run_report
-from vivavoce.report.text import count, one_line
+from vivavoce.report.text import one_line
 from vivavoce.report.worst import worst
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
@@ -161,20 +161,9 @@ def report_run(
         console.print(sample_table(graded, options))
     found, used = worst(store, result.grading), used_by_targets(graded)
     console.print(run_report(result.summary, found, result.run.id, options, used=used))
-    for line in _skipped(store, result):
-        console.print(line)
     if output is not None:
         write_letta_layout(store, result.run, result.grading, output)
     if result.stopped_by is not None:
         console.print(continuing(result.run, [*options, *environment]))
     if again := errors_again(store, result.grading, result.summary, [*options, *environment]):
         console.print(again)
-
-
-def _skipped(store: Store, result: RunResult) -> Iterator[str]:
-    """Yield for each grader that applies to no conversation at all why it does not apply."""
-    silent = [one for one in result.summary.graders if one.skipped and not one.scored and not one.errors]
-    grades = next(store.outcomes(result.grading.id)).scores if silent else {}
-    for one in silent:
-        if (grade := grades.get(one.name)) is not None:
-            yield one_line(f"{one.name} skipped {count(one.skipped, 'conversation')}: {grade.reason}", 300)

@@ -87,7 +87,7 @@ def command(
         records = None if data is None else _records(existing(data))
         scenarios = _complete(stream_scenarios(description or "", writer, n=number, focus=focus, data=records))
     else:
-        check_samples(existing(recorded), limit=number)
+        check_samples(existing(recorded), limit=number, log=True)
         samples = read_samples(recorded, limit=number)
         scenarios = _reported(
             stream_distilled(samples, writer, concurrency=max_concurrent, keep_personal_data=keep_personal_data)

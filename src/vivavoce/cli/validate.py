@@ -12,7 +12,7 @@ from vivavoce.cli.options import TargetOption
 from vivavoce.cli.output import existing, out
 from vivavoce.errors import UsageError
 from vivavoce.suites.check import checked, missing_keys
-from vivavoce.suites.load import load_suite
+from vivavoce.suites.partial import load_for_check
 from vivavoce.suites.target_names import read_targets
 
 
@@ -30,7 +30,7 @@ def command(
     replaced = read_targets(target or ())
     for path in suites:
         try:
-            suite = load_suite(existing(path), replaced)
+            suite = load_for_check(existing(path), replaced)
             found = checked(suite)
         except UsageError as error:
             problems += error.problems

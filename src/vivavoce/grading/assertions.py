@@ -31,6 +31,7 @@ from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.response_time import time_of
 from vivavoce.models.json_schema import mismatch
 from vivavoce.records.counting import turn_label
+from vivavoce.records.reason import Severity
 
 
 def listed(value: Any) -> Any:
@@ -67,11 +68,12 @@ def _exactly(value: Any, check: ValidatorFunctionWrapHandler) -> float:
 
 
 class Assertion(BaseModel, ABC):
-    """Fields of every assertion: how much it counts beside the others."""
+    """Fields of every assertion: how much it counts beside the others, and whether a miss only warns."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False, strict=True)
+    severity: Severity = "fail"
 
     @property
     def parts(self) -> Sequence[Assertion]:

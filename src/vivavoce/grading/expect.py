@@ -18,7 +18,7 @@ from vivavoce.metrics.evaluation import spent
 from vivavoce.models.asking import ask_all
 from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import Failure, shorten
-from vivavoce.records.score import Evidence, Finding, Score, failed, skipped
+from vivavoce.records.score import WARN, Evidence, Finding, Score, failed, skipped
 from vivavoce.records.usage import charge
 from vivavoce.samples.sample import Sample
 from vivavoce.unchecked import changed, unchecked
@@ -35,7 +35,11 @@ def expect(case: Case) -> Score | Awaitable[Score]:
 
 
 def judged_by(grader: Grader, asked: Mapping[str, Asked], judge: Judge | None) -> Grader:
-    """Return a grader of assertions that asks a judge, None for none; `asked` is what rows ask of metrics."""
+    """Return a grader of assertions, which are a requirement, with the judge that it asks, None for none.
+
+    `asked` is what rows ask of metrics.
+    """
+    grader = replace(grader, severity="fail")
     if not asked:
         return grader
     by_judge = _ByJudge(judge)
@@ -132,10 +136,14 @@ def _score(every: Sequence[_Checked]) -> Score:
     if not parts:
         return skipped("the conversation ended before the turns that the row expects something of", findings=findings)
     missed = [one for one in every if one.result is not None and not one.result.passed]
-    reason = _misses(missed) if missed else f"{len(parts)} of {len(parts)} assertions hold"
+    required = [one for one in missed if one.expected.assertion.severity == "fail"]
+    hold = len(parts) - len(missed)
+    reason = _misses(required) if required else f"{hold} of {len(parts)} assertions hold"
+    if warnings := [one for one in missed if one not in required]:
+        reason += f"; only a warning: {_misses(warnings)}"
     if unchecked_ones := len(every) - len(parts):
         reason += f"; {unchecked_ones} not checked, because the conversation ended before"
-    fields = {"value": mean_held(parts), "passed": not missed, "reason": reason, "findings": findings}
+    fields = {"value": mean_held(parts), "passed": not required, "reason": reason, "findings": findings}
     return unchecked(Score, fields)
 
 
@@ -154,7 +162,8 @@ def _finding(one: _Checked) -> Finding:
         return unchecked(Finding, fields)
     if expected.turn is not None and not evidence and (answer := scene.answer[:_LONGEST]):
         evidence = (unchecked(Evidence, {"text": answer, "turn": expected.turn, "verified": True}),)
-    fields |= {"verdict": "missed", "state": "fail", "evidence": evidence, "data": {"found": held.found}}
+    state = "fail" if expected.assertion.severity == "fail" else WARN
+    fields |= {"verdict": "missed", "state": state, "evidence": evidence, "data": {"found": held.found}}
     return unchecked(Finding, fields)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, NamedTuple, TypeVar, cast
+from typing import Annotated, Any, NamedTuple, TypeGuard, TypeVar, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, ValidationError
 
@@ -160,7 +160,19 @@ KINDS: Mapping[str, type[Assertion]] = {
     "not": Not,
 }
 _EXACT = frozenset(kind for kind in KINDS.values() if not issubclass(kind, All | Either | Not | Asked))
-_OPTIONS = ("weight", "tolerance", "relative", "take", "locale", "mode", "arguments", "outcome", "threshold", "config")
+_OPTIONS = (
+    "weight",
+    "severity",
+    "tolerance",
+    "relative",
+    "take",
+    "locale",
+    "mode",
+    "arguments",
+    "outcome",
+    "threshold",
+    "config",
+)
 
 
 def _of_one_kind(value: Any) -> Any:
@@ -305,7 +317,7 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
     try:
         if not isinstance(value, list):
             whole = cast("Assertion", _WHOLE.validate_python(value))
-            return [Expected(one) for one in (whole.all if isinstance(whole, All) and whole.weight == 1 else [whole])]
+            return _with_whole_severities([Expected(one) for one in (whole.all if _is_plain_list(whole) else [whole])])
         turns = cast("list[list[Assertion] | None]", _TURNS.validate_python(value))
     except ValidationError as error:
         mistakes: dict[str, str] = {}
@@ -321,7 +333,35 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
         raise UsageError(*(f"expect.{one.turn}: {rule}" for one in early))
     if not expected:
         raise UsageError("expect: no turn has an assertion; remove expect, or write one")
+    return _with_whole_severities(expected)
+
+
+def _is_plain_list(whole: Assertion) -> TypeGuard[All]:
+    """Return whether an assertion is no more than a list, so that each of its parts counts for itself."""
+    return isinstance(whole, All) and whole.weight == 1 and whole.severity == "fail"
+
+
+def _with_whole_severities(expected: list[Expected]) -> list[Expected]:
+    """Return assertions of which no inner part has a severity of its own.
+
+    Raises:
+        UsageError: one has, although only the whole holds or is missed.
+    """
+    for one in expected:
+        if any(map(_has_severity, _parts_of(one.assertion))):
+            place = "expect" if one.turn is None else f"expect.{one.turn}"
+            raise UsageError(f"{place}: severity belongs beside all, any or not, which holds or is missed as a whole")
     return expected
+
+
+def _parts_of(assertion: Assertion) -> Iterator[Assertion]:
+    for part in assertion.parts:
+        yield part
+        yield from _parts_of(part)
+
+
+def _has_severity(assertion: Assertion) -> bool:
+    return "severity" in assertion.model_fields_set
 
 
 def _about_state(assertion: Assertion) -> bool:

@@ -429,30 +429,14 @@ class LogicalGate:
         return GateResult(verdict, tuple(reason for result in results for reason in result.reasons))
 
 
-@dataclass(frozen=True, slots=True)
-class EveryPass:
-    """The gate of a suite that has none: every score of these graders passes, wherever they apply."""
-
-    metric_keys: Sequence[str]
-
-    def decide(self, scores: Mapping[str, Scores]) -> GateResult:
-        """Return the verdict; it passes where no grader applies."""
-        applied = [key for key in self.metric_keys if scores[key].values or scores[key].errors]
-        if not applied:
-            return GateResult("pass", ())
-        return LogicalGate("and", [SimpleGate(key, Threshold("accuracy", "gte", 100.0)) for key in applied]).decide(
-            scores
-        )
-
-
-Gate = SimpleGate | SamplesGate | WeightedGate | LogicalGate | EveryPass
+Gate = SimpleGate | SamplesGate | WeightedGate | LogicalGate
 
 
 def graders_with_failing_errors(gate: Gate | None) -> frozenset[str]:
     """Return the graders whose errors a gate counts as failures."""
     if isinstance(gate, LogicalGate):
         return frozenset(name for part in gate.conditions for name in graders_with_failing_errors(part))
-    if gate is None or isinstance(gate, EveryPass) or not gate.errors_fail:
+    if gate is None or not gate.errors_fail:
         return frozenset()
     return frozenset(gate.weights) if isinstance(gate, WeightedGate) else frozenset((gate.metric_key,))
 

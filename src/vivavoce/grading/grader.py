@@ -24,6 +24,7 @@ from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.exact.arguments import ArgumentRule
 from vivavoce.records.failure import Failure, failure_of
+from vivavoce.records.reason import Severity
 from vivavoce.records.score import PASSING, Score, failed, mean_of_turns, skipped
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage, usage_of
@@ -45,7 +46,8 @@ class Grader:
     without a call. With a `threshold`, a value from there on passes, whatever the function returned; so does the mean
     over turns, without a threshold from `mean_passes` on. `unmet` returns what a sample lacks for the grader to apply.
     With `scores_errors`, the finished part of a conversation that ended with an error is scored, too. `arguments`
-    says how the arguments of expected calls are compared, None where there is no rule for it.
+    says how the arguments of expected calls are compared, None where there is no rule for it. A `severity` makes it a
+    requirement: every conversation must pass, or else the run fails or has a warning.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Grader:
     scores_errors: bool = False
     verdicts_on: Callable[[Sample], int] | None = None
     arguments: ArgumentRule | None = None
+    severity: Severity | None = None
 
     def per_turn(self, sample: Sample) -> bool:
         """Return whether this sample is graded turn by turn."""

@@ -218,11 +218,17 @@ _TRUTHS: dict[str, Truth] = {
     "recorded": "conversation",
 }
 
-_VERSIONS = dict.fromkeys(
-    ("contains", "exact_match", "expect", "fuzzy_ratio", "json_schema", "numeric", "tool_call_accuracy", "tool_call_f1")
-    + ("trajectory_match",),
-    "2",
-)
+_VERSIONS: Mapping[str, str] = {
+    "contains": "2",
+    "exact_match": "2",
+    "expect": "2",
+    "fuzzy_ratio": "2",
+    "json_schema": "2",
+    "numeric": "2",
+    "tool_call_accuracy": "2",
+    "tool_call_f1": "2",
+    "trajectory_match": "2",
+}
 """Versions of built-in graders whose scores changed; the others are at 1."""
 
 _OF_TESTS = "vivavoce.grading.outcomes"

@@ -19,6 +19,7 @@ from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.composition import Composition
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.exact.rule import RuleMetric
 from vivavoce.metrics.judges import asking
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.metric_input import metric_input
@@ -149,8 +150,8 @@ def metric_grader(
 ) -> Grader:
     """Return a metric as a grader; `written_in` is the content of its file, if it has one.
 
-    It grades whole conversations, unless it is itself a grader. With `by_threshold`, only the threshold of the metric
-    decides whether a score passes.
+    It grades whole conversations, unless it is itself a grader. A rule is a requirement. With `by_threshold`, only the
+    threshold of the metric decides whether a score passes.
 
     Raises:
         UsageError: nothing decides which of its scores pass.
@@ -176,6 +177,7 @@ def metric_grader(
         once=sum(_calls(one) for one in judged_metrics if _is_whole(one)),
         each_turn=each_turn,
         waits=metric.waits,
+        severity="fail" if isinstance(metric, RuleMetric) else None,
     )
 
 

@@ -17,7 +17,9 @@ from vivavoce.production.spool import Spool
 from vivavoce.production.tally import HOUR, KEPT, hour_of, tallies
 from vivavoce.report.watch_state import STATES, Alert, GraderCount, HourFigures, Spending, WatchState
 from vivavoce.run.corrected import correcting
-from vivavoce.run.summary import summarise, tally
+from vivavoce.run.summary import summarise
+from vivavoce.run.tallies import tally
+from vivavoce.run.verdict import Rules
 from vivavoce.store.browse.watches import ScoreCount, WatchRow
 from vivavoce.store.store import Store
 
@@ -123,10 +125,12 @@ class Beat:
             tally(watches.scores(mine, since, now + 1)),
             attempts=judged,
             failed=0,
-            gate=gate,
+            rules=Rules(
+                gate=gate,
+                limit=None if self.limit is None else ErrorLimit(self.limit),
+                correct=correcting(self.store, newest.run_id, newest.fingerprints),
+            ),
             errors=statuses.get("error", 0),
-            limit=None if self.limit is None else ErrorLimit(self.limit),
-            correct=correcting(self.store, newest.run_id, newest.fingerprints),
         )
         state = STATES[found.verdict or "inconclusive"]
         return known.model_copy(update={"state": state, "reasons": found.reasons, "graders": found.graders})

@@ -1,4 +1,4 @@
-"""What is known of a run besides its scores' means: how long replies took, and where scores vary."""
+"""What is known of a run besides its scores' means: how long replies took, what was skipped, where scores vary."""
 
 from __future__ import annotations
 
@@ -14,6 +14,22 @@ class Latency(BaseModel):
     replies: int
     p50: float
     p95: float
+
+
+class SkipSummary(BaseModel):
+    """Why one grader did not apply to some conversations with one target: `skipped` of `conversations`.
+
+    `reasons` counts them by what the grader says, the most frequent first; `other` were skipped for further reasons.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    target: str
+    skipped: int
+    conversations: int
+    reasons: dict[str, int]
+    other: int = 0
 
 
 class AgentFailures(BaseModel):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.comparing.thresholds import Operator
 
 Verdict = Literal["pass", "fail", "inconclusive"]
+Severity = Literal["fail", "warn"]
+"""What a missed requirement does: it fails the run, or is only a warning."""
 OfScores = Literal["avg_score", "accuracy", "min", "max", "median", "p50", "p95", "p99"]
 Aggregation = OfScores | Literal["pass^k", "pass@k"]
 """What is compared: an aggregate of all scores, or of what the trials of each sample come to."""
@@ -29,6 +32,8 @@ Code = Literal[
     "errors",
     "spoiled",
     "unverified",
+    "requirement",
+    "warned",
     "sentence",
 ]
 """What a reason is about.
@@ -40,7 +45,9 @@ corrected, is its text. `samples`: how often each sample must pass. `few_trials`
 than the gate needs. `min_scored`: too few scores. `nothing_scored`: no score at all. `errors`: more
 conversations with errors than the run may have. `spoiled`: the tester spoiled more conversations than the gate allows
 to leave out. `unverified`: more scores rest on evidence that is missing or not in the conversation than the gate
-allows. `sentence`: one of an older store, of which only the words are known.
+allows. `requirement`: assertions or a rule that must hold in every conversation; inconclusive where an error could
+change that, or where it applied to no conversation. `warned`: single assertions that only warn. `sentence`: one of an
+older store, of which only the words are known.
 """
 
 
@@ -86,7 +93,8 @@ class Reason(BaseModel):
     may be.
     `text` is a `sentence`, or of `calibration`. For `samples` and `few_trials`, `trials` is how many of them must
     pass or are needed, `scored` counts samples, `samples` are the first of those that missed it, and
-    `samples_in_all` is how many did.
+    `samples_in_all` is how many did. For `requirement` and `warned` the last two are the same, `scored` counts
+    conversations, and `missed` is how many of them missed it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -109,3 +117,16 @@ class Reason(BaseModel):
     trials: int | None = None
     samples: list[SampleTrials] = Field(default_factory=list[SampleTrials])
     samples_in_all: int = 0
+    missed: int = 0
+
+
+def failing_grader(reasons: Iterable[Mapping[str, Any]]) -> tuple[str | None, str | None]:
+    """Return the grader, and the target where there are several, of the first reason for a failure that is about one.
+
+    The reasons are plain data, as they are stored; both are None where nothing failed because of a single grader.
+    """
+    for reason in reasons:
+        graders: dict[str, float] = reason.get("graders") or {}
+        if reason.get("verdict") == "fail" and len(graders) == 1:
+            return next(iter(graders)), reason.get("target")
+    return None, None

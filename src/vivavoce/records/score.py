@@ -49,8 +49,12 @@ class Evidence(BaseModel):
     verified: bool = False
 
 
-FindingState = Literal["pass", "partial", "fail", "skip"]
-"""Whether a finding speaks for the conversation, partly, against it, or does not apply."""
+FindingState = Literal["pass", "partial", "fail", "warn", "skip"]
+"""Whether a finding speaks for the conversation, partly, against it, against it as a warning, or does not apply."""
+
+
+WARN: Literal["warn"] = "warn"
+"""The state of a finding that speaks against the conversation and decides nothing."""
 
 
 class Finding(BaseModel):
@@ -72,6 +76,12 @@ class Finding(BaseModel):
     evidence: tuple[Evidence, ...] = ()
     blame: Blame | None = None
     data: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def fact(self) -> str:
+        """What was found where an assertion was missed, else the sentence that it is about."""
+        found = self.data.get("found")
+        return found if self.state in ("fail", WARN) and isinstance(found, str) and found else self.what
 
 
 class Score(BaseModel):

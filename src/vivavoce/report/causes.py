@@ -111,7 +111,7 @@ def _of_score(name: str, score: Score, agents: Agents, seen: set[Failure]) -> It
 
 def _of_finding(name: str, score: Score, one: Finding, why: str) -> Cause:
     turn = score.turn if one.turn is None else one.turn
-    return Cause("fail", name, _cited(one) if turn is None else turn, one.blame or "", one.what, why)
+    return Cause("fail", name, _cited(one) if turn is None else turn, one.blame or "", one.fact, why)
 
 
 def _cited(one: Finding) -> int | None:

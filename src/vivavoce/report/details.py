@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vivavoce.records.details import VarianceSummary
+from vivavoce.records.details import SkipSummary, VarianceSummary
 from vivavoce.records.spending import by_role
 from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.text import count
@@ -15,6 +15,7 @@ NOTICEABLE = 0.1
 def detail_lines(summary: Summary) -> list[str]:
     """Return a line for each thing that is known, without markup; names in it are as the suite has them."""
     return [
+        *skip_lines(summary),
         *recorded_lines(summary),
         *spent_lines(summary),
         *usage_lines(summary),
@@ -26,6 +27,24 @@ def detail_lines(summary: Summary) -> list[str]:
 def tags_line(summary: Summary) -> str:
     """Return how many tags the table of tags leaves out, in words; empty for none."""
     return f"and {count(summary.more_tags, 'more tag')}, of no more samples than these" if summary.more_tags else ""
+
+
+def skip_lines(summary: Summary) -> list[str]:
+    """Return for each grader that did not apply to every conversation how many it skipped, and why."""
+    several = len({one.target for one in summary.graders}) > 1
+    return [f"{one.name}{f' of {one.target}' if several else ''} skipped {skip_text(one)}" for one in summary.skips]
+
+
+def skip_text(one: SkipSummary) -> str:
+    """Return how many conversations a grader skipped, and why."""
+    return f"{one.skipped:,} of {count(one.conversations, 'conversation')}: {_skip_reasons(one)}"
+
+
+def _skip_reasons(one: SkipSummary) -> str:
+    if len(one.reasons) == 1 and not one.other:
+        return next(iter(one.reasons)) or "it does not apply"
+    told = [f"{reason or 'it does not apply'} ({number:,})" for reason, number in one.reasons.items()]
+    return "; ".join([*told, *([f"other reasons ({one.other:,})"] if one.other else [])])
 
 
 def spent_lines(summary: Summary) -> list[str]:

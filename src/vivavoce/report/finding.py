@@ -74,7 +74,8 @@ def _sentence(summary: Summary, head: GraderSummary | None) -> str:
     said = [] if first is None else [_reason(first, summary)]
     said += [f"and {count(len(mine) - 1, 'more condition')}"] if len(mine) > 1 and summary.verdict != "pass" else []
     said += [one for one in [failures(summary)] if one]
-    return _joined(_WORDS[summary.verdict], [*said, *_errors(summary, first)])
+    warnings = [count(len(summary.warnings), "warning")] if summary.warnings else []
+    return _joined(_WORDS[summary.verdict], [*said, *_errors(summary, first), *warnings])
 
 
 def failures(summary: Summary) -> str:

@@ -14,7 +14,13 @@ from vivavoce.report.text import one_line
 SHOWN = 12
 """Findings of one score that are shown."""
 _WIDTH = 200
-_STYLES: Mapping[FindingState, str] = {"pass": "green", "partial": "yellow", "fail": "red", "skip": "dim"}
+_STYLES: Mapping[FindingState, str] = {
+    "pass": "green",
+    "partial": "yellow",
+    "fail": "red",
+    "warn": "yellow",
+    "skip": "dim",
+}
 
 
 def score_text(score: Score) -> str:
@@ -28,7 +34,7 @@ def findings(score: Score) -> Iterator[Labelled]:
     """Yield a line for each finding of a score, each followed by its evidence; then the other evidence of the score."""
     for one in score.findings[:SHOWN]:
         word = one_line(one.verdict or one.kind, _WIDTH).replace("_", " ")
-        yield Labelled(Text(f"      {word:>14}  ", style=_STYLES[one.state]), Text(one_line(one.what, _WIDTH)))
+        yield Labelled(Text(f"      {word:>14}  ", style=_STYLES[one.state]), Text(one_line(one.fact, _WIDTH)))
         yield from _evidence(one.evidence)
     if len(score.findings) > SHOWN:
         yield Labelled(Text(" " * 22), Text(f"… and {len(score.findings) - SHOWN} more", style="dim"))

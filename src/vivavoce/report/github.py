@@ -13,6 +13,7 @@ from typing import TextIO
 
 from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.best_target import sentences, target_names
+from vivavoce.report.details import skip_lines
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import label
@@ -36,7 +37,7 @@ def _lines(graded: GradedRun) -> Iterator[str]:
         yield _command("notice", graded.run.suite, note)
     for sentence in sentences(summary):
         yield _command("notice", graded.run.suite, sentence)
-    for line in recorded_lines(summary):
+    for line in (*skip_lines(summary), *recorded_lines(summary)):
         yield _command("notice", graded.run.suite, line)
     several = len(target_names(summary)) > 1
     found = worst(graded.store, graded.grading)

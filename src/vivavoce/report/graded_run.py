@@ -13,7 +13,8 @@ from vivavoce.report.text import count
 from vivavoce.run.corrected import corrected
 from vivavoce.run.details import detailed
 from vivavoce.run.stopping import intervals_of
-from vivavoce.run.summary import Summary, summarise, tally
+from vivavoce.run.summary import Summary, summarise
+from vivavoce.run.tallies import tally
 from vivavoce.samples.table import Tabular
 from vivavoce.store.store import Store
 
@@ -69,12 +70,12 @@ class GradedRun(Tabular):
         found = self._count()
         scored = len({row.key for row in self.store.scores(self.grading.id)})
         stopped = f"{scored:,} of {count(found.attempts, 'conversation')} have these scores"
-        return found.model_copy(update={"verdict": "inconclusive", "stopped": stopped})
+        return found.undecided(stopped)
 
     def _count(self) -> Summary:
         attempts, failed = self.store.counts(self.run.id)
         tallies = tally(self.store.scores(self.grading.id), intervals_of(self.run), self.run.sampling)
-        found = summarise(tallies, attempts=attempts, failed=failed, gate=None)
+        found = summarise(tallies, attempts=attempts, failed=failed)
         return detailed(found, tallies, self.store, self.grading, running=self.run.status == "running")
 
     def _repr_html_(self) -> str:

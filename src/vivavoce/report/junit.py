@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from vivavoce.records.run import Attempt, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.report.as_recorded import lines_of
 from vivavoce.report.corrected import corrected_text
+from vivavoce.report.details import skip_text
 from vivavoce.report.exchange import exchange_of
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
@@ -37,6 +38,9 @@ from vivavoce.run.summary import Summary
 IN_MEMORY = 1 << 20
 """Characters of one target's test cases that are kept in memory before they go to a temporary file."""
 
+_COUNTED = ("failure", "error", "skipped")
+"""The elements of a test case that count."""
+
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -44,18 +48,19 @@ def write_junit(graded: GradedRun, out: TextIO) -> None:
     """Write a test suite for each target, with a test case for each attempt and grader, and one for the gate.
 
     A test case is a `failure` where the score did not pass, an `error` where there is no score because of an error, and
-    `skipped` where the grader does not apply. The gate's fails or, when the run is inconclusive, is an error.
-    Characters that are not allowed in XML become U+FFFD.
+    `skipped` where the grader does not apply. A miss that only warns is in the output of its test case. The gate's
+    fails or, when the run is inconclusive, is an error. Characters that are not allowed in XML become U+FFFD.
     """
-    name = graded.run.suite
+    name, summary = graded.run.suite, graded.summary()
+    only_warn = {one.name for one in summary.graders if one.severity == "warn"}
     with ExitStack() as open_files:
         suites: dict[str, _Suite] = {}
         for outcome in graded.outcomes():
             target = outcome.attempt.key.target
             if target not in suites:
                 suites[target] = _Suite(target, open_files.enter_context(_aside()))
-            suites[target].add(outcome, f"{name}.{target}")
-        written, summary = [*suites.values()], graded.summary()
+            suites[target].add(outcome, f"{name}.{target}", only_warn)
+        written = [*suites.values()]
         if summary.verdict is not None:
             written.append(_Suite("gate", open_files.enter_context(_aside())))
             written[-1].write(_gate_case(name, summary))
@@ -80,8 +85,11 @@ class _Suite:
     counts: Counter[str] = field(default_factory=Counter[str])
     seconds: float = 0.0
 
-    def add(self, outcome: Outcome, classname: str) -> None:
-        """Add the test cases of one attempt; its time is included once, so that sums are right."""
+    def add(self, outcome: Outcome, classname: str, only_warn: Collection[str] = ()) -> None:
+        """Add the test cases of one attempt; its time is included once, so that sums are right.
+
+        A miss of a grader that may `only_warn` is no failure.
+        """
         attempt = outcome.attempt
         seconds = attempt.trajectory.seconds or 0.0
         self.seconds += seconds
@@ -92,12 +100,12 @@ class _Suite:
             self.write(_ungraded(attempt, classname, seconds))
         for i, (grader, grade) in enumerate(scores.items()):
             case = _case(f"{_title(attempt)} · {grader}", classname, 0.0 if i else seconds)
-            self.write(_graded(case, attempt, grade))
+            self.write(_graded(case, attempt, grade, warns=grader in only_warn))
 
     def write(self, case: Element) -> None:
         """Add one test case."""
         self.counts["tests"] += 1
-        self.counts.update(child.tag for child in case if child.tag != "properties")
+        self.counts.update(child.tag for child in case if child.tag in _COUNTED)
         self.cases.write(tostring(case, encoding="unicode") + "\n")
 
     def copy_to(self, out: TextIO, run: Run, properties: Mapping[str, str]) -> None:
@@ -114,7 +122,7 @@ class _Suite:
 
 
 def _properties(run: Run, summary: Summary, target: str) -> dict[str, str]:
-    """Return what is said of a test suite: what it repeats in part, how far it went as recorded, and its rates.
+    """Return what is said of a test suite: what it repeats, how far it went as recorded, its skips, and its rates.
 
     Those are without the errors of the judge, estimates for all conversations of which some were judged, and net of
     the conversations that the tester spoiled.
@@ -122,6 +130,7 @@ def _properties(run: Run, summary: Summary, target: str) -> dict[str, str]:
     known = {} if run.partial_of is None else {"partial_of": run.partial_of}
     lines = [line for one in summary.recording if one.target == target for line in lines_of(one)]
     known |= {f"{AS_RECORDED}.{number}": line for number, line in enumerate(lines, 1)}
+    known |= {f"skipped.{one.name}": skip_text(one) for one in summary.skips if one.target == target}
     rates = {
         f"corrected.{one.name}": corrected_text(one.corrected, run.id)
         for one in summary.graders
@@ -136,21 +145,18 @@ def _properties(run: Run, summary: Summary, target: str) -> dict[str, str]:
     return {**known, **rates, **net}
 
 
-def _graded(case: Element, attempt: Attempt, score: Score) -> Element:
+def _graded(case: Element, attempt: Attempt, score: Score, *, warns: bool) -> Element:
     properties = SubElement(case, "properties")
     sample, trial = attempt.key.sample_id, to_number(attempt.key.trial)
     known = {"sample_id": sample, "trial": trial, "state": score.state, "score": score.value}
     for name, value in known.items():
         if value is not None:
             SubElement(properties, "property", name=name, value=_legal(str(value)))
-    if score.passed is False:
-        _result(
-            case,
-            "failure",
-            "score",
-            f"scored {limit_text(score.value or 0.0)}, which does not pass",
-            _evidence(attempt, score),
-        )
+    if score.passed is False and warns:
+        SubElement(case, "system-out").text = _legal(f"only a warning: {_evidence(attempt, score)}")
+    elif score.passed is False:
+        message = f"scored {limit_text(score.value or 0.0)}, which does not pass"
+        _result(case, "failure", "score", message, _evidence(attempt, score))
     elif score.state == "error":
         failure = score.failure
         kind = f"{failure.blame}.{failure.kind}" if failure else "unknown"
@@ -173,9 +179,12 @@ def _ungraded(attempt: Attempt, classname: str, seconds: float) -> Element:
 
 def _gate_case(suite: str, summary: Summary) -> Element:
     case = _case("gate", f"{suite}.gate", 0.0)
+    lines = "\n".join(explained(summary))
     if summary.verdict != "pass":
         tag = "failure" if summary.verdict == "fail" else "error"
-        _result(case, tag, "gate", f"the verdict is {summary.verdict}", "\n".join(explained(summary)))
+        _result(case, tag, "gate", f"the verdict is {summary.verdict}", lines)
+    elif summary.warnings:
+        SubElement(case, "system-out").text = _legal(lines)
     return case
 
 

@@ -19,7 +19,7 @@ from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
 from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.corrected import corrected_lines
-from vivavoce.report.details import latency_lines, spent_lines, tags_line, variance_lines
+from vivavoce.report.details import latency_lines, skip_lines, spent_lines, tags_line, variance_lines
 from vivavoce.report.exchange import Exchange
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun, partial_note
@@ -74,7 +74,13 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         yield f"- {used}"
     yield from (
         f"- {code(line, 400)}"
-        for line in (*recorded_lines(summary), *spent_lines(summary), *latency_lines(summary), *variance_lines(summary))
+        for line in (
+            *skip_lines(summary),
+            *recorded_lines(summary),
+            *spent_lines(summary),
+            *latency_lines(summary),
+            *variance_lines(summary),
+        )
     )
     yield ""
     yield from table(

@@ -10,9 +10,10 @@ from vivavoce.records.calibration import Calibration
 from vivavoce.records.run import Grading, Run
 from vivavoce.records.spending import dollars
 from vivavoce.records.usage import total
-from vivavoce.report.headline import gate_of, headline
+from vivavoce.report.headline import gate_of, main_grader
 from vivavoce.report.text import count
-from vivavoce.run.summary import Summary, Tally, tally
+from vivavoce.run.summary import Summary
+from vivavoce.run.tallies import Tally, tally
 from vivavoce.safe_text import safe
 from vivavoce.stats.components import components
 from vivavoce.stats.planning import WORST, labels_for, samples_for, seen_by, trials_for
@@ -88,7 +89,7 @@ def variances(store: Store, run: Run, grading: Grading, grader: str | None = Non
     """
     tallies = tally(store.scores(grading.id))
     summary = Summary.model_validate(grading.summary) if grading.summary is not None else None
-    head = None if summary is None else headline(summary, grading)
+    head = None if summary is None else main_grader(summary, grading)
     chosen = grader or (None if head is None else head.name)
     key = next((one for one in tallies if one[1] == chosen and tallies[one].values), None)
     if key is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vivavoce.comparing.thresholds import SIGNS, limit_text, number_text
-from vivavoce.records.reason import Aggregation, Condition, Reason
+from vivavoce.records.reason import Aggregation, Condition, Reason, SampleTrials
 from vivavoce.records.score import PASSING
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
@@ -27,8 +27,12 @@ _NAMES: Mapping[Aggregation, str] = {
 
 
 def explained(summary: Summary) -> list[str]:
-    """Return why the verdict is what it is, a line for each reason; after an early stop they are provisional."""
+    """Return why the verdict is what it is, a line for each reason, then for each warning.
+
+    After an early stop they are provisional.
+    """
     lines = [f"{one.verdict} · {reason_text(one)}" for one in summary.reasons]
+    lines += [f"warning · {reason_text(one)}" for one in summary.warnings]
     return lines if summary.stopped is None else [summary.stopped, *(f"so far: {line}" for line in lines)]
 
 
@@ -49,6 +53,10 @@ def _what(reason: Reason) -> str:
             return f"nothing was scored ({errors})" if reason.errors else "nothing was scored"
         case "samples":
             return _samples(reason)
+        case "requirement":
+            return _requirement(reason, errors)
+        case "warned":
+            return f"missed an assertion that only warns in {_missed(reason)}: {_listed(reason)}"
         case "few_trials":
             these = count(reason.samples_in_all, "sample")
             return f"{these} of fewer than {reason.trials} trials, which the gate needs: {_listed(reason)}"
@@ -99,10 +107,32 @@ def _samples(reason: Reason) -> str:
     return f"{must}; errors could change the result of {these}: {_listed(reason)}"
 
 
+def _requirement(reason: Reason, errors: str) -> str:
+    must = "every conversation must pass"
+    if reason.verdict == "pass":
+        return f"{must}; all {reason.scored:,} do"
+    if reason.verdict == "fail":
+        return f"{must}; {_missed(reason)} did not: {_listed(reason)}"
+    if not reason.scored and not reason.errors:
+        return f"{must}; it applied to no conversation, so nothing was checked"
+    return f"{must}; {errors} could change the result"
+
+
+def _missed(reason: Reason) -> str:
+    return f"{reason.missed:,} of {reason.scored:,}"
+
+
 def _listed(reason: Reason) -> str:
-    shown = [f"{one.sample_id} ({one.passed} of {one.scored + one.errors})" for one in reason.samples[:SHOWN]]
+    shown = [_counted(one, reason) for one in reason.samples[:SHOWN]]
     more = reason.samples_in_all - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
+def _counted(sample: SampleTrials, reason: Reason) -> str:
+    """Return the id of a sample, with how often it passed where it has trials."""
+    tried = sample.scored + sample.errors
+    alone = reason.code in ("requirement", "warned") and tried == 1
+    return sample.sample_id if alone else f"{sample.sample_id} ({sample.passed} of {tried})"
 
 
 def _condition(reason: Reason, errors: str) -> str:

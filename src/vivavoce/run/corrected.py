@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from vivavoce.plugins import lazy
 from vivavoce.records.calibration import Calibration, CorrectedRate
 from vivavoce.records.run import Grading, Run
-from vivavoce.run.summary import Correct, Summary, tally
+from vivavoce.run.summary import Summary
+from vivavoce.run.tallies import Correct, tally
 from vivavoce.store.store import Store
 
 if TYPE_CHECKING:

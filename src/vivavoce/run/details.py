@@ -6,11 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from vivavoce.records.details import Latency, VarianceSummary
+from vivavoce.records.details import Latency, SkipSummary, VarianceSummary
 from vivavoce.records.run import AttemptKey, Grading, ScoreRow
 from vivavoce.run.agents import by_agent
 from vivavoce.run.recorded import recording_summaries
-from vivavoce.run.summary import Summary, TagSummary, Tallies, Tally, grader_summary, tally
+from vivavoce.run.summary import Summary, TagSummary, grader_summary
+from vivavoce.run.tallies import Tallies, Tally, tally
 from vivavoce.stats.components import components
 from vivavoce.stats.intervals import percentile
 from vivavoce.store.store import Store
@@ -18,6 +19,8 @@ from vivavoce.store.store import Store
 if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
     from vivavoce.grading.grader import Grader
 
+SKIP_REASONS = 3
+"""Reasons of skips that are named for each grader."""
 MOST_TAGS = 50
 """Tags that are summed up: those with the most samples."""
 
@@ -45,10 +48,35 @@ def detailed(
         "tags": _by_tag(tags, store, grading, graders, like),
         "more_tags": max(len({tag for each in tags.values() for tag in each}) - MOST_TAGS, 0),
         "variance": _variance(tallies, store, grading, graders),
+        "skips": _skips(tallies, store, grading),
         "recording": recording_summaries(store, grading),
         **({} if running else by_agent(store, grading)),
     }
     return summary.model_copy(update=found)
+
+
+def _skips(tallies: Tallies, store: Store, grading: Grading) -> list[SkipSummary]:
+    """Return why graders did not apply to conversations, in the order of the graders."""
+    if not any(tally.skipped for tally in tallies.values()):
+        return []
+    reasons: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for target, name, reason, number in store.details.skips(grading):
+        reasons[target, name][reason] = number
+    return [
+        _skip(target, name, tally, reasons[target, name]) for (target, name), tally in tallies.items() if tally.skipped
+    ]
+
+
+def _skip(target: str, name: str, tally: Tally, reasons: Mapping[str, int]) -> SkipSummary:
+    frequent = dict(sorted(reasons.items(), key=lambda item: -item[1])[:SKIP_REASONS])
+    return SkipSummary(
+        name=name,
+        target=target,
+        skipped=tally.skipped,
+        conversations=tally.skipped + tally.errors + len(tally.values),
+        reasons=frequent,
+        other=tally.skipped - sum(frequent.values()),
+    )
 
 
 def _latency(target: str, seconds: Sequence[float]) -> Latency:

@@ -11,7 +11,7 @@ from functools import cached_property
 from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.events import Event, Listener
-from vivavoce.records.run import Grading
+from vivavoce.records.run import Grading, Run
 from vivavoce.records.trials import TrialsSpent
 from vivavoce.run.corrected import correcting
 from vivavoce.run.details import detailed
@@ -21,7 +21,9 @@ from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.scoring import Scoring
 from vivavoce.run.stopping import Stopping, intervals_by
-from vivavoce.run.summary import Summary, Tallies, summarise, tally
+from vivavoce.run.summary import Summary, summarise
+from vivavoce.run.tallies import Tallies, tally
+from vivavoce.run.verdict import Rules
 from vivavoce.run.workers import WorkerPool
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
@@ -95,23 +97,31 @@ class Execution(ABC):
     def summary(self, grading: Grading, scoring: Scoring) -> Summary:
         """Return the summary of a set of scores, read from the store."""
         attempts, failed = self.store.counts(grading.run_id)
-        limit = self.options.max_errors
-        stopping, sampling = scoring.stopping, self.store.run(grading.run_id).sampling
-        tallies = tally(self.store.scores(grading.id), intervals_by(stopping), sampling)
+        run, stopping = self.store.run(grading.run_id), scoring.stopping
+        tallies = tally(self.store.scores(grading.id), intervals_by(stopping), run.sampling)
         found = summarise(
             tallies,
             attempts=attempts,
             failed=failed,
-            gate=scoring.gate,
+            rules=self._rules(run, scoring),
             pairs=scoring.agreement,
             graders=scoring.graders,
             errors=self.store.error_count(grading.id),
-            limit=None if limit is None else ErrorLimit(limit),
-            correct=correcting(self.store, grading.run_id, scoring.fingerprints),
+            warned=self.store.details.warned(grading) if scoring.requirements else None,
         )
         if stopping is not None:
             found = found.model_copy(update={"trials": self._spent(grading, tallies, stopping, attempts)})
         return detailed(found, tallies, self.store, grading, scoring.graders)
+
+    def _rules(self, run: Run, scoring: Scoring) -> Rules:
+        limit = self.options.max_errors
+        return Rules(
+            scoring.gate,
+            scoring.requirements,
+            None if limit is None else ErrorLimit(limit),
+            correcting(self.store, run.id, scoring.fingerprints),
+            part=run.partial_of is not None or bool(run.options.get("samples")),
+        )
 
     def _spent(self, grading: Grading, tallies: Tallies, stopping: Stopping, attempts: int) -> TrialsSpent:
         planned = self.store.run(grading.run_id).options.get("planned")

@@ -37,7 +37,7 @@ class RunResult(Tabular):
 
     @property
     def exit_code(self) -> int:
-        """0 pass or no gate, 1 a gate failed, 3 inconclusive, 130 interrupted."""
+        """0 pass or no gate, 1 a gate failed or a requirement was missed, 3 inconclusive, 130 interrupted."""
         if self.stopped_by == INTERRUPTED:
             return 130
         return EXIT_CODES[self.summary.verdict]

@@ -14,7 +14,7 @@ from vivavoce.run.drivers import replay
 from vivavoce.run.experiment import Experiment
 from vivavoce.run.plan import Drivers
 from vivavoce.run.stopping import Stopping
-from vivavoce.run.summary import Tally
+from vivavoce.run.tallies import Tally
 from vivavoce.samples.sample import Sample
 
 

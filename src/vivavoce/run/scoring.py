@@ -9,6 +9,7 @@ from vivavoce.grading.grader import Grader
 from vivavoce.grading.rewards import Composer
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.model import Model
+from vivavoce.records.reason import Severity
 from vivavoce.run.stopping import Stopping
 from vivavoce.run.summary import AgreementPair
 
@@ -27,6 +28,11 @@ class Scoring:
     opened: tuple[Model | BaseMultiTurnMetric, ...] = ()
     reward_fingerprint: str | None = None
     stopping: Stopping | None = None
+
+    @property
+    def requirements(self) -> dict[str, Severity]:
+        """The graders that every conversation must pass, with what a miss does."""
+        return {grader.name: grader.severity for grader in self.graders if grader.severity is not None}
 
     @property
     def fingerprints(self) -> dict[str, str]:

@@ -10,7 +10,8 @@ from vivavoce.grading.gates import Gate, SamplesGate, at_any_time
 from vivavoce.grading.scores import Scores
 from vivavoce.records.run import Run
 from vivavoce.records.trials import TrialsSpent
-from vivavoce.run.summary import LEVEL, Intervals
+from vivavoce.run.summary import LEVEL
+from vivavoce.run.tallies import Intervals
 
 
 @dataclass(frozen=True, slots=True)

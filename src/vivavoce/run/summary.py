@@ -1,28 +1,24 @@
-"""The summary of a run: the result of each grader, with n and interval, and the verdict of the gate."""
+"""The summary of a run: the result of each grader, with n and interval, and the verdict."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.comparing.thresholds import reaches
-from vivavoce.grading.error_limit import ErrorLimit
-from vivavoce.grading.gates import EveryPass, Gate, at_any_time, graders_with_failing_errors
-from vivavoce.grading.population import Population
-from vivavoce.grading.scores import Corrects, Scores
+from vivavoce.grading.gates import at_any_time
 from vivavoce.records.as_recorded import RecordingSummary
 from vivavoce.records.calibration import CorrectedRate
-from vivavoce.records.details import AgentSummary, Latency, VarianceSummary
-from vivavoce.records.reason import Reason, Verdict
-from vivavoce.records.run import AttemptKey, ScoreRow
-from vivavoce.records.sampling import Drawn, Sampling
-from vivavoce.records.score import State
+from vivavoce.records.details import AgentSummary, Latency, SkipSummary, VarianceSummary
+from vivavoce.records.reason import Reason, Severity, Verdict
+from vivavoce.records.sampling import Sampling
 from vivavoce.records.trials import TrialsSpent
 from vivavoce.records.usage import Usage
+from vivavoce.run.tallies import Tallies, Tally, spoiled_attempts
+from vivavoce.run.verdict import Rules, decide
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.intervals import Estimate, mean_interval, spoiled_bounds
 from vivavoce.stats.passes import passes
@@ -30,16 +26,8 @@ from vivavoce.stats.passes import passes
 if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
     from vivavoce.grading.grader import Grader
 
-Correct = Callable[[str, str], Corrects | None]
-"""Gives the calibration that corrects what a target has from a grader, None where there is none."""
-
-Intervals = Literal["fixed", "any_time", "none"]
-"""Which interval a mean has: for a number of trials that was fixed before, or one that holds at any time; or none."""
-
 LEVEL = 0.95
 """The level of the intervals of a summary."""
-
-_RANK: dict[Verdict, int] = {"pass": 0, "inconclusive": 1, "fail": 2}
 
 
 class GraderSummary(BaseModel):
@@ -54,7 +42,8 @@ class GraderSummary(BaseModel):
     passing without the errors of the judge, or why there is none, where the judge was calibrated. Where the
     conversations were drawn from more, `population` counts all of them: the mean, the rate of passing and their
     intervals are estimates for all, and counts are of those that were drawn. `unverified` counts the scores whose judge
-    claims something on evidence that is missing or not in the conversation.
+    claims something on evidence that is missing or not in the conversation. With a `severity` it is a requirement, and
+    says what a miss does.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -62,6 +51,7 @@ class GraderSummary(BaseModel):
     name: str
     target: str
     label: str | None = None
+    severity: Severity | None = None
     scored: int
     errors: int
     skipped: int
@@ -122,9 +112,10 @@ class AgreementSummary(BaseModel):
 class Summary(BaseModel):
     """The summary of a whole run.
 
-    `verdict` is None if there is neither a gate nor an assertion, and so nothing can fail. It is `inconclusive` if a
-    grader has no score because of errors, if nothing at all was scored, if more conversations had an error than the run
-    allows (without a gate: any), or if the run was stopped early, as `stopped` says. `failed_attempts` counts
+    `verdict` is None if there is neither a gate nor an assertion or a rule, and so nothing can fail. `reasons` are what
+    decided it, and `warnings` what was missed and only warns. It is `inconclusive` if a grader has no score because of
+    errors, if nothing at all was scored, if a requirement applied to nothing, if more conversations had an error than
+    the run allows (without a gate: any), or if the run was stopped early, as `stopped` says. `failed_attempts` counts
     conversations that ended with an error; `error_attempts` also counts those with a missing score because of an error;
     of these, the tester spoiled `tester_error_attempts`.
     `usage` is by role; `tags` are the tags of samples, of many those with the most samples, and `more_tags` is how
@@ -134,7 +125,7 @@ class Summary(BaseModel):
     `trials` says how many were made where fewer than planned could be enough; the intervals of means then hold at any
     time, and are of these samples and not of others like them. `recording` says by target how far conversations went
     as they were recorded, where the run has a recording. `sampling` says how the conversations were drawn, where not
-    all of a dataset run.
+    all of a dataset run. `skips` says of each grader that did not apply to every conversation why.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -147,6 +138,7 @@ class Summary(BaseModel):
     agreement: list[AgreementSummary] = Field(default_factory=lambda: list[AgreementSummary]())
     verdict: Verdict | None = None
     reasons: list[Reason] = Field(default_factory=list[Reason])
+    warnings: list[Reason] = Field(default_factory=list[Reason])
     stopped: str | None = None
     usage: dict[str, Usage] = Field(default_factory=dict[str, Usage])
     latency: list[Latency] = Field(default_factory=list[Latency])
@@ -159,6 +151,7 @@ class Summary(BaseModel):
     trials: TrialsSpent | None = None
     recording: list[RecordingSummary] = Field(default_factory=list[RecordingSummary])
     sampling: Sampling | None = None
+    skips: list[SkipSummary] = Field(default_factory=list[SkipSummary])
 
     def grader(self, name: str, target: str | None = None) -> GraderSummary:
         """Return the summary of a grader, of the first target unless one is named."""
@@ -172,80 +165,11 @@ class Summary(BaseModel):
         of = "" if planned is None else f" of {planned:,}"
         after = f"after {self.attempts:,}{of} conversation{'s' * ((planned or self.attempts) != 1)}"
         stopped = f"{why} {after}" if why.isalpha() else f"stopped {after}: {why}"
+        return self.undecided(stopped)
+
+    def undecided(self, stopped: str) -> Summary:
+        """Return the summary of a run that is not complete, as the sentence `stopped` says, and so has no verdict."""
         return self.model_copy(update={"verdict": "inconclusive", "stopped": stopped})
-
-
-@dataclass(slots=True)
-class Tally:
-    """The scores of one grader against one target, as they come in; `sampling` says how their conversations were drawn.
-
-    `drawn` says it of each score, `undecided` of each error, and `outside` of what the grader does not apply to.
-    """
-
-    values: list[float] = field(default_factory=list[float])
-    samples: list[str] = field(default_factory=list[str])
-    keys: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
-    passed: list[bool] = field(default_factory=list[bool])
-    missing: list[str] = field(default_factory=list[str])
-    spoiled: list[AttemptKey] = field(default_factory=list[AttemptKey])
-    skipped: int = 0
-    unverified: int = 0
-    intervals: Intervals = "fixed"
-    sampling: Sampling | None = None
-    drawn: list[Drawn] = field(default_factory=list[Drawn])
-    undecided: list[Drawn] = field(default_factory=list[Drawn])
-    outside: list[Drawn] = field(default_factory=list[Drawn])
-
-    def add(self, row: ScoreRow) -> None:
-        """Count one score."""
-        self.unverified += row.unverified
-        if row.state == "scored" and row.value is not None:
-            self.values.append(row.value)
-            self.samples.append(row.key.sample_id)
-            self.keys.append((row.key.sample_id, row.key.trial))
-            self.passed.append(row.passed is True)
-        elif row.state == "error":
-            self.missing.append(row.key.sample_id)
-            self.spoiled += [row.key] * row.tester_error
-        else:
-            self.skipped += 1
-        if row.drawn is not None:
-            self._of_state(row.state).append(row.drawn)
-
-    def _of_state(self, state: State) -> list[Drawn]:
-        return self.drawn if state == "scored" else self.undecided if state == "error" else self.outside
-
-    @property
-    def population(self) -> Population | None:
-        """What the scores stand for, None where they are all that there is."""
-        if self.sampling is None:
-            return None
-        return Population(self.sampling, self.drawn, self.undecided, self.outside)
-
-    @property
-    def errors(self) -> int:
-        """How many trials have no score because of an error."""
-        return len(self.missing)
-
-    @property
-    def scores(self) -> Scores:
-        """The scores as a gate reads them."""
-        trials = [trial for _, trial in self.keys]
-        spoiled = [key.sample_id for key in self.spoiled]
-        found = Scores(self.values, self.passed, self.samples, self.missing, self.skipped, trials=trials)
-        return replace(found, spoiled=spoiled, population=self.population, unverified=self.unverified)
-
-
-Tallies = dict[tuple[str, str], Tally]
-"""By target and by grader."""
-
-
-def tally(rows: Iterable[ScoreRow], intervals: Intervals = "fixed", sampling: Sampling | None = None) -> Tallies:
-    """Count the scores of a run, one stream of rows, target by target and grader by grader."""
-    tallies: Tallies = defaultdict(lambda: Tally(intervals=intervals, sampling=sampling))
-    for row in rows:
-        tallies[row.key.target, row.name].add(row)
-    return dict(tallies)
 
 
 def summarise(
@@ -253,19 +177,19 @@ def summarise(
     *,
     attempts: int,
     failed: int,
-    gate: Gate | None,
+    rules: Rules | None = None,
     pairs: Sequence[AgreementPair] = (),
     graders: Sequence[Grader] = (),
     errors: int = 0,
-    limit: ErrorLimit | None = None,
-    correct: Correct | None = None,
+    warned: Mapping[tuple[str, str], list[str]] | None = None,
 ) -> Summary:
-    """Return the summary of a run; a gate passes only if it passes for every target.
+    """Return the summary of a run; without `rules` nothing but errors decides.
 
-    `errors` is the number of attempts with an error of any kind, and `limit` the number allowed. `correct` gives the
-    calibration of a grader for a target.
+    `errors` is the number of attempts with an error of any kind. `warned` has the samples with a missed assertion that
+    only warns, as `decide` needs them.
     """
-    verdict, reasons = _decide(tallies, gate, correct, errors, attempts, limit)
+    rules = rules or Rules()
+    decision = decide(tallies, rules, errors=errors, attempts=attempts, warned=warned or {})
     known = {grader.name: grader for grader in graders}
     return Summary(
         attempts=attempts,
@@ -273,19 +197,20 @@ def summarise(
         sampling=next((one.sampling for one in tallies.values()), None),
         error_attempts=errors,
         tester_error_attempts=spoiled_attempts(tallies),
-        graders=[grader_summary(target, name, found, known.get(name)) for (target, name), found in tallies.items()],
+        graders=[
+            grader_summary(*key, tally, known.get(key[1]), rules.requirements.get(key[1]))
+            for key, tally in tallies.items()
+        ],
         agreement=[_agreement(tallies, pair) for pair in pairs],
-        verdict=verdict,
-        reasons=reasons,
+        verdict=decision.verdict,
+        reasons=decision.reasons,
+        warnings=decision.warnings,
     )
 
 
-def spoiled_attempts(tallies: Tallies) -> int:
-    """Return how many conversations lack a score because of the tester that led them."""
-    return len({key for found in tallies.values() for key in found.spoiled})
-
-
-def grader_summary(target: str, name: str, found: Tally, grader: Grader | None) -> GraderSummary:
+def grader_summary(
+    target: str, name: str, found: Tally, grader: Grader | None, severity: Severity | None = None
+) -> GraderSummary:
     """Return the result of a grader against a target."""
     passed = found.passed
     trials: dict[str, list[bool]] = defaultdict(list)
@@ -297,6 +222,7 @@ def grader_summary(target: str, name: str, found: Tally, grader: Grader | None) 
         name=name,
         target=target,
         label=grader and grader.label,
+        severity=severity,
         scored=len(found.values),
         errors=found.errors,
         skipped=found.skipped,
@@ -369,76 +295,3 @@ def _answers(tallies: Tallies, name: str, threshold: float | None) -> dict[tuple
         if grader == name
         for key, value, passed in zip(found.keys, found.values, found.passed, strict=True)
     }
-
-
-def _decide(
-    tallies: Tallies,
-    gate: Gate | None,
-    correct: Correct | None,
-    errors: int,
-    attempts: int,
-    limit: ErrorLimit | None,
-) -> tuple[Verdict | None, list[Reason]]:
-    failing = graders_with_failing_errors(gate)
-    silent = [reason for reason in _silent(tallies) if failing.isdisjoint(reason.graders)]
-    if not any(counted.values or (name in failing and counted.errors) for (_, name), counted in tallies.items()):
-        return "inconclusive", silent or [Reason(verdict="inconclusive", code="nothing_scored")]
-    verdict, reasons = _by_gate(tallies, gate, correct, tolerant=limit is not None)
-    known = {(reason.target, *reason.graders) for reason in reasons if reason.code == "nothing_scored"}
-    reasons += [reason for reason in silent if (reason.target, *reason.graders) not in known]
-    if silent and verdict != "fail":
-        verdict = "inconclusive"
-    written = gate is not None and not isinstance(gate, EveryPass)
-    most = limit if limit is not None or written else ErrorLimit("0")
-    if most is not None and most.exceeded(errors, attempts):
-        spoiled = spoiled_attempts(tallies)
-        about = {"errors": errors, "tester_errors": spoiled, "limit": most.text}
-        reasons.append(Reason.model_validate({"verdict": "inconclusive", "code": "errors", **about}))
-        verdict = verdict if verdict == "fail" else "inconclusive"
-    return verdict, reasons
-
-
-def _silent(tallies: Tallies) -> list[Reason]:
-    """Return a reason for each grader without any score because of errors."""
-    several = len({target for target, _ in tallies}) > 1
-    return [
-        Reason(
-            verdict="inconclusive",
-            code="nothing_scored",
-            graders={name: 1.0},
-            target=target if several else None,
-            errors=counted.errors,
-            tester_errors=len(counted.spoiled),
-        )
-        for (target, name), counted in tallies.items()
-        if counted.errors and not counted.values
-    ]
-
-
-def _by_gate(
-    tallies: Tallies, gate: Gate | None, correct: Correct | None, *, tolerant: bool
-) -> tuple[Verdict | None, list[Reason]]:
-    """Return the worst verdict over the targets; a `tolerant` one uses the scores that exist."""
-    if gate is None:
-        return None, []
-    targets = list(dict.fromkeys(target for target, _ in tallies))
-    worst: Verdict = "pass"
-    reasons: list[Reason] = []
-    for target in targets:
-        by_name = {name: found.scores for (t, name), found in tallies.items() if t == target}
-        if correct is not None:
-            by_name = {name: replace(one, correction=correct(target, name)) for name, one in by_name.items()}
-        if tolerant:
-            by_name = {name: replace(one, missing=(), allowed=one.missing) for name, one in by_name.items()}
-        result = gate.decide(_Defaulting(by_name))
-        worst = max(worst, result.verdict, key=_RANK.__getitem__)
-        named = {"target": target if len(targets) > 1 else None}
-        reasons += [reason.model_copy(update=named) for reason in result.reasons]
-    return worst, reasons
-
-
-class _Defaulting(dict[str, Scores]):
-    """Scores by grader; a grader without scores has an empty entry."""
-
-    def __missing__(self, key: str) -> Scores:
-        return Scores([], [], [])

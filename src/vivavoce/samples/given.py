@@ -27,6 +27,7 @@ from vivavoce.message_objects import role_of
 from vivavoce.messages import Message
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import read_sample
+from vivavoce.samples.row_keys import UnknownKeys
 from vivavoce.samples.sample import Sample
 
 GivenRow = (
@@ -204,7 +205,7 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
 
 def _validated(row: Mapping[str, Any], position: int) -> Sample:
     with _at_row(position):
-        return read_sample(row, line=position, position=position, base=Path())
+        return read_sample(row, line=position, position=position, base=Path(), unknown=UnknownKeys())
 
 
 @contextmanager

@@ -17,7 +17,7 @@ the metadata, as is every key that we do not know; `row.x` there is a key `x` of
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -28,10 +28,12 @@ from pydantic import ValidationError
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.exchange.sessions import SESSIONS, with_sessions_joined
+from vivavoce.files.file_mentions import check_text
 from vivavoce.messages import describe
 from vivavoce.samples.cells import read_text
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.rhesis_row import as_row, is_test
+from vivavoce.samples.row_keys import UnknownKeys, is_known_elsewhere
 from vivavoce.samples.sample import Sample
 
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -44,14 +46,14 @@ PATHS = ("rubric_path", "policy_path")
 _FIELDS = frozenset(Sample.model_fields) - {"metadata"}
 _NESTED = ("agent_args", "rubric_vars", "extra_vars")
 _RAGAS = frozenset(MultiTurnSample.model_fields) | frozenset(SingleTurnSample.model_fields)
-_OTHERS = _RAGAS | {"instruction", "expected", "session", "secret"}
+_OTHERS = _RAGAS | {"instruction", "session", "secret"}
 """Names that mean something of their own; `instruction` is what tau-bench tells its simulated user."""
 _KNOWN = sorted({*Sample.model_fields, *chain(*_NAMES.values()), "user_input", SESSIONS, *PATHS})
 _TEXTS = frozenset(
     (*"id sample_id trial goal instructions policy scenario persona min_turns max_turns rubric".split(), *PATHS)  # noqa: SIM905
 )
 _TEXTS_OR_LISTS = frozenset(("input", "prompt", "user_input", "ground_truth", "reference"))
-_AS_THEY_ARE = _FIELDS - {"rubric"}
+_AS_THEY_ARE = _FIELDS - {"rubric", "policy"}
 """Fields that a row may hold under their own name and as they are."""
 OPTIONAL = "?"
 """What ends a key of `fields` whose place a row may lack."""
@@ -68,6 +70,7 @@ def read_sample(
     fields: Mapping[str, str] | None = None,
     file: Path | None = None,
     cells: bool = False,
+    unknown: UnknownKeys | None = None,
 ) -> Sample:
     """Read a row as a sample.
 
@@ -80,16 +83,20 @@ def read_sample(
             question mark, `{"goal?": "metadata.wish"}`, is of rows that may lack it.
         file: the file, for errors.
         cells: the row comes from a table (CSV, Parquet), whose cells are text.
+        unknown: what becomes of keys that are no field; by default the row is a log, whose other keys are data.
 
     Raises:
         UsageError: the row is not a sample; the text says why in one line, with file and line.
     """
     try:
         plain = not fields and not cells and row.keys() <= _AS_THEY_ARE
-        values = _as_it_is(row, position) if plain else _values(row, position, base, fields or {}, cells)
+        keys = unknown or UnknownKeys(log=True)
+        values = _as_it_is(row, position) if plain else _values(row, position, base, fields or {}, cells, keys)
         return _with_whole_rules(Sample.model_validate(values))
     except ValidationError as error:
         raise UsageError(Problem(describe(error), file, line)) from error
+    except _WrongKeys as error:
+        raise UsageError(*(Problem(problem, file, line) for problem in error.problems)) from error
     except ValueError as error:
         raise UsageError(Problem(str(error), file, line)) from error
 
@@ -125,7 +132,12 @@ def _as_it_is(row: Mapping[str, Any], position: int) -> dict[str, Any]:
 
 
 def _values(
-    row: Mapping[str, Any], position: int, base: Path, fields: Mapping[str, str], cells: bool
+    row: Mapping[str, Any],
+    position: int,
+    base: Path,
+    fields: Mapping[str, str],
+    cells: bool,
+    unknown: UnknownKeys,
 ) -> dict[str, Any]:
     """Return what the constructor of `Sample` takes."""
     if "role" in row and "content" in row and not fields:
@@ -148,7 +160,7 @@ def _values(
             values[name] = metadata.pop(name)
     _identify(values, position)
     read = {path.partition(".")[0] for path in fields.values()} | set(fields.values())
-    values["metadata"] = _with_rest(metadata, remaining, read)
+    values["metadata"] = _with_rest(metadata, remaining, read, {**row, **values}, unknown)
     return values
 
 
@@ -235,6 +247,12 @@ def _read_ragas(values: dict[str, Any], remaining: dict[str, Any]) -> None:
 
 def _read_file(name: str, values: dict[str, Any], remaining: dict[str, Any], base: Path) -> None:
     path, field = remaining.pop(name, None), name.removesuffix("_path")
+    text = values.get(field)
+    if isinstance(text, str):
+        try:
+            check_text(text, base, name)
+        except ValueError as error:
+            raise ValueError(f"{field}: {error}") from error
     if path is None:
         return
     if values.get(field) is not None:
@@ -268,13 +286,39 @@ def _id(value: Any, position: int) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _with_rest(metadata: dict[str, Any], remaining: Mapping[str, Any], read: set[str]) -> dict[str, Any]:
-    """Keep in the metadata what no field took; a key that looks like a misspelt field is an error."""
+class _WrongKeys(ValueError):
+    """Keys of a row are not fields and not data; `problems` has a line for each."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+def _with_rest(
+    metadata: dict[str, Any],
+    remaining: Mapping[str, Any],
+    read: set[str],
+    row: Mapping[str, Any],
+    unknown: UnknownKeys,
+) -> dict[str, Any]:
+    """Keep in the metadata what no field took; a key that looks like a test or a misspelt field is an error."""
+    problems = [problem for key in remaining if key not in read and (problem := _wrong_key(key, row, unknown))]
+    if problems:
+        raise _WrongKeys(problems)
     for key, value in remaining.items():
-        if key not in read and key not in _OTHERS and (meant := _misspelt(key)) is not None:
-            raise ValueError(f"unknown key '{key}'; did you mean '{meant}'? (move it into 'metadata' if it is meant)")
         metadata[f"row.{key}" if key in metadata and metadata[key] != value else key] = value
     return metadata
+
+
+def _wrong_key(key: str, row: Mapping[str, Any], unknown: UnknownKeys) -> str | None:
+    """Return what is wrong with a key that is no field, None where it may be data."""
+    if key in _OTHERS:
+        return None
+    if (problem := unknown.problem(key, row.get(key), row)) is not None:
+        return problem
+    if is_known_elsewhere(key) or (meant := _misspelt(key)) is None:
+        return None
+    return f"unknown key '{key}'; did you mean '{meant}'? (move it into 'metadata' if it is meant)"
 
 
 @lru_cache(maxsize=4096)

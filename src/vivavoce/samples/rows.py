@@ -19,12 +19,18 @@ from vivavoce.exchange.native import check_columns
 from vivavoce.exchange.reading import scan
 from vivavoce.files.rows import format_of, scan_rows
 from vivavoce.samples.row import check_fields, read_sample
+from vivavoce.samples.row_keys import UnknownKeys
 from vivavoce.samples.sample import Sample
 
 PROBLEMS_SHOWN = 20
+KEYS_SHOWN = 20
+"""Unknown keys that a note lists."""
 
 _FEW = 10_000
 """The hashes of so many samples fit into a set, which takes less time than to import numpy."""
+
+Scanned = Sample | tuple[Problem, ...]
+"""A sample, or the problems of a row that is none."""
 
 Source = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 """A source of rows: a JSONL, JSON, CSV or Parquet file, or the rows themselves."""
@@ -79,8 +85,8 @@ def read_samples(
         UsageError: the file cannot be read, or a row is not a sample.
     """
     for _, sample in _scan(source, fields, base, limit, tags, format, Loss(), places):
-        if isinstance(sample, Problem):
-            raise UsageError(sample)
+        if not isinstance(sample, Sample):
+            raise UsageError(*sample)
         yield sample
 
 
@@ -93,10 +99,12 @@ def check_samples(
     tags: Sequence[str] | None = None,
     format: str | None = None,  # noqa: A002
     check: Callable[[Sample], None] | None = None,
+    log: bool = False,
 ) -> SampleCount:
     """Read a whole dataset, with the arguments of `read_samples`, and count what is in it.
 
-    `check` raises `UsageError` for a sample that cannot be used.
+    `check` raises `UsageError` for a sample that cannot be used. The rows of a `log` were not written as tests,
+    nor were those of which `fields` say where they have what a sample needs: more of their keys are data.
     Besides what each row must be, no two rows may have the same id and trial; no trial is trial 0. Eight bytes are kept
     of each row for that; only a file that seems to have duplicates is read again, to name them.
 
@@ -108,11 +116,11 @@ def check_samples(
     turns = per_turn = recorded = shared = silent = goals = expecting = returning = 0
     variables: set[str] | None = None
     seen: set[str] = set()
-    file, loss = _file(source), Loss()
-    for line, sample in _scan(source, fields, base, limit, tags, format, loss):
+    file, loss, unknown = _file(source), Loss(), UnknownKeys(log=log or bool(fields))
+    for line, sample in _scan(source, fields, base, limit, tags, format, loss, unknown=unknown):
         found = _problems(sample, line, file, check)
         problems += found[: PROBLEMS_SHOWN - len(problems)]
-        if isinstance(sample, Problem) or found:
+        if not isinstance(sample, Sample) or found:
             if len(problems) == PROBLEMS_SHOWN:
                 raise UsageError(*problems)
             continue
@@ -135,7 +143,7 @@ def check_samples(
         raise UsageError(*sorted(problems, key=lambda problem: problem.line or 0))
     rubric_vars = frozenset(variables or ())
     counts = (len(hashes), turns, per_turn, recorded, shared, rubric_vars, silent, goals, expecting)
-    return SampleCount(*counts, frozenset(seen), tuple(_notes(source, loss)), returning)
+    return SampleCount(*counts, frozenset(seen), tuple(_notes(source, loss, unknown)), returning)
 
 
 def unusable_rows(
@@ -145,12 +153,15 @@ def unusable_rows(
     base: str | os.PathLike[str] | None = None,
     format: str | None = None,  # noqa: A002
     check: Callable[[Sample], None] | None = None,
+    log: bool = False,
 ) -> list[Problem]:
     """Return a problem for each row that `check_samples` would refuse, the first of each, at its line."""
     found: list[Problem] = []
     lines: dict[tuple[str, int], int] = {}
     file = _file(source)
-    for line, sample in _scan(source, fields, base, None, None, format, Loss()):
+    for line, sample in _scan(
+        source, fields, base, None, None, format, Loss(), unknown=UnknownKeys(log=log or bool(fields))
+    ):
         problems = _problems(sample, line, file, check)
         if isinstance(sample, Sample) and not problems:
             first = lines.setdefault((sample.id, sample.trial or 0), line)
@@ -159,10 +170,14 @@ def unusable_rows(
     return found
 
 
-def _notes(source: Source, loss: Loss) -> Iterator[str]:
+def _notes(source: Source, loss: Loss, unknown: UnknownKeys) -> Iterator[str]:
     if loss.format is not None:
         yield f"{Path(cast('str', source)).name} is read as {loss.format}"
         yield from loss.lines()
+    elif unknown.names:
+        names = sorted(unknown.names)
+        more = f" and {len(names) - KEYS_SHOWN:,} more" if len(names) > KEYS_SHOWN else ""
+        yield f"unknown keys kept as metadata: {', '.join(names[:KEYS_SHOWN])}{more}"
 
 
 def _read_as(file: Path | None, name: str | None, fields: Mapping[str, str]) -> tuple[Format | None, Mapping[str, str]]:
@@ -176,12 +191,10 @@ def _read_as(file: Path | None, name: str | None, fields: Mapping[str, str]) -> 
     return (None if found.name == NATIVE else found), others
 
 
-def _problems(
-    sample: Sample | Problem, line: int, file: Path | None, check: Callable[[Sample], None] | None
-) -> list[Problem]:
+def _problems(sample: Scanned, line: int, file: Path | None, check: Callable[[Sample], None] | None) -> list[Problem]:
     """Return what is wrong with a row, each at its line."""
-    if isinstance(sample, Problem):
-        return [sample]
+    if not isinstance(sample, Sample):
+        return list(sample)
     try:
         if check is not None:
             check(sample)
@@ -199,8 +212,9 @@ def _scan(
     format: str | None,  # noqa: A002
     loss: Loss,
     places: Container[int] | None = None,
-) -> Iterator[tuple[int, Sample | Problem]]:
-    """Yield each chosen sample with its line, and a problem in place of a row that is not a sample."""
+    unknown: UnknownKeys | None = None,
+) -> Iterator[tuple[int, Scanned]]:
+    """Yield each chosen sample with its line, and the problems in place of a row that is not a sample."""
     file = _file(source)
     folder = Path(base) if base is not None else file.parent if file else Path()
     read_as, fields = _read_as(file, format, fields or {})
@@ -222,12 +236,21 @@ def _scan(
         if places is not None and position not in places:
             continue
         if isinstance(row, Problem):
-            yield line, row
+            yield line, (row,)
             continue
         try:
-            sample = read_sample(row, line=line, position=position, base=folder, fields=fields, file=file, cells=cells)
+            sample = read_sample(
+                row,
+                line=line,
+                position=position,
+                base=folder,
+                fields=fields,
+                file=file,
+                cells=cells,
+                unknown=unknown,
+            )
         except UsageError as error:
-            yield line, error.problems[0]
+            yield line, error.problems
             continue
         if wanted_tags is None or not wanted_tags.isdisjoint(sample.tags):
             chosen += 1
@@ -256,7 +279,7 @@ def _pairs(hashes: array[int]) -> list[tuple[int, int]]:
 
 
 def _name_duplicates(
-    pairs: list[tuple[int, int]], scanned: Iterator[tuple[int, Sample | Problem]], file: Path | None
+    pairs: list[tuple[int, int]], scanned: Iterator[tuple[int, Scanned]], file: Path | None
 ) -> Iterator[Problem]:
     """Yield a problem for each pair whose ids are really equal; their hashes alone do not prove it."""
     places = {place for pair in pairs for place in pair}

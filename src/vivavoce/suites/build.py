@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.files.file_mentions import check_text
 from vivavoce.foreign_code import check_callable
 from vivavoce.grading.asked import Asked, Judge
 from vivavoce.grading.error_limit import ErrorLimit
@@ -17,7 +18,7 @@ from vivavoce.grading.expect import judged_by
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant, quoted_transcript
 from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.grading.function_grader import FunctionGrading, extractor_parts, threshold_parts
-from vivavoce.grading.gates import EveryPass, Gate, LogicalGate, SamplesGate, SimpleGate, Threshold, WeightedGate
+from vivavoce.grading.gates import Gate, LogicalGate, SamplesGate, SimpleGate, Threshold, WeightedGate
 from vivavoce.grading.grader import Grader, in_spite_of_errors
 from vivavoce.grading.metrics import ExtractedMetric, MetricScore, metric_grader
 from vivavoce.grading.options import check_parameters
@@ -116,7 +117,7 @@ class Builder:
         spec = self.suite.spec
         found = self._graders(spec.graders)
         composer = self._composer()
-        gate = self.written_gate() or self._every_demand()
+        gate = self.written_gate()
         if self.until is not None:
             self.problems += refusals(self.suite, self.until)
         for i, pair in enumerate(spec.agreement):
@@ -156,6 +157,7 @@ class Builder:
 
     def _graders(self, specs: Mapping[str, AnyGraderSpec]) -> tuple[Grader, ...]:
         """Return the graders in their order; those that compare with a recording have the others grade it."""
+        specs = {name: one for name, one in specs.items() if ("graders", name) not in self.suite.wrong}
         comparing = {name: one for name, one in specs.items() if isinstance(one, RecordingGraderSpec)}
         built = {name: self._grader(name, one) for name, one in specs.items() if name not in comparing}
         others = [one for one in built.values() if one is not None]
@@ -168,6 +170,22 @@ class Builder:
         return None
 
     def _grader(self, name: str, spec: AnyGraderSpec) -> Grader | None:
+        return self._with_severity(name, spec, self._measuring(name, spec))
+
+    def _with_severity(self, name: str, spec: AnyGraderSpec, grader: Grader | None) -> Grader | None:
+        """Return a requirement with the severity that the suite says; that of any other grader is a mistake."""
+        severity = None if isinstance(spec, RecordingGraderSpec | JudgeGraderSpec) else spec.severity
+        if grader is None or severity is None:
+            return grader
+        if grader.severity is None:
+            message = (
+                f"severity is for rules and for the grader of assertions ({EXPECT}); what the scores of another grader "
+                "decide, a gate says"
+            )
+            self.problems.append(self.suite.document.problem(("graders", name, "severity"), message))
+        return replace(grader, severity=severity)
+
+    def _measuring(self, name: str, spec: AnyGraderSpec) -> Grader | None:
         if isinstance(spec, RecordingGraderSpec):
             return self._recorded(name, spec, ())
         if isinstance(spec, MetricGraderSpec):
@@ -188,7 +206,7 @@ class Builder:
         return None
 
     def _function(self, name: str, spec: FunctionGraderSpec, extract: Extract) -> Grader:
-        how = FunctionGrading(**spec.model_dump(exclude={"kind"}))
+        how = FunctionGrading(**spec.model_dump(exclude={"kind", "severity"}))
         grader = how.grader(name, self.suite.base, extract=extract, tester=self._tester_parts)
         return self._asking(name, spec, grader) if grades_assertions(spec) else grader
 
@@ -358,6 +376,8 @@ class Builder:
 
     def _rubric(self, spec: JudgeGraderSpec) -> Rubric:
         text, where = spec.prompt or "", "prompt"
+        if spec.prompt is not None:
+            _check_text(spec.prompt, self.suite.base)
         if spec.prompt_path is not None:
             where = spec.prompt_path
             try:
@@ -423,16 +443,21 @@ class Builder:
             message = f"needs {needed} trials of each sample, and there are {self.trials}; write trials: {needed}"
             self.problems.append(self.suite.document.problem(at, message))
 
-    def _every_demand(self) -> Gate | None:
-        """Return the gate of a suite without one: every assertion of a row and every rule holds, None without any."""
-        graders = self.suite.spec.graders.items()
-        names = [name for name, spec in graders if isinstance(spec, RuleGraderSpec) or grades_assertions(spec)]
-        return EveryPass(names) if names else None
-
     def _known_key(self, key: str, at: KeyPath) -> None:
         known = [*self.suite.spec.graders, *(["reward"] if self.suite.spec.reward else [])]
+        if self.dataset is None or ("graders", key) in self.suite.wrong:
+            known.append(EXPECT)  # whether the rows have assertions is not known
+        if ("reward",) in self.suite.wrong:
+            known.append("reward")
         if key not in known:
             self.problems.append(self.suite.document.problem(at, f"no grader '{key}'{did_you_mean(key, known)}"))
+
+
+def _check_text(prompt: str, base: Path) -> None:
+    try:
+        check_text(prompt, base, "prompt_path")
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _spoilable(spec: ConditionSpec | WeightedGateSpec) -> ErrorLimit | None:

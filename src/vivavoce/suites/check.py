@@ -72,9 +72,12 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     problems, assertions = list(suite.problems), Assertions(tools=known_tools(suite))
     sampler = _collect(problems, lambda: _sampler(suite, plan))
     seen = None if sampler is None else sampler.add
-    found = _collect(problems, lambda: check_dataset(suite, plan.tags, assertions, seen))
+    found = None
+    if ("dataset",) not in suite.wrong:
+        found = _collect(problems, lambda: check_dataset(suite, plan.tags, assertions, seen))
     _collect(problems, lambda: _check_setup(suite))
-    _collect(problems, lambda: check_live(suite))
+    if ("target",) not in suite.wrong:
+        _collect(problems, lambda: check_live(suite))
     asked, trials = assertions.asked, None if plan.replays else plan.trials
     complete = suite if found is None else _collect(problems, lambda: with_expect(suite, found, asked)) or suite
     complete = _collect(problems, lambda: with_recording(complete)) or complete
@@ -135,7 +138,9 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
     plan = plan_of(suite, options or RunOptions())
     check_readable(suite)
     problems: list[Problem] = []
-    targets = _collect(problems, lambda: build_targets(suite, plan.concurrency, keys_needed=keys_needed))
+    targets = None
+    if ("target",) not in suite.wrong:
+        targets = _collect(problems, lambda: build_targets(suite, plan.concurrency, keys_needed=keys_needed))
     replays = options is not None and options.replay
     _collect(problems, lambda: check_output(suite))
     budget = Budget(max_cost=options.max_cost if options and not replays else None)
@@ -148,7 +153,7 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
     if targets is not None and prepared is not None and suite.spec.driver != "replay":
         _collect(problems, lambda: check_returning(suite, targets, prepared.dataset.returning))
     if prepared is None or problems:
-        raise UsageError(*sorted(problems, key=lambda problem: (str(problem.file), problem.line or 0)))
+        raise UsageError(*sorted(dict.fromkeys(problems), key=_place))
     grades = Grades(prepared.scoring.graders)
 
     def verdicts_on(sample: Sample, turns: int) -> int:
@@ -156,6 +161,10 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
         return grades.verdicts(sample)
 
     return Checked(prepared, forecast(suite, prepared.plan, verdicts_on if grades.judged else None, prepared.dataset))
+
+
+def _place(problem: Problem) -> tuple[str, int, int]:
+    return str(problem.file), problem.line or 0, problem.column or 0
 
 
 def missing_keys(prepared: Prepared) -> list[Problem]:

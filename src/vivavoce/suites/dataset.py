@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError
+from vivavoce.files.file_mentions import check_text
 from vivavoce.samples.rows import SampleCount, check_samples, read_samples, unusable_rows
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.expecting import EXPECT, Assertions
@@ -31,6 +32,11 @@ def policy_of(suite: Suite) -> str | None:
         UsageError: its file cannot be read, or is empty.
     """
     spec = suite.spec.dataset
+    if spec.policy is not None:
+        try:
+            check_text(spec.policy, suite.base, "policy_path")
+        except ValueError as error:
+            raise UsageError(suite.document.problem(("dataset", "policy"), str(error))) from error
     if spec.policy_path is None:
         return spec.policy
     where = ("dataset", "policy_path")
@@ -73,7 +79,13 @@ def check_dataset(
     try:
         fields = suite.spec.dataset.fields
         found = check_samples(
-            source, fields=fields, base=suite.base, tags=tags, format=suite.spec.dataset.format, check=check
+            source,
+            fields=fields,
+            base=suite.base,
+            tags=tags,
+            format=suite.spec.dataset.format,
+            check=check,
+            log=suite.judges_a_log,
         )
     except UsageError as error:
         raise UsageError(*(_in_suite(suite, problem) for problem in error.problems)) from error
@@ -105,7 +117,14 @@ def unusable(suite: Suite) -> list[Problem]:
         _check_driver(suite, one)
 
     fields, format_of_rows = spec.dataset.fields, spec.dataset.format
-    return unusable_rows(dataset_source(suite), fields=fields, base=suite.base, format=format_of_rows, check=check)
+    return unusable_rows(
+        dataset_source(suite),
+        fields=fields,
+        base=suite.base,
+        format=format_of_rows,
+        check=check,
+        log=suite.judges_a_log,
+    )
 
 
 def _check_row(
@@ -138,7 +157,8 @@ def _in_suite(suite: Suite, problem: Problem) -> Problem:
     path, colon, rule = problem.message.partition(": ")
     steps = [int(step) if step.isdecimal() else step for step in path.split(".")]
     row = ("dataset", "rows", problem.line - 1)
-    if colon and steps[0] in (EXPECT, *ABOUT_TOOLS):
+    rows = suite.spec.dataset.rows or ()
+    if colon and (steps[0] in (EXPECT, *ABOUT_TOOLS) or steps[0] in rows[problem.line - 1]):
         return suite.document.problem((*row, *steps), rule)
     return suite.document.problem(row, problem.message)
 

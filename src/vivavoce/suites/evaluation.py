@@ -14,7 +14,6 @@ from vivavoce.errors import UsageError
 from vivavoce.grading.argument_paths import unknown_paths
 from vivavoce.grading.asked import Asked
 from vivavoce.grading.expect_metric import ExpectMetric
-from vivavoce.grading.gates import EveryPass
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.messages import Message
@@ -80,11 +79,10 @@ class _Evaluation:
         graders = tuple(self._grader(metric) for metric in metrics)
         if unknown := unknown_paths(graders, self._known_samples):
             raise UsageError(*(f"{path.grader}: arguments: {path.message}" for path in unknown))
-        by_rows = [metric.name for metric in metrics if isinstance(metric, ExpectMetric)]
         return Experiment(
             name=self.name,
             samples=self._samples(),
-            scoring=Scoring(graders, gate=EveryPass(by_rows) if by_rows else None, opened=metrics),
+            scoring=Scoring(graders, opened=metrics),
             limits=Limits(self.concurrency),
             description=Description(self._spec(), Path(), "evaluation"),
         )

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.grading.asked import Asked, procedures
 from vivavoce.grading.expected import Expected, read_expect
 from vivavoce.metrics.exact.rule import RuleMetric
 from vivavoce.models.json_schema import unchecked_formats
+from vivavoce.records.reason import Severity
 from vivavoce.samples.rows import SampleCount
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, MetricGraderSpec
 from vivavoce.suites.load import Suite
+from vivavoce.suites.rule_grader import RuleGraderSpec
 
 EXPECT = "expect"
 """The name of the grader of assertions, of its function, and of the field of a row."""
+RULE = "rule"
+"""The name of the metric of rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,22 @@ def with_expect(suite: Suite, found: SampleCount, asked: Mapping[str, Asked]) ->
     if asks_judge(asked):
         own = MetricGraderSpec(kind="metric", metric=EXPECT, model=suite.judge)
     return replace(suite, spec=suite.spec.model_copy(update={"graders": {**graders, EXPECT: own}}))
+
+
+def requirements_of(spec: Mapping[str, Any]) -> dict[str, Severity]:
+    """Return the graders of a suite, as it is stored, that every conversation must pass, with what a miss does."""
+    known = TypeAdapter(dict[str, AnyGraderSpec]).validate_python(spec.get("graders") or {})
+    return {
+        name: grader.severity or "fail"
+        for name, grader in known.items()
+        if isinstance(grader, RuleGraderSpec | FunctionGraderSpec | MetricGraderSpec) and states_requirement(grader)
+    }
+
+
+def states_requirement(grader: AnyGraderSpec) -> bool:
+    """Return whether a grader is one that every conversation must pass: the rows' own assertions, or a rule."""
+    named_rule = isinstance(grader, MetricGraderSpec) and grader.metric == RULE
+    return isinstance(grader, RuleGraderSpec) or named_rule or grades_assertions(grader)
 
 
 def grades_assertions(grader: AnyGraderSpec) -> bool:

@@ -33,7 +33,7 @@ def expectations_of(data: object, *, judged: bool) -> Expectations:
     """
     assertions = Assertions()
     if isinstance(data, str | Path):
-        return Expectations(check_samples(data, check=assertions.check).expecting > 0, assertions.asked)
+        return Expectations(check_samples(data, check=assertions.check, log=True).expecting > 0, assertions.asked)
     if not isinstance(data, Sequence):
         return Expectations(asked=procedures([Judged(judged="…")]) if judged else {})
     rows = cast("Sequence[Any]", data)

@@ -11,6 +11,7 @@ from vivavoce.metrics.cascade import wrong_thresholds
 from vivavoce.metrics.config import Scope as MetricScope
 from vivavoce.metrics.confirmed import Rule
 from vivavoce.models.modes import Mode
+from vivavoce.records.reason import Severity
 from vivavoce.suites.part import Address, PassingThreshold, SettingsOfModel, Spec
 from vivavoce.suites.recording_spec import RecordingGraderSpec
 from vivavoce.suites.rule_grader import RuleGraderSpec
@@ -35,11 +36,13 @@ class GraderSpec(Spec):
 class FunctionGraderSpec(GraderSpec):
     """A grading function: built in or `file.py:name`; `config` has its options, `timeout` is in seconds.
 
-    `kind: tool`, the name in letta-evals, means the same.
+    `kind: tool`, the name in letta-evals, means the same. `severity` is for `expect`, the grader of assertions: with
+    `warn`, a miss does not fail the run.
     """
 
     kind: Literal["function", "tool"]
     function: str
+    severity: Severity | None = None
     config: dict[str, Any] = Field(default_factory=dict)
     timeout: float = Field(default=60.0, gt=0)
 
@@ -140,7 +143,8 @@ class MetricGraderSpec(JudgeSpec):
     `extractor`, it judges the extracted text as if that were the answer, turn by turn if the sample has a ground truth
     for each turn. Its score passes on the right side of `threshold`, in the metric's own scale. A judged metric calls
     `model`, or the judge in VIVAVOCE_JUDGE. With `scores_errors`, the finished part of a conversation that ended with
-    an error is scored, too.
+    an error is scored, too. `severity` is for assertions and
+    rules: with `warn`, a miss does not fail the run.
     """
 
     kind: Literal["metric"]
@@ -150,6 +154,7 @@ class MetricGraderSpec(JudgeSpec):
     scope: MetricScope | None = None
     threshold: float | None = None
     scores_errors: bool = False
+    severity: Severity | None = None
     extractor: str | None = None
     extractor_config: dict[str, Any] = Field(default_factory=dict)
     display_name: str | None = None

@@ -15,13 +15,10 @@ from vivavoce.models.cache import OfflineModel
 from vivavoce.models.model import Model
 from vivavoce.settings import settings
 from vivavoce.suites.grader_spec import MetricGraderSpec
-from vivavoce.suites.load import Suite, described_suite
+from vivavoce.suites.load import JUDGE, Suite, described_suite
 from vivavoce.suites.metric_names import metric_of
 from vivavoce.suites.named_metrics import Named, metric_graders
 from vivavoce.suites.spec import SuiteSpec
-
-SOURCE = "judge"
-"""The command that describes the suite."""
 
 
 def judging_suite(
@@ -60,9 +57,9 @@ def metrics_suite(
     graders = metric_graders(metrics, **({"scope": scope} if scope else {}))
     data: dict[str, Any] = {**described, "driver": "replay", "graders": graders}
     base = Path.cwd()
-    for metric, judge in _judges(described_suite(data, base, SOURCE).spec, model, base).items():
+    for metric, judge in _judges(described_suite(data, base, JUDGE).spec, model, base).items():
         graders[metric].setdefault("model", judge)
-    return replace(described_suite(data, base, SOURCE), judge=model)
+    return replace(described_suite(data, base, JUDGE), judge=model)
 
 
 def _judges(suite: SuiteSpec, model: str | None, base: Path) -> dict[str, str | None]:

@@ -11,12 +11,15 @@ from pydantic import ValidationError
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.suites.dialects import translate
-from vivavoce.suites.document import Described, read_document
+from vivavoce.suites.document import Described, KeyPath, read_document
 from vivavoce.suites.mistakes import mistakes_in
 from vivavoce.suites.spec import SuiteSpec
 from vivavoce.suites.target_changes import TargetChanges
 from vivavoce.suites.translation import Era
 from vivavoce.suites.variables import filled
+
+JUDGE = "judge"
+"""The source of a suite that the command of this name describes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class Suite:
     """A suite as it was described; `problems` are unsupported requests in it, `notes` are keys that were renamed.
 
     `base` is the folder where its paths start, `source` its file in that folder or the command that describes it.
+    `wrong` are the parts with mistakes in their shape, of which something else takes the place in `spec`.
     `judge` is whom judged assertions of rows ask where no grader names one, by default that of VIVAVOCE_JUDGE.
     """
 
@@ -35,6 +39,12 @@ class Suite:
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     judge: str | None = None
+    wrong: frozenset[KeyPath] = frozenset()
+
+    @property
+    def judges_a_log(self) -> bool:
+        """Whether a command judges its rows, which are a log and were not written as tests."""
+        return self.source == JUDGE
 
 
 def load_suite(path: Path, targets: Sequence[Mapping[str, Any]] = (), changes: TargetChanges | None = None) -> Suite:

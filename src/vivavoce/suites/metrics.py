@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from vivavoce.errors import UsageError
+from vivavoce.files.file_mentions import check_text
 from vivavoce.metrics.config import Scope
 from vivavoce.metrics.custom import AnyScoreKind, PromptMetric
 from vivavoce.metrics.transcript import Shown
@@ -77,6 +78,11 @@ def load_metric(
 
 
 def _metric(document: Document, spec: MetricSpec, model: ModelLike | None) -> PromptMetric:
+    if spec.prompt is not None:
+        try:
+            check_text(spec.prompt, document.path.parent, "prompt_path")
+        except ValueError as error:
+            raise UsageError(document.problem(("prompt",), str(error))) from error
     prompt = document.path.parent / spec.prompt_path if spec.prompt_path is not None else spec.prompt
     options: dict[str, Any] = {name: getattr(spec, name) for name in _OPTIONS if name in spec.model_fields_set}
     options["shown"] = Shown(**dict(spec.shown))

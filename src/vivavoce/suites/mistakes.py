@@ -44,7 +44,7 @@ def mistakes_in(document: Described, error: ValidationError, schema: type[BaseMo
 
 
 def _problem(document: Described, details: ErrorDetails, schema: type[BaseModel]) -> Problem:
-    at = _in_file(document.data, details["loc"])
+    at = path_in(document.data, details["loc"])
     kind = details["type"]
     if kind == "extra_forbidden":
         known = _known_keys(details["loc"], schema)
@@ -129,7 +129,7 @@ def _got(value: object) -> str:
     return f", got {text if len(text) <= 60 else f'{text[:57]}...'}"
 
 
-def _in_file(data: Any, loc: Sequence[str | int]) -> KeyPath:
+def path_in(data: Any, loc: Sequence[str | int]) -> KeyPath:
     """Return the path in the file: the tags of unions are steps of the schema, not of the file."""
     at: list[str | int] = []
     tagged = False

@@ -6,16 +6,19 @@ from typing import Any, Literal
 
 from vivavoce.metrics.exact.rule import RuleMetric
 from vivavoce.metrics.rules.rule import Rule
+from vivavoce.records.reason import Severity
 
 
 class RuleGraderSpec(Rule):
     """A rule about what comes before, after, never, always, or at most so many times; it needs no judge.
 
-    With `scores_errors`, the finished part of a conversation that ended with an error is scored, too.
+    A conversation that breaks it fails the run, or with `severity: warn` is only a warning. With `scores_errors`, the
+    finished part of a conversation that ended with an error is scored, too.
     """
 
     kind: Literal["rule"]
     scores_errors: bool = False
+    severity: Severity | None = None
     display_name: str | None = None
 
     def metric(self, name: str) -> RuleMetric:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vivavoce.errors import UsageError
-from vivavoce.grading.gates import EveryPass, Gate, LogicalGate, SamplesGate
+from vivavoce.grading.gates import Gate, LogicalGate, SamplesGate
 from vivavoce.records.sampling import Drawn, Sampling, Stratum
 from vivavoce.samples.sample import Sample
 from vivavoce.stats.drawing import allocation, inclusion, systematic, with_floor
@@ -137,7 +137,7 @@ def check_gate(gate: Gate | None) -> None:
     Raises:
         UsageError: it is about each conversation, and not about a mean.
     """
-    if gate is None or isinstance(gate, EveryPass):
+    if gate is None:
         return
     if isinstance(gate, LogicalGate):
         for one in gate.conditions:

@@ -13,9 +13,14 @@ from vivavoce.errors import NotFound, StoreError
 from vivavoce.records.origin import GIVEN_IN_PYTHON
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.run.execution import ended
-from vivavoce.run.summary import summarise, tally
+from vivavoce.run.summary import summarise
+from vivavoce.run.tallies import tally
+from vivavoce.run.verdict import Rules
 from vivavoce.store.store import Store
+from vivavoce.suites.expecting import EXPECT
 
+_RULES = Rules(requirements={EXPECT: "fail"})
+"""What the assertions of tests must meet, whichever test they are in."""
 NAME = "pytest"
 """What the run is called, and its suite."""
 
@@ -65,7 +70,7 @@ class AssertionRun:
         attempts, failed = self.store.counts(run.id)
         errors = self.store.error_count(grading.id)
         scores = tally(self.store.scores(grading.id))
-        summary = summarise(scores, attempts=attempts, failed=failed, gate=None, errors=errors)
+        summary = summarise(scores, attempts=attempts, failed=failed, rules=_RULES, errors=errors)
         run = run.model_copy(update={"status": "finished", "finished_at": now})
         self.store.update_grading(ended(grading, summary, now))
         self.store.update_run(run)

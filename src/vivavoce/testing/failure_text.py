@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.records.counting import conversation_label, turn_title
@@ -26,9 +26,10 @@ def all_scores(outcome: Outcome) -> dict[str, Score]:
     return {**outcome.scores, **({} if outcome.reward is None else {"reward": outcome.reward})}
 
 
-def missed(outcome: Outcome) -> dict[str, Score]:
-    """Return the scores that did not pass."""
-    return {name: score for name, score in all_scores(outcome).items() if score.passed is False}
+def missed(outcome: Outcome, only_warn: Collection[str] = ()) -> dict[str, Score]:
+    """Return the scores that did not pass, without those of the graders that `only_warn`."""
+    scores = all_scores(outcome).items()
+    return {name: score for name, score in scores if score.passed is False and name not in only_warn}
 
 
 def broken(outcome: Outcome) -> dict[str, Score]:
@@ -46,9 +47,12 @@ def name_of(outcome: Outcome) -> str:
     return conversation_label(outcome.attempt.key.sample_id, outcome.attempt.key.trial)
 
 
-def missed_text(outcome: Outcome, run_id: str, options: Sequence[str]) -> str:
-    """Return what did not pass: first one line, then the turns with their words, then the command."""
-    scores = missed(outcome)
+def missed_text(outcome: Outcome, run_id: str, options: Sequence[str], only_warn: Collection[str] = ()) -> str:
+    """Return what did not pass: first one line, then the turns with their words, then the command.
+
+    The graders that `only_warn` are left out.
+    """
+    scores = missed(outcome, only_warn)
     lines = [reason_line(scores), ""]
     turns = {turn.index: turn for turn in outcome.attempt.trajectory.turns}
     notes = _notes(scores, max(turns, default=None))

@@ -9,6 +9,7 @@ from pathlib import Path
 from vivavoce.errors import did_you_mean
 from vivavoce.records.run import Run
 from vivavoce.report.again import continuing
+from vivavoce.report.details import skip_lines
 from vivavoce.report.export import SUFFIXES, export, format_of
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
@@ -63,7 +64,9 @@ def _summary(graded: GradedRun, options: Sequence[str]) -> str:
     means = [f"{one.name} {one.mean:.3f}" for one in summary.graders if one.mean is not None]
     verdict = _verdict(run, summary)
     next_step = show_command(run.id, "", options).removesuffix(" ''") if graded.ended else continuing(run, options)
-    return " · ".join([one_line(run.suite), count(summary.attempts, "conversation"), *means, *verdict, next_step])
+    skipped = [one_line(line, 200) for line in skip_lines(summary)]
+    said = [count(summary.attempts, "conversation"), *means, *verdict, *skipped, next_step]
+    return " · ".join([one_line(run.suite), *said])
 
 
 def _verdict(run: Run, summary: Summary) -> list[str]:

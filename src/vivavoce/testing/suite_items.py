@@ -1,4 +1,4 @@
-"""A suite as tests of pytest: one for each sample and target, and one for the gate."""
+"""A suite as tests of pytest: one for each sample and target, and one for a verdict beside the samples."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from vivavoce.report.show_command import show_command
 from vivavoce.report.text import inert, one_line
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
+from vivavoce.suites.expecting import states_requirement
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.plan import plan_of
 from vivavoce.suites.targets import build_targets
@@ -61,9 +62,9 @@ class SuiteFile(pytest.File):
                 name = sample.id if len(targets) == 1 else f"{sample.id}[{target}]"
                 self.every.append(SampleItem.of(self, _selectable(name), sample, target))
         yield from self.every
-        if suite.spec.gate is not None:
-            name = "gate" if "gate" not in samples else "gate of the suite"
-            yield GateItem.from_parent(self, name=name)  # pyright: ignore[reportUnknownMemberType]
+        if (kind := _decided_beside(suite)) is not None:
+            name = kind if kind not in samples else f"{kind} of the suite"
+            yield VerdictItem.from_parent(self, name=name)  # pyright: ignore[reportUnknownMemberType]
 
     @cached_property
     def suite(self) -> Suite:
@@ -99,7 +100,8 @@ class SuiteFile(pytest.File):
     @property
     def gate_decides(self) -> bool:
         """Whether the gate says what comes of the suite: it is about all samples."""
-        return not self.left_out and any(isinstance(item, GateItem) for item in self.chosen)
+        chosen = any(isinstance(item, VerdictItem) for item in self.chosen)
+        return self.suite.spec.gate is not None and not self.left_out and chosen
 
     @cached_property
     def _held(self) -> HeldRun:
@@ -151,7 +153,7 @@ class SampleItem(_Item):
         return item
 
     def read(self) -> None:
-        """Note the scores; what could not be held or judged is an error, not a failure."""
+        """Note the scores; what could not be held or judged is an error, unless the gate passes without it."""
         held, wrong, outcomes = self._held, self._broken, self._outcomes
         run_id, options = held.run.id, self._suite.shared.options
         self.user_properties += [("viva_run", run_id), ("viva_sample", self.sample_id), ("viva_target", self.target)]
@@ -159,7 +161,13 @@ class SampleItem(_Item):
         if not outcomes:
             why = held.summary.stopped or "it ended early"
             pytest.fail(inert(f"not held: {why}; continue with: viva run --resume {run_id}"), pytrace=False)
-        if wrong and (not self._missed or self._excused):
+        if self._held.nothing_scored and self._inapplicable:
+            pytest.fail(
+                inert(f"inconclusive: nothing was scored in the whole run; {self._inapplicable}"), pytrace=False
+            )
+        if wrong and self._excused:
+            pytest.xfail(inert(one_line(f"the gate passes without it: {broken_text(wrong[0], run_id, options)}", 300)))
+        if wrong and not self._missed:
             lines = [f"{_trial(one, outcomes)}{broken_text(one, run_id, options)}" for one in wrong[:SHOWN]]
             pytest.fail("\n".join(lines), pytrace=False)
 
@@ -168,17 +176,38 @@ class SampleItem(_Item):
         __tracebackhide__ = True
         outcomes, wrong = self._outcomes, self._missed
         if not wrong:
-            if all(score.state == "skipped" for one in outcomes for score in all_scores(one).values()):
-                reasons = [f"{name}: {score.reason}" for name, score in outcomes[0].scores.items()]
-                pytest.skip(one_line(f"no grader applies: {'; '.join(reasons)}", 300))
+            self._end_without_a_miss()
             return
         if self._excused:
-            pytest.xfail(inert(one_line(f"the gate passes without it: {reason_line(missed(wrong[0]))}", 300)))
+            pytest.xfail(
+                inert(
+                    one_line(f"the gate passes without it: {reason_line(missed(wrong[0], self._held.only_warn))}", 300)
+                )
+            )
         run_id, options = self._held.run.id, self._suite.shared.options
-        lines = [f"{_trial(one, outcomes)}{missed_text(one, run_id, options)}" for one in wrong[:SHOWN]]
+        only_warn = self._held.only_warn
+        lines = [f"{_trial(one, outcomes)}{missed_text(one, run_id, options, only_warn)}" for one in wrong[:SHOWN]]
         if len(outcomes) > 1:
             lines.insert(0, f"{len(outcomes) - len(wrong)} of {len(outcomes)} trials passed; needed {len(outcomes)}")
         pytest.fail("\n".join(lines), pytrace=False)
+
+    def _end_without_a_miss(self) -> None:
+        """Say that no grader applies, or that there is a warning."""
+        outcomes, only_warn = self._outcomes, self._held.only_warn
+        if self._inapplicable:
+            pytest.skip(inert(self._inapplicable))
+        if warnings := next((scores for one in outcomes if (scores := missed(one))), None):
+            only = {name: score for name, score in warnings.items() if name in only_warn}
+            pytest.xfail(inert(one_line(f"only a warning: {reason_line(only)}", 300)))
+
+    @property
+    def _inapplicable(self) -> str:
+        """Why no grader applies; empty where one does."""
+        outcomes = self._outcomes
+        if any(score.state != "skipped" for one in outcomes for score in all_scores(one).values()):
+            return ""
+        reasons = [f"{name}: {score.reason}" for name, score in outcomes[0].scores.items()]
+        return one_line(f"no grader applies: {'; '.join(reasons)}", 300)
 
     @cached_property
     def _outcomes(self) -> Sequence[Outcome]:
@@ -191,35 +220,43 @@ class SampleItem(_Item):
 
     @property
     def _missed(self) -> Sequence[Outcome]:
-        return [one for one in self._outcomes if missed(one)]
+        return [one for one in self._outcomes if missed(one, self._held.only_warn)]
 
     @property
     def _broken(self) -> Sequence[Outcome]:
         return [one for one in self._outcomes if broken(one) or one.attempt.failure is not None]
 
 
-class GateItem(_Item):
-    """The gate of a suite."""
+class VerdictItem(_Item):
+    """The verdict on the run of a suite: its gate, and whether each rule applied."""
 
     def read(self) -> None:
-        """Note the run; an inconclusive gate is an error."""
+        """Note the run; an inconclusive verdict is an error."""
         suite, held = self._suite, self._held
         self.user_properties.append(("viva_run", held.run.id))
         if suite.left_out:
-            pytest.skip(f"the gate is about all samples; left out: {suite.left_out:,}")
+            pytest.skip(f"the verdict is about all samples; left out: {suite.left_out:,}")
         if held.summary.verdict == "inconclusive":
             pytest.fail(self._text(held, "inconclusive"), pytrace=False)
 
     def runtest(self) -> None:
-        """Fail where the gate does."""
+        """Fail where the run does."""
         if self._held.summary.verdict == "fail":
-            pytest.fail(self._text(self._held, "the gate fails"), pytrace=False)
+            pytest.fail(self._text(self._held, "the run fails"), pytrace=False)
 
     def _text(self, held: HeldRun, head: str) -> str:
         lines = explained(held.summary)
         options = self._suite.shared.options
         shown = show_command(held.run.id, "", options).removesuffix(" ''")
         return inert("\n".join([f"{head}: {'; '.join(lines)}", f"the run: {shown}"]))
+
+
+def _decided_beside(suite: Suite) -> str | None:
+    """Return what is decided beside the samples: the `gate`, or the `verdict` where a rule may apply to none."""
+    if suite.spec.gate is not None:
+        return "gate"
+    graders = suite.spec.graders.values()
+    return "verdict" if any(map(states_requirement, graders)) else None
 
 
 def _selectable(name: str) -> str:

@@ -58,6 +58,16 @@ class HeldRun:
         return self.graded.summary()
 
     @cached_property
+    def only_warn(self) -> frozenset[str]:
+        """The graders whose misses only warn."""
+        return frozenset(one.name for one in self.summary.graders if one.severity == "warn")
+
+    @property
+    def nothing_scored(self) -> bool:
+        """Whether no conversation of the run has a score."""
+        return not any(one.scored for one in self.summary.graders)
+
+    @cached_property
     def _outcomes(self) -> Mapping[tuple[str, str], Sequence[Outcome]]:
         found: dict[tuple[str, str], list[Outcome]] = {}
         for outcome in self.graded.outcomes():

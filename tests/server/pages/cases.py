@@ -15,7 +15,8 @@ from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Evidence, Finding, Score, failed
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.records.usage import Usage
-from vivavoce.run.summary import summarise, tally
+from vivavoce.run.summary import summarise
+from vivavoce.run.tallies import tally
 from vivavoce.store.store import Store
 
 BROKEN = Failure(blame="target", kind="timeout", message="no answer within 5 s", evidence="<html>")
@@ -38,7 +39,7 @@ def keep(
     store.add_grading(grading)
     asyncio.run(_write(store, grading, outcomes))
     broken = sum(one.attempt.failure is not None for one in outcomes)
-    summary = summarise(tally(store.scores(grading.id)), attempts=len(outcomes), failed=broken, gate=None)
+    summary = summarise(tally(store.scores(grading.id)), attempts=len(outcomes), failed=broken)
     found = {"summary": summary.model_dump(mode="json"), "finished_at": at + 10}
     store.update_grading(grading.model_copy(update=found))
     store.update_run(run.model_copy(update={"status": "finished", "finished_at": at + 10}))

@@ -20,7 +20,7 @@ _STATES: Mapping[Verdict, State] = {"pass": "pass", "fail": "fail", "inconclusiv
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition of the gate, and whether it is met."""
+    """A condition of the verdict, and whether it is met; the state `part` is a warning."""
 
     state: State
     text: str
@@ -38,8 +38,9 @@ class Metric:
 
 
 def conditions(summary: Summary) -> list[Condition]:
-    """Return the conditions of the verdict, a line for each reason."""
-    return [Condition(_STATES[reason.verdict], safe(reason_text(reason)), reason) for reason in summary.reasons]
+    """Return the conditions of the verdict, a line for each reason, then for each warning."""
+    decisive = [Condition(_STATES[reason.verdict], safe(reason_text(reason)), reason) for reason in summary.reasons]
+    return [*decisive, *(Condition("part", safe(reason_text(one)), one) for one in summary.warnings)]
 
 
 def scale_of(summary: Summary, gates: Mapping[str, float]) -> Scale:

@@ -72,6 +72,9 @@ def _planned(run: Run) -> int | None:
 
 
 def _decides(summary: Summary, grading: Grading) -> bool:
-    """Return whether the headline is the grader of the gate or the reward, and not just the first of several."""
+    """Return whether the headline decides: it failed, or is that of the gate or the reward."""
     first = headline(summary, grading)
-    return first is not None and first.name in (gate_of(grading).get("metric_key"), "reward")
+    if first is None:
+        return False
+    failed = any(one.verdict == "fail" and list(one.graders) == [first.name] for one in summary.reasons)
+    return failed or first.name in (gate_of(grading).get("metric_key"), "reward")

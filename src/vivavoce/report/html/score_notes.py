@@ -21,7 +21,13 @@ State: TypeAlias = SampleStatus | Literal["part"]
 """The state of a note or a finding, as named in the style sheet. Only a finding can be partial."""
 
 WORDS: dict[State, str] = {"error": "Error", "fail": "Fail", "part": "Partial", "skip": "Skipped", "pass": "Pass"}
-_STATES: Mapping[FindingState, State] = {"pass": "pass", "partial": "part", "fail": "fail", "skip": "skip"}
+_STATES: Mapping[FindingState, State] = {
+    "pass": "pass",
+    "partial": "part",
+    "fail": "fail",
+    "warn": "part",
+    "skip": "skip",
+}
 
 
 LONGEST_RECORD = 20_000
@@ -183,4 +189,4 @@ def _raw(score: Score) -> str:
 def _finding(one: ScoreFinding, note: str, register: Register) -> Finding:
     word = (one.verdict or one.kind).replace("_", " ").capitalize()
     quotes = register.enter(one.evidence, note, bad=one.state == "fail")
-    return Finding(safe(word), _STATES[one.state], safe(one.what), quotes)
+    return Finding(safe(word), _STATES[one.state], safe(one.fact), quotes)

@@ -40,7 +40,7 @@ def spoken_in_file(path: Path, format: str | None = None) -> Spoken:  # noqa: A0
     Raises:
         UsageError: the file or a row cannot be read, or no conversation has a message of a user.
     """
-    found = check_samples(path, format=format)
+    found = check_samples(path, format=format, log=True)
     kept = _Kept(str(path))
     for sample in read_samples(path, format=format):
         name = conversation_label(sample.id, sample.trial or 0)

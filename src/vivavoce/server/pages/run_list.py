@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from itertools import groupby
-from typing import Annotated, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,7 +22,7 @@ from vivavoce.server.pages.live import as_it_stands
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.views import views_menu
-from vivavoce.store.browse.listing import RunEntry
+from vivavoce.store.browse.listing import Headline, RunEntry
 from vivavoce.store.browse.run_filter import ListedVerdict, RunFilter
 from vivavoce.store.store import Store
 
@@ -172,10 +172,13 @@ def _means(store: Store, entries: Sequence[RunEntry]) -> dict[str, list[float]]:
             head = entry.headline
             if head is None or head.mean is None:
                 continue
-            alike = [
-                one.headline.mean
-                for one in series[number : number + BEFORE]
-                if one.headline and one.headline.name == head.name
-            ]
+            alike = [_mean_of(one, head) for one in series[number : number + BEFORE]]
             found[entry.id] = [mean for mean in reversed(alike) if mean is not None]
     return found
+
+
+def _mean_of(entry: RunEntry, head: Headline) -> float | None:
+    """Return the mean that a run has of the headline grader of another."""
+    graders: list[dict[str, Any]] = (entry.summary or {}).get("graders") or []
+    same = (one for one in graders if one["name"] == head.name)
+    return next((one.get("mean") for one in same), None)

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, func, select
 
 from vivavoce.messages import load_messages
 from vivavoce.records.agents import several
 from vivavoce.records.run import AttemptKey, Grading
+from vivavoce.records.score import WARN
 from vivavoce.records.spending import roles_of
 from vivavoce.records.usage import Usage, total
 from vivavoce.store.browse.scenarios import graders_of
@@ -91,6 +92,25 @@ class Details:
             values = [vote["value"] for vote in votes if isinstance(vote.get("value"), int | float)]
             if len(values) > 1:
                 yield AttemptKey(row.sample_id, row.target, row.trial), row.name, values
+
+    def skips(self, grading: Grading) -> Iterator[tuple[str, str, str, int]]:
+        """Yield target, grader, reason and number of the conversations that a grader does not apply to."""
+        a, s = attempts.c, scores.c
+        query = select(a.target, s.name, s.reason, func.count().label("number")).join_from(attempts, scores)
+        query = query.where(*_whole(grading), s.state == "skipped").group_by(a.target, s.name, s.reason)
+        for row in self._rows(query.order_by(func.min(s.id))):
+            yield row.target, row.name, row.reason or "", row.number
+
+    def warned(self, grading: Grading) -> dict[tuple[str, str], list[str]]:
+        """Return by target and grader the sample of each conversation with a finding that only warns."""
+        a, s = attempts.c, scores.c
+        query = select(a.target, a.sample_id, s.name, s.findings).join_from(attempts, scores)
+        query = query.where(*_whole(grading), s.findings.contains(f'"{WARN}"')).order_by(s.id)
+        found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for row in self._rows(query):
+            if any(finding.get("state") == WARN for finding in json.loads(row.findings)):
+                found[row.target, row.name].append(row.sample_id)
+        return dict(found)
 
     def _rows(self, query: AnySelect) -> Iterator[AnyRow]:
         with self.database.connected() as connection:

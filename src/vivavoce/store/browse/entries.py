@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vivavoce.records.failure import shorten
+from vivavoce.records.reason import failing_grader
 from vivavoce.records.usage import Usage, total
 from vivavoce.store.browse.listing import (
     AlikeErrors,
@@ -37,7 +38,7 @@ def run_entry(run: AnyRow, grading: AnyRow | None, comments: int = 0) -> RunEntr
         known["error_attempts"] = summary.get("error_attempts") or summary.get("failed_attempts")
         known["summary"] = summary or None
         known["cost"] = _cost(summary.get("usage") or {})
-        known["headline"] = _headline(summary.get("graders") or [], grading.gate)
+        known["headline"] = _headline(summary, grading.gate)
     return RunEntry(**known)
 
 
@@ -47,9 +48,11 @@ def _cost(by_role: dict[str, dict[str, Any]]) -> float | None:
     return None if used is None else used.cost
 
 
-def _headline(graders: Sequence[dict[str, Any]], gate: str | None) -> Headline | None:
-    for name in (gate, "reward"):
-        if found := next((one for one in graders if one["name"] == name), None):
+def _headline(summary: dict[str, Any], gate: str | None) -> Headline | None:
+    graders: list[dict[str, Any]] = summary.get("graders") or []
+    name, target = failing_grader(summary.get("reasons") or [])
+    for key, of in ((name, target), (gate, None), ("reward", None)):
+        if found := next((one for one in graders if one["name"] == key and of in (None, one["target"])), None):
             break
     else:
         found = graders[0] if graders else None

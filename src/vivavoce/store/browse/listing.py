@@ -23,7 +23,7 @@ class Listed(BaseModel):
 
 
 class Headline(Listed):
-    """The headline of a run: the grader of its gate, else the reward, else the first grader, for the first target.
+    """The headline of a run: the grader that it fails because of, else of its gate, else the reward, else the first.
 
     `low` and `high` are the 95% interval of the mean over `n` scores, `pass_rate` is the share that passes, and
     `tester_errors`, `raw_pass_rate` and `highest_pass_rate` say what the tester spoiled, `population` for how many

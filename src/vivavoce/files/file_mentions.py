@@ -1,0 +1,39 @@
+"""Texts that are no more than the name of a file, where the content of the file is meant."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+SCHEME = "file://"
+_NAME = re.compile(
+    r"@?\S+\.(txt|md|markdown|rst|jinja2?|j2|tmpl|tpl|mustache|hbs|prompt|prompty|ya?ml|json|html?|xml|py)"
+)
+"""A word that ends as the names of files of texts and templates do."""
+_MAX_CHARS = 255
+"""The longest name of a file."""
+
+
+def names_file(text: str, base: Path) -> bool:
+    """Return whether a text is no more than the name or address of a file; one of any name may stand in `base`."""
+    word = text.strip()
+    if not word or len(word) > _MAX_CHARS or "\n" in word:
+        return False
+    if word.lower().startswith(SCHEME) or _NAME.fullmatch(word.lower()):
+        return True
+    try:
+        return (base / word).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def check_text(text: str, base: Path, twin: str) -> None:
+    """Refuse a text that is only the name of a file; `twin` is the key under which the file is read.
+
+    Raises:
+        ValueError: it is one.
+    """
+    if names_file(text, base):
+        name = text.strip().removeprefix("@")
+        name = name[len(SCHEME) :] if name.lower().startswith(SCHEME) else name
+        raise ValueError(f"is only the name of a file, and would be used as the text itself; write {twin}: {name}")

@@ -1,0 +1,98 @@
+"""The scores of a run as they come in, counted for each grader and target."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from vivavoce.grading.population import Population
+from vivavoce.grading.scores import Corrects, Scores
+from vivavoce.records.run import AttemptKey, ScoreRow
+from vivavoce.records.sampling import Drawn, Sampling
+from vivavoce.records.score import State
+
+Correct = Callable[[str, str], Corrects | None]
+"""Gives the calibration that corrects what a target has from a grader, None where there is none."""
+
+Intervals = Literal["fixed", "any_time", "none"]
+"""Which interval a mean has: for a number of trials that was fixed before, or one that holds at any time; or none."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """The scores of one grader against one target, as they come in; `sampling` says how their conversations were drawn.
+
+    `drawn` says it of each score, `undecided` of each error, and `outside` of what the grader does not apply to.
+    """
+
+    values: list[float] = field(default_factory=list[float])
+    samples: list[str] = field(default_factory=list[str])
+    keys: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    passed: list[bool] = field(default_factory=list[bool])
+    missing: list[str] = field(default_factory=list[str])
+    spoiled: list[AttemptKey] = field(default_factory=list[AttemptKey])
+    skipped: int = 0
+    unverified: int = 0
+    intervals: Intervals = "fixed"
+    sampling: Sampling | None = None
+    drawn: list[Drawn] = field(default_factory=list[Drawn])
+    undecided: list[Drawn] = field(default_factory=list[Drawn])
+    outside: list[Drawn] = field(default_factory=list[Drawn])
+
+    def add(self, row: ScoreRow) -> None:
+        """Count one score."""
+        self.unverified += row.unverified
+        if row.state == "scored" and row.value is not None:
+            self.values.append(row.value)
+            self.samples.append(row.key.sample_id)
+            self.keys.append((row.key.sample_id, row.key.trial))
+            self.passed.append(row.passed is True)
+        elif row.state == "error":
+            self.missing.append(row.key.sample_id)
+            self.spoiled += [row.key] * row.tester_error
+        else:
+            self.skipped += 1
+        if row.drawn is not None:
+            self._of_state(row.state).append(row.drawn)
+
+    def _of_state(self, state: State) -> list[Drawn]:
+        return self.drawn if state == "scored" else self.undecided if state == "error" else self.outside
+
+    @property
+    def population(self) -> Population | None:
+        """What the scores stand for, None where they are all that there is."""
+        if self.sampling is None:
+            return None
+        return Population(self.sampling, self.drawn, self.undecided, self.outside)
+
+    @property
+    def errors(self) -> int:
+        """How many trials have no score because of an error."""
+        return len(self.missing)
+
+    @property
+    def scores(self) -> Scores:
+        """The scores as a gate reads them."""
+        trials = [trial for _, trial in self.keys]
+        spoiled = [key.sample_id for key in self.spoiled]
+        found = Scores(self.values, self.passed, self.samples, self.missing, self.skipped, trials=trials)
+        return replace(found, spoiled=spoiled, population=self.population, unverified=self.unverified)
+
+
+Tallies = dict[tuple[str, str], Tally]
+"""By target and by grader."""
+
+
+def tally(rows: Iterable[ScoreRow], intervals: Intervals = "fixed", sampling: Sampling | None = None) -> Tallies:
+    """Count the scores of a run, one stream of rows, target by target and grader by grader."""
+    tallies: Tallies = defaultdict(lambda: Tally(intervals=intervals, sampling=sampling))
+    for row in rows:
+        tallies[row.key.target, row.name].add(row)
+    return dict(tallies)
+
+
+def spoiled_attempts(tallies: Tallies) -> int:
+    """Return how many conversations lack a score because of the tester that led them."""
+    return len({key for found in tallies.values() for key in found.spoiled})

@@ -1,0 +1,147 @@
+"""Keys of rows that other tools use for tests are refused, and everything else is data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vivavoce.errors import UsageError
+from vivavoce.grading.expected import KINDS
+from vivavoce.samples.row import read_sample
+from vivavoce.samples.row_keys import ASSERTIONS, UnknownKeys, looks_like_assertions
+from vivavoce.samples.rows import check_samples, unusable_rows
+
+ASSERTED = [{"contains": "Paris"}]
+
+
+def refusal(row: dict[str, Any], *, log: bool = False) -> str:
+    try:
+        read_sample({"input": "hi", **row}, line=1, position=0, base=Path(), unknown=UnknownKeys(log=log))
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def test_the_names_of_assertions_are_those_that_can_be_checked() -> None:
+    assert set(KINDS) == ASSERTIONS
+
+
+@pytest.mark.parametrize(
+    "key", ["assert", "asserts", "assertion", "assertions", "check", "checks", "expects", "Assert"]
+)
+def test_a_word_of_another_tool_for_assertions_is_refused(key: str) -> None:
+    assert "did you mean 'expect'?" in refusal({key: ASSERTED})
+    assert "did you mean 'expect'?" in refusal({key: "contains Paris"})
+
+
+TRUTHS = """
+expected expected_output expected_outputs expected_answer expected_response answer answers ideal gold groundtruth
+reference_answer correct_answer target Expected_Output
+"""
+
+
+@pytest.mark.parametrize("key", TRUTHS.split())
+@pytest.mark.parametrize("value", ["Paris", ["Paris", "paris"], 42, {"a": 1}])
+def test_a_word_of_another_tool_for_the_truth_is_refused(key: str, value: object) -> None:
+    told = refusal({key: value})
+    assert told == "" if (key, type(value)) == ("target", dict) else "did you mean 'ground_truth'?" in told
+
+
+@pytest.mark.parametrize("key", ["expected_tools", "expected_tool_calls", "expected_trajectory"])
+def test_a_word_of_another_tool_for_calls_is_refused(key: str) -> None:
+    assert "did you mean 'reference_tool_calls'?" in refusal({key: ["refund"]})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ASSERTED,
+        {"contains": "x"},
+        [[{"contains": "x"}], None],
+        {"all": [{"contains": "x"}]},
+        {"not": {"regex": "x"}},
+        [{"type": "icontains", "value": "x"}],
+        [{"type": "not-contains", "value": "x"}],
+        '[{"contains": "x"}]',
+    ],
+)
+def test_a_value_shaped_like_assertions_is_refused_under_any_name(value: object) -> None:
+    assert "did you mean 'expect'?" in refusal({"verify": value})
+    assert "did you mean 'expect'?" in refusal({"verify": value}, log=True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"latency": 0.4},
+        {"state": "CA"},
+        {"calls": 3},
+        {"metric": "x", "score": 1},
+        {"contains": "x", "by": "me"},
+        {"latency": 0.4, "calls": 3},
+        ["contains"],
+        [{"plan": "gold"}],
+        [],
+        {},
+        None,
+        "contains",
+        "[draft]",
+        3,
+    ],
+)
+def test_plain_data_is_kept(value: object) -> None:
+    assert refusal({"details": value}) == ""
+    assert not looks_like_assertions(value)
+
+
+def test_the_same_key_under_metadata_is_data() -> None:
+    assert refusal({"metadata": {"assert": ASSERTED, "answer": "Paris"}}) == ""
+
+
+def test_an_empty_cell_is_no_test() -> None:
+    assert refusal({"expected": None, "assert": [], "answer": ""}) == ""
+
+
+def test_a_target_beside_a_truth_is_data() -> None:
+    assert refusal({"target": "bot-2", "ground_truth": "Paris"}) == ""
+
+
+@pytest.mark.parametrize("key", ["answer", "expected", "gold", "checks"])
+def test_in_a_log_such_words_are_data(key: str) -> None:
+    assert refusal({key: "Paris"}, log=True) == ""
+
+
+def test_each_wrong_key_of_a_row_is_named_at_its_line(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(
+        '{"input": "a", "plan": "pro", "tier": 1}\n{"input": "b", "assert": [{"contains": "x"}], "answer": "y"}\n'
+    )
+    with pytest.raises(UsageError) as raised:
+        check_samples(rows)
+    assert [(one.line, one.message.split(":")[0]) for one in raised.value.problems] == [(2, "assert"), (2, "answer")]
+    assert len(unusable_rows(rows)) == 1
+    with pytest.raises(UsageError) as raised:
+        check_samples(rows, log=True)
+    assert [one.message.split(":")[0] for one in raised.value.problems] == ["assert"]
+
+
+def test_a_column_of_a_table_is_a_key_as_well(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("input,expected_tools,tier\nhi,refund,gold\n")
+    with pytest.raises(UsageError, match=r"rows\.csv:2 expected_tools: .*reference_tool_calls"):
+        check_samples(rows)
+
+
+def test_other_unknown_keys_are_listed_once() -> None:
+    rows = [{"input": "a", "plan": "pro"}, {"input": "b", "plan": "free", "tier": 1}]
+    assert check_samples(rows).notes == ("unknown keys kept as metadata: plan, tier",)
+
+
+@given(st.sampled_from(sorted(set(KINDS) - {"all", "any", "not"})), st.integers(), st.text(max_size=5))
+def test_a_list_of_any_assertion_is_never_kept_as_data(kind: str, number: int, name: str) -> None:
+    assert looks_like_assertions([{kind: number}])
+    assert not looks_like_assertions([{kind: number, f"x{name}": number}])
