@@ -115,7 +115,7 @@ def unit_number(number: bool | Real | Decimal) -> float:
         ValueError: it is outside.
     """
     value = float(number)
-    exact = number if isinstance(number, Decimal | Rational) else value
+    exact: Any = number if isinstance(number, Decimal | Rational) else value
     if not (isfinite(value) and 0 <= exact <= 1):
         raise ValueError(f"the score is {number}, which is not between 0 and 1")
     return value

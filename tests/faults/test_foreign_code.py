@@ -249,6 +249,10 @@ class Beginning(Tool):
         return None
 
 
+def fine(message: str) -> str:
+    return "fine"
+
+
 def listen(turn: object) -> None:
     raise Enough("enough")
 
@@ -266,6 +270,6 @@ def listen(turn: object) -> None:
 )
 def test_what_leads_a_test_breaks_that_test_alone(options: dict[str, Any], on_turn: Any) -> None:
     made: PenelopeAgent = agent(player(), judge(False), **options)
-    result = made.execute_test(lambda message: "fine", goal="Return a lamp", on_turn=on_turn)
+    result = made.execute_test(fine, goal="Return a lamp", on_turn=on_turn)
     assert (result.status.name, result.blame) == ("ERROR", "tester")
     assert "Enough: enough" in result.stop_reason

@@ -39,7 +39,7 @@ def holds(assertion: dict[str, Any]) -> bool:
     return expected.assertion.held(Scene(View([read_messages(TALK)]))).passed
 
 
-def metric(rule: Any) -> dict[str, Any]:
+def metric(rule: Any) -> Any:
     return {"metric": "trajectory_match", "config": {"mode": "in_order", "arguments": rule}}
 
 
@@ -54,7 +54,7 @@ def test_an_evaluation_refuses_an_unknown_path_and_takes_a_known_one(tmp_path: P
 
 
 def test_a_path_of_one_row_is_known_for_all() -> None:
-    other = {**ROW, "id": "b", "reference_tool_calls": [{"name": "book", "arguments": {}}]}
+    other: dict[str, Any] = {**ROW, "id": "b", "reference_tool_calls": [{"name": "book", "arguments": {}}]}
     scores = [
         one.scores["trajectory_match"].value
         for one in evaluate([other, ROW], [metric({"meta.uid": "ignore"})]).outcomes()
@@ -97,7 +97,7 @@ def test_assertions_reach_into_nested_arguments(arguments: dict[str, Any], fits:
 @pytest.mark.parametrize("path", ["meta.lang", "meta.gone", "met.lang"])
 def test_graders_assertions_and_rules_agree_on_a_path(path: str) -> None:
     reference = {**ROW, "reference_tool_calls": [{"name": "plan", "arguments": {path: "de"}}]}
-    rule = {"metric": "rule", "config": {"never": {"call": "plan", "where": {path: "de"}}}}
+    rule: Any = {"metric": "rule", "config": {"never": {"call": "plan", "where": {path: "de"}}}}
     [outcome] = evaluate([reference], [metric("subset"), rule]).outcomes()
     found = holds({"calls": {"name": "plan", "arguments": {path: "de"}}})
     assert (outcome.scores["trajectory_match"].value == 1) is found

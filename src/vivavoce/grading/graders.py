@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast
 
@@ -23,7 +23,7 @@ from vivavoce.foreign_code import name_of
 from vivavoce.grading.extractors import View
 from vivavoce.grading.json_truths import differs_as_json, lacks_json
 from vivavoce.grading.options import Pattern
-from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses, name_answer
+from vivavoce.grading.texts import Take, differs, lacks, lacks_number, misfits, mismatches, misses, name_answer
 from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule
 from vivavoce.metrics.exact.selection import of_tools, select_steps
@@ -80,11 +80,13 @@ def exact_match(case: Case) -> Score:
 def contains(case: Case) -> Score:
     """Score 1 when the submission contains the ground truth, ignoring case, encoding, and whitespace at its ends.
 
-    A ground truth that is an object or a list is looked for as a JSON value.
+    A ground truth that is an object or a list is looked for as a JSON value, one that is a number as a whole number.
     """
     truth = case.sample.ground_truth
     if isinstance(truth, dict | list):
         return _verdict(lacks_json(case.submission, truth))
+    if isinstance(truth, int | float) and not isinstance(truth, bool):
+        return _verdict_on(case, lacks_number(case.submission, truth))
     return _verdict_on(case, lacks(case.submission, case.truth), encoding_note(case.submission, case.truth))
 
 

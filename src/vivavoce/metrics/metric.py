@@ -235,13 +235,13 @@ def evaluation_input(conversation: Conversation, **known: Any) -> MultiTurnEvalu
             return MultiTurnEvaluationInput(conversation_history=history, **known)
         if known.get("sample") is None:  # only judges read a reference, and they read text
             known["sample"] = _sample_of(history, truth, known)
-        return MultiTurnEvaluationInput(conversation_history=history, **{**known, "reference": None})
+        return MultiTurnEvaluationInput.model_validate({**known, "conversation_history": history, "reference": None})
     except ValidationError as error:
         raise ValueError(describe(error)) from error
 
 
 def _sample_of(history: ConversationHistory, truth: JsonValue, known: Mapping[str, Any]) -> Sample:
-    fields = {name: known[name] for name in ("goal", "instructions", "policy", "context") if known.get(name)}
-    fields |= {name: list(known[name]) for name in ("must", "must_not") if known.get(name)}
+    names = ("goal", "instructions", "policy", "context", "must", "must_not")
+    fields: dict[str, Any] = {name: known[name] for name in names if known.get(name)}
     messages = list(history.messages)
     return Sample(id=history.conversation_id or "", messages=messages, ground_truth=truth, **fields)
