@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from vivavoce.files.strict_json import BrokenJson, parse
+from vivavoce.comparing.json_values import BrokenJson, parse
 
 _NAMES = """
 contains not_contains equals regex numeric one_of json_schema state final_state calls no_call latency judged metric all
