@@ -22,6 +22,7 @@ from vivavoce.records.sampling import Drawn, Sampling
 from vivavoce.records.score import State, reaches
 from vivavoce.records.trials import TrialsSpent
 from vivavoce.records.usage import Usage
+from vivavoce.run.target_differences import TargetDifference, target_differences
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.intervals import Estimate, mean_interval, spoiled_bounds
 from vivavoce.stats.passes import passes
@@ -131,7 +132,7 @@ class Summary(BaseModel):
     `trials` says how many were made where fewer than planned could be enough; the intervals of means then hold at any
     time, and are of these samples and not of others like them. `recording` says by target how far conversations went
     as they were recorded, where the run has a recording. `sampling` says how the conversations were drawn, where not
-    all of a dataset run.
+    all of a dataset run. `differences` say how far the target with the highest mean is above each other one.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -155,6 +156,7 @@ class Summary(BaseModel):
     unnamed_failures: int = 0
     trials: TrialsSpent | None = None
     recording: list[RecordingSummary] = Field(default_factory=list[RecordingSummary])
+    differences: list[TargetDifference] = Field(default_factory=list[TargetDifference])
     sampling: Sampling | None = None
 
     def grader(self, name: str, target: str | None = None) -> GraderSummary:
@@ -269,6 +271,7 @@ def summarise(
         error_attempts=errors,
         tester_error_attempts=spoiled_attempts(tallies),
         graders=[grader_summary(target, name, found, known.get(name)) for (target, name), found in tallies.items()],
+        differences=target_differences(tallies),
         agreement=[_agreement(tallies, pair) for pair in pairs],
         verdict=verdict,
         reasons=reasons,

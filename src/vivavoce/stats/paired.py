@@ -123,10 +123,32 @@ def sign_test(wins: int, losses: int) -> float:
 
     Source: Q. McNemar, Note on the Sampling Error of the Difference Between Correlated Proportions (1947).
     """
-    from scipy.special import bdtr
-
-    tail = float(bdtr(min(wins, losses), wins + losses, 0.5))
+    number, fewer = wins + losses, min(wins, losses)
+    chances = math.lgamma(number + 1) - math.lgamma(fewer + 1) - math.lgamma(number - fewer + 1)
+    term = tail = math.exp(chances - number * math.log(2))
+    while fewer > 0 and term > 1e-17 * tail:
+        term *= fewer / (number - fewer + 1)
+        tail += term
+        fewer -= 1
     return min(1.0, 2 * tail)
+
+
+def holm_factors(p_values: Sequence[float], rate: float) -> list[int]:
+    """Return by how much each p value is multiplied so that the chance of any false alarm is at most a `rate`.
+
+    The lowest is multiplied by the number of tests, the next by one less, and so on. Once one is above the rate, those
+    after it get the same factor.
+
+    Source: S. Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6
+    (1979).
+    """
+    factors = [1] * len(p_values)
+    factor, going = len(p_values), True
+    for place in sorted(range(len(p_values)), key=p_values.__getitem__):
+        factors[place] = factor
+        going = going and p_values[place] * factor <= rate
+        factor -= going
+    return factors
 
 
 def _means(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
