@@ -75,12 +75,13 @@ class GraderComparison(Compared):
     100 such comparisons would show. `sign_p_value` asks of wins and losses, from b's view, whether they are equally
     likely, however large they are. Unknown values are None.
 
-    `passed` passed on both, `worsened` on a only, `improved` on b only; a scenario passes when every trial with a score does. `breaks` names the samples that passed in every trial on a
-    and pass in none on b, `lost` those that passed so on a and have only errors on b. `broke` names those that only
-    a could score, because of errors on b, `fixed` those that only b could, and `dropped` those that b skips. `note`
-    says why the two sides may not be comparable, and `comparable` is False where the grader is known to have
-    changed. `at_worst` and `at_best` are the change if the scores that are missing because of errors had been the
-    worst and the best for b, None where there are no errors.
+    `passed` passed on both, `worsened` on a only, `improved` on b only; a scenario passes when every trial with a score
+    does. `breaks` names the samples that passed in every trial on a and pass in none on b, `lost` those that passed
+    so on a and have only errors on b. `broke` names those that only a could score, because of errors on b, `fixed`
+    those that only b could, and `dropped` those that b skips. `note` says why the two sides may not be comparable,
+    and `comparable` is False where the grader is known to have changed. `at_worst` and `at_best` are the change if
+    the scores that are missing because of errors had been the worst and the best for b, None where there are no
+    errors.
     """
 
     name: str

@@ -61,8 +61,8 @@ def ruled(found: Comparison, tolerance: Tolerance) -> Comparison:
     loss of that size that is not certain is undecided. Of several graders or targets the p value of each is adjusted by
     the method of Holm, so that a build in which none changed fails in at most 5% of cases, as with one.
 
-    Undecided are a grader, a tester or samples that are not the same on both sides, fewer than `FEWEST` pairs, and errors that could change the verdict. What is worse for certain fails,
-    whatever else is undecided.
+    Undecided are a grader, a tester or samples that are not the same on both sides, fewer than `FEWEST` pairs, and
+    errors that could change the verdict. What is worse for certain fails, whatever else is undecided.
     """
     reasons = list(_reasons(found, tolerance, _factors(found)))
     verdicts = {reason.verdict for reason in reasons}

@@ -90,35 +90,81 @@ class Exchange:
         yield from merged.items()
 
 
-def p_values(residuals: Floats, is_inside: Bools) -> list[float]:
-    """Return for each column of residuals how often its sum inside is as far from 0 where units change sides at random.
+def p_values(means: Floats, is_inside: Bools) -> list[float]:
+    """Return for each column how often Welch's t is as far from 0 where units change sides at random, or farther.
 
-    A row is a unit; a column adds up to 0 over all units. Source: as for `Exchange.p_value`.
+    A row holds the means of one unit, NaN where one is not known. The test is exact where both sides are alike, and
+    close to its level for many units where only their means are equal. Draws are made as for `Exchange.p_value`.
+
+    Source: A. Janssen, Studentized Permutation Tests for Non-i.i.d. Hypotheses and the Generalized Behrens-Fisher
+    Problem, Statistics and Probability Letters 36 (1997).
     """
-    units, columns = residuals.shape
-    number = int(min(is_inside.sum(), (~is_inside).sum()))
-    observed = np.abs(residuals[is_inside].sum(axis=0))
-    scale = np.abs(residuals).sum(axis=0)
-    limit = observed - _CLOSE * np.maximum(scale, _CLOSE)
+    units, columns = means.shape
+    smaller = is_inside if 2 * is_inside.sum() <= units else ~is_inside
+    number = int(smaller.sum())
+    known = ~np.isnan(means)
+    counts = known.sum(axis=0)
+    values = np.where(known, means - np.nansum(means, axis=0) / np.maximum(counts, 1), 0.0)
+    sums = _Sums.of(values, known)
+    observed = sums.distance(smaller[None, :].astype(np.float64))[0]
     farther, draws = np.zeros(columns), np.zeros(columns)
-    if not number:
-        return [1.0] * columns
     random = np.random.default_rng(SEED)
     open_ = np.ones(columns, dtype=np.bool_)
     for size in (FIRST_DRAWS, DRAWS - FIRST_DRAWS):
         some = max(1, _BATCH // units)
+        here, limit = sums.part(open_), observed[open_] * (1 - _CLOSE)
         for start in range(0, size, some):
             rows = min(some, size - start)
-            chosen = np.argpartition(random.random((rows, units)), number - 1, axis=1)[:, :number]
             masks = np.zeros((rows, units))
-            np.put_along_axis(masks, chosen, 1.0, axis=1)
-            sums = np.abs(masks @ residuals[:, open_])
-            farther[open_] += (sums >= limit[open_]).sum(axis=0)
+            if number:
+                chosen = np.argpartition(random.random((rows, units)), number - 1, axis=1)[:, :number]
+                np.put_along_axis(masks, chosen, 1.0, axis=1)
+            farther[open_] += (here.distance(masks) >= limit).sum(axis=0)
             draws[open_] += rows
         open_ &= (farther + 1) / (draws + 1) <= _PROMISING
         if not open_.any():
             break
     return ((farther + 1) / (draws + 1)).tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """The values of units, a column for each figure, their squares, and which are known."""
+
+    values: Floats
+    squares: Floats
+    known: Floats
+
+    @classmethod
+    def of(cls, values: Floats, known: Bools) -> _Sums:
+        """Return them, scaled so that squares do not overflow."""
+        largest = np.abs(values).max(axis=0, initial=0.0)
+        scaled = values / np.where(largest > 0, largest, 1.0)
+        return cls(scaled, scaled**2, known.astype(np.float64))
+
+    def part(self, columns: Bools) -> _Sums:
+        """Return some columns."""
+        return _Sums(self.values[:, columns], self.squares[:, columns], self.known[:, columns])
+
+    def distance(self, masks: Floats) -> Floats:
+        """Return the distance of Welch's t from 0 for each mask of units and each column; 0 without two on a side."""
+        n, s, q = masks @ self.known, masks @ self.values, masks @ self.squares
+        m, r, u = (each.sum(axis=0) - part for each, part in zip(self._columns, (n, s, q), strict=True))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squared = (s / n - r / m) ** 2
+            spread = _mean_variance(n, s, q) + _mean_variance(m, r, u)
+            t = np.sqrt(squared / spread)
+        t = np.where(squared <= _CLOSE**2, 0.0, np.where(spread <= _CLOSE**2, np.inf, t))
+        return np.where((n > 1) & (m > 1), t, 0.0)
+
+    @property
+    def _columns(self) -> tuple[Floats, Floats, Floats]:
+        return self.known, self.values, self.squares
+
+
+def _mean_variance(n: Floats, s: Floats, q: Floats) -> Floats:
+    """Return the variance of means of n values with a sum and a sum of squares."""
+    return np.maximum(q - s * s / n, 0.0) / (n - 1) / n
 
 
 def _hypergeometric(hits: int, inside: int, all_hits: int, units: int) -> float:
@@ -142,7 +188,8 @@ def _stratum_sums(random: np.random.Generator, stratum: Stratum, times: int, siz
     else:
         array = np.array(cells)
         sums = [float(random.permutation(array)[:inside].sum()) for _ in range(_MAX_CHOICES)]
-    return random.multinomial(times, _even(sums), size=size) @ np.array(sums)
+    counts: Floats = random.multinomial(times, _even(sums), size=size).astype(np.float64)
+    return counts @ np.array(sums)
 
 
 def _even(values: Sequence[float]) -> Floats:

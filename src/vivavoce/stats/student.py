@@ -42,6 +42,8 @@ def t_tail(value: float, freedom: int) -> float:
     Distributions, Annals of Mathematical Statistics 30 (1959).
     """
     value = abs(value)
+    if freedom == 1:
+        return 1 - 2 / math.pi * math.atan(value)
     if freedom < _MANY:
         return max(0.0, 1 - _within(value, freedom))
     normal = (8 * freedom + 1) / (8 * freedom + 3) * math.sqrt(freedom * math.log1p(value * value / freedom))

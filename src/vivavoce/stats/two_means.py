@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,8 +64,8 @@ def mean_differences(
     the range that the values of each column can take. Fewer than two samples on a side give neither interval nor
     p value.
 
-    The p value is that of a permutation test: samples change sides at random (see `exchange.p_values`). It is exact for
-    sides that are alike, however unequal their sizes are and though one of them may not vary at all.
+    The p value is that of a permutation test: the means of samples change sides at random (see `exchange.p_values`). It
+    is exact for sides that are alike, however unequal their sizes are and though one of them may not vary at all.
 
     The interval of values with bounds combines the score intervals of both means (see `mean_interval`) by squaring and
     adding their distances from the means. Without bounds it is Student's t over the larger of two standard errors: that
@@ -79,9 +79,8 @@ def mean_differences(
     """
     units, of_one = _units(clusters, is_one)
     sums, counts = (_by_unit(each, units, len(of_one)) for each in (np.nan_to_num(values), ~np.isnan(values)))
-    with np.errstate(invalid="ignore"):  # a column without a value
-        residuals = sums - counts * (sums.sum(axis=0) / counts.sum(axis=0))
-    p_of_all = p_values(np.nan_to_num(residuals), of_one)
+    with np.errstate(invalid="ignore"):  # a unit without a value of a column
+        p_of_all = p_values(sums / counts, of_one)
     found: list[MeanDifference | None] = []
     for column, (p_value, limits) in enumerate(zip(p_of_all, bounds, strict=True)):
         known = ~np.isnan(values[:, column])
@@ -100,7 +99,10 @@ def mean_differences(
             if math.isinf(limits[0]) or math.isinf(limits[1])
             else _scored([(values[side, column], units[side]) for side in sides], level, limits)
         )
-        low, high = ends if None in ends else agreeing(*_shifted(difference, ends), p_value, level)
+        if ends is None:
+            found.append(MeanDifference(difference, None, None, p_value))
+            continue
+        low, high = agreeing(difference - ends[0], difference + ends[1], p_value, level)
         found.append(MeanDifference(difference, low, high, p_value))
     return found
 
@@ -114,22 +116,22 @@ def _units(clusters: Sequence[Hashable], is_one: Bools) -> tuple[NDArray[np.intp
 
 
 def _by_unit(values: Floats | Bools, units: NDArray[np.intp], number: int) -> Floats:
-    columns = (np.bincount(units, weights=column, minlength=number) for column in values.T)
-    return np.array([*columns]).T
+    columns = [np.bincount(units, weights=column, minlength=number) for column in values.T]
+    return np.array(columns, dtype=np.float64).T
 
 
 def _scored(
     sides: Sequence[tuple[Floats, NDArray[np.intp]]], level: float, bounds: Bounds
-) -> tuple[float, float] | tuple[None, None]:
+) -> tuple[float, float] | None:
     """Return how far the ends of the interval are below and above the difference, for values with bounds."""
     one, other = (mean_interval(side.tolist(), units.tolist(), level, bounds) for side, units in sides)
     if one is None or other is None or None in (one.low, one.high, other.low, other.high):
-        return None, None
+        return None
     below, above = ((each.mean - (each.low or 0.0), (each.high or 0.0) - each.mean) for each in (one, other))
     return math.hypot(below[0], above[1]), math.hypot(below[1], above[0])
 
 
-def _pooled(sums: Floats, counts: Floats, of_one: Bools, level: float) -> tuple[float, float] | tuple[None, None]:
+def _pooled(sums: Floats, counts: Floats, of_one: Bools, level: float) -> tuple[float, float] | None:
     """Return how far the ends of the interval are below and above the difference, for values without bounds."""
     spreads: list[tuple[float, int]] = []
     largest = 0.0
@@ -144,16 +146,10 @@ def _pooled(sums: Floats, counts: Floats, of_one: Bools, level: float) -> tuple[
     var_a, var_b = a / (n - 1) / n, b / (m - 1) / m
     pooled = (a + b) / (n + m - 2) * (1 / n + 1 / m)
     if math.sqrt(max(var_a + var_b, pooled)) <= _ROUNDING * max(1.0, largest):
-        return None, None
+        return None
     if pooled >= var_a + var_b:
         half = math.sqrt(pooled) * t_quantile((1 + level) / 2, n + m - 2)
     else:
         freedom = (var_a + var_b) ** 2 / (var_a**2 / (n - 1) + var_b**2 / (m - 1))
         half = math.sqrt(var_a + var_b) * t_quantile((1 + level) / 2, max(1, math.floor(freedom)))
     return half, half
-
-
-def _shifted(difference: float, ends: tuple[float | None, float | None]) -> Iterator[float]:
-    below, above = ends
-    yield difference - (below or 0.0)
-    yield difference + (above or 0.0)
