@@ -150,7 +150,7 @@ def alike_users(one: int, other: int, features: int = 27) -> Promise:
 
     def measure(random: Random, sets: int) -> float:
         number, kinds = one + other, features // 3
-        sets = sets if number <= 500 else max(1, sets // 4)  # they take long
+        sets = max(1, sets // 4 if number <= 500 else sets // 20)  # they take long
         bounds = [(0.0, 1.0)] * (2 * kinds) + [(-np.inf, np.inf)] * kinds
         wrong = 0
         for _ in range(sets):
@@ -196,9 +196,9 @@ def detectable(samples: int, flips: float) -> Promise:
         for _ in range(sets):
             before = random.choice([-1.0, 0.0, 1.0], samples, p=[flips / 2, 1 - flips, flips / 2])
             found = difference_of(before.tolist())
-            lost = flips / 2 + min(1 - flips, (found and found.detectable) or 1.0)
+            lost = min(1 - flips / 2, flips / 2 + ((found and found.detectable) or 1.0))
             after = difference_of(
-                random.choice([-1.0, 0.0, 1.0], samples, p=[lost, 1 - lost - flips / 2, flips / 2]).tolist()
+                random.choice([-1.0, 0.0, 1.0], samples, p=[lost, max(0.0, 1 - lost - flips / 2), flips / 2]).tolist()
             )
             seen += after is not None and after.high is not None and after.high < 0
         return seen / sets

@@ -57,7 +57,7 @@ def test_shares_get_the_interval_of_shares_which_stays_within_bounds() -> None:
     assert (found.difference, found.high) == (1, 1)
     assert found.low is not None
     assert 0.8 < found.low < 1
-    assert found.p_value == pytest.approx(1 / 20_001)
+    assert found.p_value == pytest.approx(1 / 10_001)
     assert found.excludes_zero
 
 

@@ -13,14 +13,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-DRAWS = 20_000
-"""Exchanges that are drawn where the first ones leave a difference possible."""
-FIRST_DRAWS = 1_000
+STAGES = ((500, 0.2), (1_500, 0.02), (8_000, 0.0))
+"""How many exchanges are drawn at a time, and from which p value on no more are: it is exact enough there."""
 SEED = 20_101_130
 """Equal data have equal p values."""
 
-_PROMISING = 0.15
-"""The p value of the first draws from which on more draws cannot make a difference significant."""
 _CLOSE = 1e-9
 """The part of a statistic by which it may be smaller than another and still count as equal: rounding."""
 _BATCH = 4_000_000
@@ -47,7 +44,7 @@ class Exchange:
         """Return how often the sum of residuals inside is as far from its expectation as this one, or farther.
 
         Where every unit passes or fails and no stratum is on both sides, this is Fisher's exact test. In other cases
-        random exchanges are drawn, 20,000 where it matters, with the observed one among them.
+        random exchanges are drawn, 10,000 where it matters, with the observed one among them.
 
         Source: R. A. Fisher, The Design of Experiments (1935); for the draws B. Phipson and G. K. Smyth, Permutation
         P-values Should Never Be Zero, Statistical Applications in Genetics and Molecular Biology 9 (2010).
@@ -67,7 +64,7 @@ class Exchange:
         distance = abs(observed - center)
         random = np.random.default_rng(SEED)
         farther = draws = 0
-        for size in (FIRST_DRAWS, DRAWS - FIRST_DRAWS):
+        for size, enough in STAGES:
             sums = np.zeros(size)
             if number and counts.sum() > number:
                 sums += random.multivariate_hypergeometric(counts, number, size=size, method="marginals") @ values
@@ -77,7 +74,7 @@ class Exchange:
                 sums += _stratum_sums(random, stratum, times, size)
             farther += int((np.abs(sums - center) >= distance - _CLOSE * max(1.0, distance)).sum())
             draws += size
-            if (farther + 1) / (draws + 1) > _PROMISING:
+            if (farther + 1) / (draws + 1) > enough:
                 break
         return (farther + 1) / (draws + 1)
 
@@ -110,7 +107,7 @@ def p_values(means: Floats, is_inside: Bools) -> list[float]:
     farther, draws = np.zeros(columns), np.zeros(columns)
     random = np.random.default_rng(SEED)
     open_ = np.ones(columns, dtype=np.bool_)
-    for size in (FIRST_DRAWS, DRAWS - FIRST_DRAWS):
+    for size, enough in STAGES:
         some = max(1, _BATCH // units)
         here, limit = sums.part(open_), observed[open_] * (1 - _CLOSE)
         for start in range(0, size, some):
@@ -121,7 +118,7 @@ def p_values(means: Floats, is_inside: Bools) -> list[float]:
                 np.put_along_axis(masks, chosen, 1.0, axis=1)
             farther[open_] += (here.distance(masks) >= limit).sum(axis=0)
             draws[open_] += rows
-        open_ &= (farther + 1) / (draws + 1) <= _PROMISING
+        open_ &= (farther + 1) / (draws + 1) <= enough
         if not open_.any():
             break
     return ((farther + 1) / (draws + 1)).tolist()
