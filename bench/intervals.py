@@ -7,6 +7,7 @@ beside it; one that holds it less often promises too much. Where an estimator re
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -17,8 +18,8 @@ import numpy as np
 
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.corrected import NotIdentifiable, Table, prediction_powered, rogan_gladen, table_of
-from vivavoce.stats.groups import Crossed, GroupSums, group_differences
-from vivavoce.stats.intervals import ShareSums, mean_interval, wilson
+from vivavoce.stats.groups import Cell, group_differences
+from vivavoce.stats.intervals import mean_interval, wilson
 from vivavoce.stats.paired import difference_of
 from vivavoce.stats.ranking import auroc, auroc_interval
 from vivavoce.stats.raters import counts_of, krippendorff, krippendorff_interval
@@ -87,12 +88,12 @@ def _judged(random: Random, n: int, rate: float, se: float, sp: float) -> tuple[
 def group(inside: int, outside: int, rate: float, rest: float) -> Case:
     def draw(random: Random) -> Interval:
         p, q = int(random.binomial(inside, rate)), int(random.binomial(outside, rest))
-        one, other = (ShareSums(n, k, n, k, k, n) for k, n in ((p, inside), (q, outside)))
-        (found,) = group_differences([GroupSums(one, other)])
+        counts = {(1, "one"): p, (0, "one"): inside - p, (1, "other"): q, (0, "other"): outside - q}
+        found = group_differences({(Cell(frozenset({name}), k, 1),): n for (k, name), n in counts.items()})["one"]
         return found and (found.low, found.high)
 
     data = f"{inside} samples against {outside}, {rate:.0%} and {rest:.0%} pass"
-    return Case("group against the rest", data, draw, rate - rest)
+    return Case("group against the others", data, draw, rate - rest)
 
 
 def variants(cases: int, easy: float, first: float, second: float) -> Case:
@@ -101,9 +102,9 @@ def variants(cases: int, easy: float, first: float, second: float) -> Case:
     def draw(random: Random) -> Interval:
         hard = random.random(cases) >= easy
         p, q = ((random.random(cases) < np.where(hard, rate / 3, rate)).astype(int) for rate in (first, second))
-        one, other = (ShareSums(cases, k, cases, k, k, cases) for k in (int(p.sum()), int(q.sum())))
-        crossed = Crossed(int((p * q).sum()), int(p.sum()), int(q.sum()), cases)
-        (found,) = group_differences([GroupSums(one, other, crossed)])
+        pairs = zip(p.tolist(), q.tolist(), strict=True)
+        samples = Counter((Cell(frozenset({"one"}), k, 1), Cell(frozenset({"other"}), n, 1)) for k, n in pairs)
+        found = group_differences(samples)["one"]
         return found and (found.low, found.high)
 
     data = f"{cases} cases under two names, {first:.0%} and {second:.0%} of the easy ones pass"

@@ -10,6 +10,7 @@ HERE = Path(__file__).parent
 
 ALL = [
     "startup",
+    "promises",
     "intervals",
     "sampled",
     "stopping",

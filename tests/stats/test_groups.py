@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from vivavoce.stats.groups import Crossed, GroupSums, adjusted, group_differences
-from vivavoce.stats.intervals import ShareSums
+from vivavoce.stats.groups import Cell, GroupDifference, Sample, adjusted, group_differences
+from vivavoce.stats.intervals import mean_interval
 
 PUBLISHED = [
     *(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459),
@@ -17,15 +18,30 @@ PUBLISHED = [
 """The p values of the example of Benjamini and Hochberg (1995), of which their procedure keeps four at 0.05."""
 
 
-def singles(passed: int, tries: int) -> ShareSums:
-    """Return the sums of samples with one try each."""
-    return ShareSums(tries, passed, tries, passed, passed, tries)
+def alone(**groups: tuple[int, int]) -> Counter[Sample]:
+    """Return samples with one try each: how many of each group passed, and how many there are."""
+    found: Counter[Sample] = Counter()
+    for name, (passed, tries) in groups.items():
+        found[(Cell(frozenset({name}), 1, 1),)] += passed
+        found[(Cell(frozenset({name}), 0, 1),)] += tries - passed
+    return found
 
 
-def sums(passed: np.ndarray, tries: np.ndarray) -> ShareSums:
-    has = tries > 0
-    p, n = passed[has], tries[has]
-    return ShareSums(len(p), *(int(one.sum()) for one in (p, n, p * p, p * n, n * n)))
+def trials(groups: Sequence[Sequence[int]], tries: int) -> Counter[Sample]:
+    """Return samples that are each in one group, with the passes of each."""
+    return Counter(
+        (Cell(frozenset({str(number)}), int(passed), tries),) for number, group in enumerate(groups) for passed in group
+    )
+
+
+def differing(samples: Counter[Sample]) -> list[str]:
+    return [name for name, one in group_differences(samples).items() if one is not None and one.differs]
+
+
+def of(samples: Counter[Sample], name: str) -> GroupDifference:
+    found = group_differences(samples)[name]
+    assert found is not None
+    return found
 
 
 def test_the_published_example_keeps_four() -> None:
@@ -45,72 +61,105 @@ def test_adjusted_values_stand_where_their_p_values_stood() -> None:
 
 def test_independent_groups_have_the_published_interval() -> None:
     """R. G. Newcombe, Statistics in Medicine 17 (1998), 873-890, table II, 56/70 less 48/80, method 10."""
-    (found,) = group_differences([GroupSums(singles(56, 70), singles(48, 80))])
-    assert found is not None
+    found = of(alone(one=(56, 70), other=(48, 80)), "one")
     assert (found.difference, found.low, found.high) == pytest.approx((0.2, 0.0524, 0.3339), abs=5e-5)
     assert found.differs
 
 
-def test_the_p_value_is_where_the_interval_ends_at_zero() -> None:
-    one = GroupSums(singles(30, 60), singles(60, 90))
-    (found,) = group_differences([one])
-    assert found is not None
-    (at,) = group_differences([one], 1 - found.p_value)
-    assert at is not None
-    assert at.high == pytest.approx(0, abs=1e-6)
-    assert not (group_differences([GroupSums(singles(5, 10), singles(5, 10))])[0] or found).differs
+def test_the_p_value_is_that_of_fisher() -> None:
+    """R. A. Fisher, The Design of Experiments (1935): the lady tasting tea, 3 of 4 cups right: p 34/70."""
+    assert of(alone(tea=(3, 4), milk=(1, 4)), "tea").p_value == pytest.approx(34 / 70)
+    assert of(alone(tea=(4, 4), milk=(0, 4)), "tea").p_value == pytest.approx(2 / 70)
+    assert of(alone(inside=(3, 5), outside=(478, 495)), "inside").p_value == pytest.approx(0.0128, abs=5e-5)
+
+
+def test_the_interval_excludes_zero_only_where_the_p_value_says_so() -> None:
+    for passed in range(11):
+        found = of(alone(one=(passed, 10), other=(45, 50)), "one")
+        assert found.low <= found.difference <= found.high
+        if found.p_value > 0.05:
+            assert found.low <= 0 <= found.high
+        assert not found.differs or not found.low <= 0 <= found.high
+
+
+def test_a_bad_group_is_named_and_the_good_ones_are_not() -> None:
+    samples = alone(tr=(12, 40), de=(35, 40), en=(37, 40))
+    assert differing(samples) == ["tr"]
+    found = group_differences(samples)
+    assert found["tr"] is not None
+    assert found["de"] is not None
+    assert found["tr"].difference == pytest.approx(12 / 40 - 72 / 80)
+    assert found["de"].difference == pytest.approx(35 / 40 - 37 / 40)  # tr is none of the others that are alike
+
+
+def test_two_groups_differ_from_each_other() -> None:
+    assert differing(alone(one=(10, 40), other=(38, 40))) == ["one", "other"]
+
+
+def test_of_two_bad_groups_both_are_named() -> None:
+    assert differing(alone(a=(10, 40), b=(12, 40), c=(38, 40), d=(37, 40), e=(39, 40))) == ["a", "b"]
+
+
+@pytest.mark.parametrize("passed", [0, 1])
+def test_where_all_are_equal_none_differs(passed: int) -> None:
+    samples = alone(a=(4 * passed, 4), b=(4 * passed, 4), c=(9 * passed, 9))
+    assert differing(samples) == []
+    found = of(samples, "a")
+    assert (found.difference, found.p_value) == (0, 1)
+    assert found.low < 0 < found.high
 
 
 def test_a_side_of_one_sample_says_nothing() -> None:
-    found = group_differences(
-        [
-            GroupSums(singles(1, 1), singles(5, 9)),
-            GroupSums(singles(5, 9), singles(0, 0)),
-            GroupSums(singles(9, 9), singles(2, 9)),
-        ]
-    )
-    assert found[:2] == [None, None]
-    assert found[2] is not None
-    assert found[2].q_value == found[2].p_value  # the others are no tests
+    found = group_differences(alone(one=(1, 1), other=(5, 9)))
+    assert found == {"one": None, "other": None}
+    assert group_differences(alone(one=(5, 9))) == {"one": None}
+    assert group_differences({}) == {}
 
 
-def test_of_many_groups_alike_few_are_said_to_differ() -> None:
-    random, wrong, runs = np.random.default_rng(5), 0, 400
-    for _ in range(runs):
-        passed = random.binomial(25, 0.7, 8)
-        groups = [GroupSums(singles(int(p), 25), singles(int(passed.sum() - p), 175)) for p in passed]
-        wrong += any(one is not None and one.differs for one in group_differences(groups))
-    assert wrong / runs < 0.08
+def test_only_the_named_groups_are_tested() -> None:
+    samples = alone(a=(10, 40), b=(38, 40), c=(39, 40))
+    assert list(group_differences(samples, among=["a"])) == ["a"]
 
 
 def test_samples_on_both_sides_make_the_interval_narrower_and_it_holds() -> None:
-    random, held, runs = np.random.default_rng(6), 0, 400
+    random, held, runs = np.random.default_rng(6), 0, 300
     paired: list[float] = []
     unpaired: list[float] = []
     for _ in range(runs):
         easy = random.random(60) < 0.6  # a case is easy or hard for both variants
-        one = (random.random(60) < np.where(easy, 0.95, 0.25)).astype(int)
-        other = (random.random(60) < np.where(easy, 0.85, 0.15)).astype(int)
-        tries = np.ones(60, dtype=int)
-        crossed = Crossed(int((one * other).sum()), int(one.sum()), int(other.sum()), 60)
-        inside, outside = sums(one, tries), sums(other, tries)
-        found = group_differences([GroupSums(inside, outside, crossed)])[0]
-        apart = group_differences([GroupSums(inside, outside)])[0]
-        assert found is not None
-        assert apart is not None
+        one = (random.random(60) < np.where(easy, 0.95, 0.25)).astype(int).tolist()
+        other = (random.random(60) < np.where(easy, 0.85, 0.15)).astype(int).tolist()
+        cases: Counter[Sample] = Counter(
+            (Cell(frozenset({"one"}), p, 1), Cell(frozenset({"other"}), q, 1)) for p, q in zip(one, other, strict=True)
+        )
+        found, apart = of(cases, "one"), of(alone(one=(sum(one), 60), other=(sum(other), 60)), "one")
         held += found.low <= 0.1 <= found.high
         paired.append(found.high - found.low)
         unpaired.append(apart.high - apart.low)
-    assert 0.92 < held / runs < 0.99
+    assert 0.92 < held / runs <= 0.99
     assert np.mean(paired) < 0.85 * np.mean(unpaired)
 
 
+def test_pairs_are_exchanged_within_the_case() -> None:
+    """Ten cases of which nine fail under one name only: the sign test gives 20/1024, and one pair that ties nothing."""
+    one, other = frozenset({"one"}), frozenset({"other"})
+    cases: Counter[Sample] = Counter({(Cell(one, 0, 1), Cell(other, 1, 1)): 9, (Cell(one, 1, 1), Cell(other, 0, 1)): 1})
+    cases[Cell(one, 1, 1), Cell(other, 1, 1)] += 5
+    assert of(cases, "one").p_value == pytest.approx(22 / 1024, abs=0.004)
+
+
 def test_trials_of_a_sample_are_not_counted_as_samples() -> None:
-    passed = np.array([5, 5, 5, 0, 0, 5, 5, 5, 5, 0])
-    tries = np.full(10, 5)
-    few = group_differences([GroupSums(sums(passed[:5], tries[:5]), sums(passed[5:], tries[5:]))])[0]
-    many = group_differences([GroupSums(singles(15, 25), singles(20, 25))])[0]
-    assert few is not None
-    assert many is not None
+    few = of(trials([[5, 5, 5, 0, 0], [5, 5, 5, 5, 0]], 5), "0")
+    many = of(alone(one=(15, 25), other=(20, 25)), "one")
     assert few.high - few.low > 1.5 * (many.high - many.low)
-    assert list(chain([few.difference])) == pytest.approx([many.difference])
+    assert few.difference == pytest.approx(many.difference)
+
+
+def test_a_rate_has_the_interval_of_every_mean() -> None:
+    samples = [[3, 2, 3, 3], [1, 0, 3, 2]]
+    found = of(trials(samples, 3), "0")
+    first = mean_interval(
+        [float(n < passed) for passed in samples[0] for n in range(3)], [n for n in range(4) for _ in range(3)]
+    )
+    assert first is not None
+    assert found.difference == pytest.approx(first.mean - 6 / 12)

@@ -1,4 +1,4 @@
-"""`viva groups`: the conversations of a run in groups, and which groups differ from the rest."""
+"""`viva groups`: the conversations of a run in groups, and which groups differ from the others."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the groups as JSON.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Say how many conversations of each group passed, and which groups differ from the rest beyond chance.
+    """Say how many conversations of each group passed, and which groups differ from the others beyond chance.
 
-    Each group is compared with all others together. With many groups some seem to differ by chance: of those that are
-    named, at most 5% do on average. With --pairs, groups are compared within each case: the same question under two
-    names, or in two dialects.
+    Each group is compared with the others that are alike: groups that differ are left out of them. With many groups
+    some seem to differ by chance: of those that are named, at most 5% do on average. With --pairs, groups are
+    compared within each case: the same question under two names, or in two dialects.
     """
     with Store.open(store_of(store), create=False) as opened:
         scores = opened.grading(opened.run(run).id, grading)
@@ -56,7 +56,7 @@ def command(
 
 
 def _table(found: Grouped) -> FittingTable:
-    """Return a row for each group; those that differ from the rest are bold."""
+    """Return a row for each group; those that differ from the others are bold."""
     heads = (Column(head, "right", rank=rank) for rank, head in zip(_RANKS, HEADS, strict=True))
     rows: list[list[Text]] = []
     for one in found.groups:

@@ -44,7 +44,8 @@ def command(
     """Say how many samples and trials show a change of a suite's figure, how many labels, and what that costs.
 
     Two runs of the same samples are compared. How scores vary from trial to trial, and what a conversation costs, is
-    learned from an earlier run; without one the worst case is assumed, and said. Nothing is called.
+    learned from an earlier run, of which the upper end of the variance counts; without one the worst case is assumed,
+    and said. Nothing is called.
     """
     found = checked(load_suite(existing(suite)))
     name = found.prepared.suite.spec.name
@@ -135,6 +136,8 @@ def _print(plan: Planned) -> None:
 def _cells(need: Need, *, calls: bool, costs: bool) -> list[Text]:
     if need.samples is None or need.conversations is None:
         return [Text(str(need.trials)), Text("too many"), *[Text("–")] * (1 + calls + costs)]
-    cells = [f"{need.trials}", f"{need.samples:,}", f"{need.conversations:,}"]
+    several = need.fewest is not None and need.fewest < need.samples
+    samples = f"{need.fewest:,} to {need.samples:,}" if several else f"{need.samples:,}"
+    cells = [f"{need.trials}", samples, f"{need.conversations:,}"]
     cells += ["–" if need.calls is None else f"{need.calls:,}"] if calls else []
     return [Text(one) for one in [*cells, *([cost_of(need) or "–"] if costs else [])]]

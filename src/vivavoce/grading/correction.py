@@ -13,7 +13,7 @@ from typing import Any
 from vivavoce.grading.population import Population
 from vivavoce.records.calibration import Calibration, CalibrationNeed, CorrectedRate
 from vivavoce.stats.corrected import Corrected, NotIdentifiable, prediction_powered, rogan_gladen, table_of
-from vivavoce.stats.kappa import kappa
+from vivavoce.stats.kappa import kappa, kappa_interval
 
 Key = tuple[str, int]
 """A sample and a trial of it."""
@@ -47,11 +47,15 @@ class Correction:
         drawn = len(self.calibration.drawn)
         if drawn < need.labels:
             return f"its judge must be calibrated on {need.labels} labels drawn at random, and is on {drawn}"
-        kappa = kappa_of(self.calibration)
-        if kappa is None:
+        found = kappa_of(self.calibration)
+        if found is None:
             return "how far its judge agrees with people is not known: all labels and verdicts are equal"
-        if kappa < need.kappa:
-            return f"its judge must agree with people by κ {need.kappa:g}, and does by {kappa:.2f}"
+        value, low = found
+        if low < need.kappa:
+            return (
+                f"its judge must agree with people by at least κ {need.kappa:g} with 95% confidence, and does by "
+                f"{value:.2f}, of which the interval begins at {low:.2f}; more labels may show more"
+            )
         return None
 
     def _own(self, keys: Sequence[Key], passed: Sequence[float], population: Population | None) -> Corrected | None:
@@ -97,13 +101,17 @@ def best_calibration(run_id: str, found: Iterable[Calibration]) -> Calibration |
     return next(iter(own), None) or max(every, key=lambda one: len(one.drawn), default=None)
 
 
-def kappa_of(calibration: Calibration) -> float | None:
-    """Return how far the judge agrees with the drawn labels, beyond chance; None where chance alone agrees always."""
+def kappa_of(calibration: Calibration) -> tuple[float, float] | None:
+    """Return how far the judge agrees with the drawn labels, beyond chance, and the lower end of its 95% interval.
+
+    None where chance alone agrees always.
+    """
     drawn = calibration.drawn
-    if not drawn:
-        return None
+    passed, good = [one.passed for one in drawn], [one.good for one in drawn]
     weights = [1 / (one.drawn or 1.0) for one in drawn]
-    return kappa([one.passed for one in drawn], [one.good for one in drawn], weights)
+    value = kappa(passed, good, weights)
+    interval = kappa_interval(passed, good, [one.sample_id for one in drawn], weights)
+    return None if value is None or interval is None else (value, interval[0])
 
 
 def best_calibrations(

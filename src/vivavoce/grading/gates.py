@@ -58,8 +58,8 @@ class Threshold:
     def aggregate(self, scores: Scores) -> Fraction | None:
         """Return the exact aggregate; `accuracy` is a percentage, 0 to 100.
 
-        With `on: lower` it is the lower end of the 95% interval of the mean, of the accuracy or of pass^k, None for a
-        single sample, which has no interval. `pass^k` is over the samples with `k` scores, None where there is none.
+        With `on: lower` it is the lower end of the 95% interval of the mean, of the accuracy or of pass^k. `pass^k`
+        is over the samples with `k` scores, None where there is none.
         With `on: corrected` and `on: corrected_lower` it is the accuracy without the errors of the judge, or the lower
         end of its interval, None where it cannot be known.
         """

@@ -94,7 +94,10 @@ class CorrectedRate(BaseModel):
 
 
 class CalibrationNeed(BaseModel):
-    """What a judge must have before it decides a gate: drawn labels, and the least agreement with them (kappa)."""
+    """What a judge must have before it decides a gate: drawn labels, and the least agreement with them (kappa).
+
+    The lower end of the 95% interval of kappa has to reach it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vivavoce.report.text import count, listed
 from vivavoce.run.summary import GraderSummary, Summary
+from vivavoce.run.target_differences import TargetDifference
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What one grader says of several targets: `scored` are those with a mean, the highest first.
 
-    `best` is the one whose 95% interval lies above those of all others, None if there is none. `rivals` are the targets
-    that cannot be told from the highest, itself among them, and `unscored` those without a mean.
+    `best` is the one that is above each other target sample by sample, None if there is none: the paired interval of
+    each difference lies above zero, as `compare` has it. `rivals` are the targets that may be as good as the highest,
+    itself among them, and `unscored` those without a mean. `differences` are those of the highest from the others.
     """
 
     grader: str
@@ -22,6 +23,7 @@ class Standing:
     best: str | None
     rivals: tuple[str, ...]
     unscored: tuple[str, ...]
+    differences: tuple[TargetDifference, ...] = ()
 
     @property
     def finding(self) -> str:
@@ -30,12 +32,24 @@ class Standing:
             first = self.scored[0]
             lost = f"; {count(first.errors, 'error')} left out" if first.errors else ""
             lost += f"; no score of {listed(self.unscored)}" if self.unscored else ""
-            return f"{self.best} is best: its 95% interval is above the others{lost}"
+            return f"{self.best} is best: {self._lead}{lost}"
         if len(self.scored) < 2:
             return f"no best target: {'only one has' if self.scored else 'none has'} scores"
-        if any(one.low is None for one in self.scored):
-            return "no best target: one sample has no interval"
-        return f"{listed(self.rivals)} are not distinguishable: their 95% intervals overlap"
+        if not self.differences:
+            return "no best target: the run does not say how targets differ sample by sample"
+        rivals = self.rivals[1:]
+        if all(one.low is None for one in self.differences if one.other in rivals):
+            return "no best target: a single sample that both targets have tells nothing"
+        are = "is" if len(rivals) == 1 else "are"
+        return f"no best target: on the same samples {listed(rivals)} {are} not clearly below {self.rivals[0]}"
+
+    @property
+    def _lead(self) -> str:
+        """How far the best target is above the others, sample by sample."""
+        least = min(self.differences, key=lambda one: one.low or 0.0)
+        interval = f"{100 * least.level:.4g}% interval {least.low:.3f} … {least.high:.3f}"
+        least_of = "" if len(self.differences) == 1 else "at least "
+        return f"on the same samples it is {least_of}{least.difference:.3f} above {least.other} ({interval})"
 
 
 def sentences(summary: Summary) -> list[str]:
@@ -51,7 +65,7 @@ def standings(summary: Summary) -> list[Standing]:
     if summary.stopped is not None or len(target_names(summary)) < 2:
         return []
     names = dict.fromkeys(one.name for one in summary.graders)
-    return [_standing(name, [one for one in summary.graders if one.name == name]) for name in names]
+    return [_standing(name, summary) for name in names]
 
 
 def target_names(summary: Summary) -> list[str]:
@@ -59,16 +73,13 @@ def target_names(summary: Summary) -> list[str]:
     return list(dict.fromkeys(one.target for one in summary.graders))
 
 
-def _standing(name: str, graded: Sequence[GraderSummary]) -> Standing:
+def _standing(name: str, summary: Summary) -> Standing:
+    graded = [one for one in summary.graders if one.name == name]
     with_mean = [one for one in graded if one.mean is not None]
     scored = tuple(sorted(with_mean, key=lambda one: one.mean or 0.0, reverse=True))
-    rivals = tuple(one.target for one in scored if _overlap(scored[0], one))
+    differences = tuple(one for one in summary.differences if one.grader == name)
+    below = {one.other for one in differences if one.low is not None and one.low > 0}
+    rivals = tuple(one.target for one in scored if one.target not in below)
     best = rivals[0] if len(rivals) == 1 < len(scored) else None
-    return Standing(name, scored, best, rivals, tuple(one.target for one in graded if one.mean is None))
-
-
-def _overlap(highest: GraderSummary, other: GraderSummary) -> bool:
-    """Return whether the intervals of two targets have a value in common; one that is not known may have any."""
-    if highest is other or highest.low is None or other.high is None:
-        return True
-    return other.high >= highest.low
+    unscored = tuple(one.target for one in graded if one.mean is None)
+    return Standing(name, scored, best, rivals, unscored, differences)

@@ -197,7 +197,8 @@ def _notes(found: Calibration, cells: Mapping[tuple[bool, bool], int], rates: Se
     if found.drawn:
         yield from _one_sided(cells)
     if 0 < len(found.drawn) < FEWEST:
-        yield f"{count(len(found.drawn), 'label')} show only the largest differences: see the intervals"
+        verb = "shows" if len(found.drawn) == 1 else "show"
+        yield f"{count(len(found.drawn), 'label')} {verb} only the largest differences: see the intervals"
     for one in rates:
         if one.rate.why is not None:
             of = f" of {one.target}" if len(rates) > 1 else ""

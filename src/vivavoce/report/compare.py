@@ -227,7 +227,9 @@ class _Both:
         after = b.means_with(name, missing_b).values[pairs.places_b]
         changes = after - before
         found = difference_of(changes[~np.isnan(changes)].tolist(), self.level)
-        return found and MeanDifference(n=found.n, difference=found.mean, low=found.low, high=found.high)
+        return found and MeanDifference(
+            n=found.n, difference=found.mean, low=found.low, high=found.high, p_value=found.p_value
+        )
 
     def _flips(
         self,
@@ -297,6 +299,7 @@ def _difference(before: NDArray[np.float64], after: NDArray[np.float64], level: 
         "high": found.high,
         "detectable": found.detectable,
         "p_value": found.p_value,
+        "sign_p_value": found.sign_p_value,
         "wins": found.wins,
         "losses": found.losses,
         "ties": found.ties,

@@ -58,26 +58,30 @@ class Side(Compared):
 
 
 class MeanDifference(Compared):
-    """What b - a comes to over `n` scenarios, with its 95% interval; unknown values are None."""
+    """What b - a comes to over `n` scenarios, with its interval and p value; unknown values are None."""
 
     n: int = 0
     difference: float | None = None
     low: float | None = None
     high: float | None = None
+    p_value: float | None = None
 
 
 class GraderComparison(Compared):
     """One grader (or the reward) on both sides, over the `n` scenarios that both have scored.
 
-    `difference` is b - a with its interval of the `level`; `detectable` is the smallest true difference, up or down,
-    that 80 of 100 such comparisons would show; `p_value` is that of the sign test on wins and losses,
-    from b's view. Unknown values are None. `passed` passed on both, `worsened` on a only, `improved` on b only; a
-    scenario passes when every trial with a score does. `breaks` names the samples that passed in every trial on a
-    and pass in none on b, `lost` those that passed so on a and have only errors on b. `broke` names those that only
-    a could score, because of errors on b, `fixed` those that only b could, and `dropped` those that b skips. `note`
-    says why the two sides may not be comparable, and `comparable` is False where the grader is known to have
-    changed. `at_worst` and `at_best` are the change if the scores that are missing because of errors had been the
-    worst and the best for b, None where there are no errors.
+    `difference` is b - a with its interval of the `level`, and `p_value` is that of this difference: it is at most
+    1 - `level` where the interval excludes zero. `detectable` is the smallest true difference, up or down, that 80 of
+    100 such comparisons would show. `sign_p_value` asks of wins and losses, from b's view, whether they are equally
+    likely, however large they are. Unknown values are None.
+
+    `passed` passed on both, `worsened` on a only, `improved` on b only; a scenario passes when every trial with a score
+    does. `breaks` names the samples that passed in every trial on a and pass in none on b, `lost` those that passed
+    so on a and have only errors on b. `broke` names those that only a could score, because of errors on b, `fixed`
+    those that only b could, and `dropped` those that b skips. `note` says why the two sides may not be comparable,
+    and `comparable` is False where the grader is known to have changed. `at_worst` and `at_best` are the change if
+    the scores that are missing because of errors had been the worst and the best for b, None where there are no
+    errors.
     """
 
     name: str
@@ -91,6 +95,7 @@ class GraderComparison(Compared):
     high: float | None = None
     detectable: float | None = None
     p_value: float | None = None
+    sign_p_value: float | None = None
     wins: int = 0
     losses: int = 0
     ties: int = 0
@@ -123,7 +128,7 @@ class GraderComparison(Compared):
     @property
     def change(self) -> MeanDifference:
         """What b - a comes to."""
-        return MeanDifference(n=self.n, difference=self.difference, low=self.low, high=self.high)
+        return MeanDifference(n=self.n, difference=self.difference, low=self.low, high=self.high, p_value=self.p_value)
 
 
 class TargetComparison(Compared):

@@ -8,7 +8,7 @@ from vivavoce.report.comparison import Comparison, Flip, GraderComparison, Targe
 from vivavoce.samples.table import Table, table_of
 
 _TARGETS = {"run_a": "string", "run_b": "string", "target_a": "string", "target_b": "string", "grader": "string"}
-_NUMBERS = ("mean_a", "mean_b", "difference", "low", "high", "p_value")
+_NUMBERS = ("mean_a", "mean_b", "difference", "low", "high", "p_value", "sign_p_value")
 _COUNTS = ("wins", "losses", "ties", "passed")
 _GRADERS = {
     **_TARGETS,

@@ -1,4 +1,4 @@
-"""The conversations of a graded run in groups, and which groups differ from the rest, for every report."""
+"""The conversations of a graded run in groups, and which groups differ from the others, for every report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vivavoce.safe_text import safe
 from vivavoce.store.browse.listing import Group
 from vivavoce.store.store import Store
 
-HEADS = ("conversations", "passed", "95% interval", "against the rest", "errors", "cost")
+HEADS = ("conversations", "passed", "95% interval", "against the others", "errors", "cost")
 """What is said of each group, beside its name."""
 
 _NAMED = 5
@@ -23,7 +23,7 @@ _RATES = ("pass_rate", "raw_pass_rate", "highest_pass_rate", "low", "high", "res
 
 
 class Grouped(BaseModel):
-    """The groups of a graded run by `by`, and the `finding`: which of them differ from the rest, as one sentence.
+    """The groups of a graded run by `by`, and the `finding`: which of them differ from the others, as one sentence.
 
     Passes are those of `grader`; None means that a conversation counts by the worst of its scores. `pairs` is the field
     that variants of one case share, None where samples are not paired.
@@ -76,24 +76,25 @@ def _finding(groups: Sequence[Group]) -> str:
     if len(groups) == 1 and groups[0].rest is None:
         return "there is nothing to compare the group with"
     if all(one.rest is None for one in groups):
-        return "too few to compare: a group and the rest need two samples each with a score"
+        return "too few to compare: a group and the others need two samples each with a score"
     apart = [one for one in groups if one.rest is not None and one.rest.differs]
     if not apart:
-        return "no group differs from the rest beyond chance"
+        return "no group differs from the others beyond chance"
     apart.sort(key=lambda one: -abs(one.rest.difference if one.rest is not None else 0))
     differ = f"{count(len(apart), 'group')} {'differs' if len(apart) == 1 else 'differ'}"
-    return f"{differ} from the rest beyond chance: {listed([_named(one) for one in apart], _NAMED)}"
+    others = "each other" if len(apart) == len(groups) == 2 else "the others that are alike"
+    return f"{differ} from {others} beyond chance: {listed([_named(one) for one in apart], _NAMED)}"
 
 
 def _named(one: Group) -> str:
     assert one.rest is not None
     assert one.pass_rate is not None
-    rest = one.pass_rate - one.rest.difference
-    return f"{safe(one.name)} ({_percent(one.pass_rate)} pass, of the rest {_percent(rest)}: {against(one)})"
+    others = one.pass_rate - one.rest.difference
+    return f"{safe(one.name)} ({_percent(one.pass_rate)} pass, of the others {_percent(others)}: {against(one)})"
 
 
 def against(group: Group) -> str:
-    """Return the difference from the rest with its interval, in percent; a dash where it cannot be told."""
+    """Return the difference from the others with its interval, in percent; a dash where it cannot be told."""
     found = group.rest
     if found is None:
         return "–"

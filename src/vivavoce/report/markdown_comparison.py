@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from vivavoce.report.comparison import Comparison, Flip, GraderComparison, TargetComparison
 from vivavoce.report.markdown import code, folded, interval, number, table
-from vivavoce.report.reading import detectable, in_markdown
+from vivavoce.report.reading import in_markdown, remarks
 from vivavoce.report.said import lines_of
 from vivavoce.report.tester_errors import spoiled_sides
 from vivavoce.report.text import count
@@ -59,8 +59,8 @@ def _target(found: TargetComparison) -> Iterator[str]:
     apart = "".join(f", {len(ids):,} only {side}" for ids, side in lacks if ids)
     yield from ("", f"{named}: {count(found.matched, 'matched sample')}{apart}", "")
     yield from table(_HEADS, "lrrrrrlrr", (_grader(one) for one in found.graders))
-    seen = detectable(found.graders)
-    yield from (["", code(seen, WIDEST)] if seen else [])
+    for remark in remarks(found.graders):
+        yield from ("", code(remark, WIDEST))
     notes = [f"- {code(one.name)}: {one.note}" for one in found.graders if one.note]
     notes += [f"- {code(line, WIDEST)}" for line in spoiled_sides(found, ("before", "after"))]
     yield from (["", *notes] if notes else [])

@@ -15,8 +15,8 @@ from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
 from vivavoce.run.tallies import Tally, tally
 from vivavoce.safe_text import safe
-from vivavoce.stats.components import components
-from vivavoce.stats.planning import WORST, labels_for, samples_for, seen_by, trials_for
+from vivavoce.stats.components import WORST, components, trial_variance
+from vivavoce.stats.planning import labels_for, samples_for, seen_by, trials_for
 from vivavoce.store.store import Store
 
 TRIALS = (1, 2, 3, 5, 10, 20)
@@ -26,8 +26,9 @@ TRIALS = (1, 2, 3, 5, 10, 20)
 class Need(BaseModel):
     """What a number of trials takes: samples, conversations of one run, its calls of models and their cost in dollars.
 
-    All but `trials` are None where not even ten million samples show the difference; calls and cost are None as well
-    where they are not known.
+    `samples` are enough as far as the earlier run can tell; `fewest` would be enough if trials varied as little as that
+    run allows, None where there is none. All but `trials` are None where not even ten million samples show the
+    difference; calls and cost are None as well where they are not known.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -35,6 +36,7 @@ class Need(BaseModel):
     trials: int
     samples: int | None
     conversations: int | None
+    fewest: int | None = None
     calls: int | None = None
     cost: float | None = None
 
@@ -42,7 +44,9 @@ class Need(BaseModel):
 class Variances(BaseModel):
     """How one figure of one run varies: `within` samples, from trial to trial, and `between` them.
 
-    `measured` says whether trials repeat; where they do not, `within` is the whole variance, which it cannot exceed.
+    `within` is the upper end of the interval of this variance, so that nine of ten such runs do not make a plan too
+    small; `least` is its lower end, and `estimate` the variance that was seen. `measured` says whether trials repeat;
+    where they do not, it is that of all scores, which is at least as large.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -53,6 +57,8 @@ class Variances(BaseModel):
     of_passes: bool
     samples: int
     within: float
+    least: float
+    estimate: float
     between: float | None
     measured: bool
 
@@ -101,23 +107,24 @@ def variances(store: Store, run: Run, grading: Grading, grader: str | None = Non
 
 
 def _split(run: str, target: str, found: Tally, name: str, *, of_passes: bool) -> Variances:
-    by_sample: dict[str, list[list[float]]] = {}
+    by_sample: dict[str, list[float]] = {}
     values = [float(one) for one in found.passed] if of_passes else found.values
     for sample, value in zip(found.samples, values, strict=True):
-        by_sample.setdefault(sample, []).append([value])
-    split = components(by_sample)
-    measured = split.trials is not None
-    whole = WORST if split.samples is None else split.samples
-    within = min(WORST, split.trials if split.trials is not None else whole)
+        by_sample.setdefault(sample, []).append(value)
+    within = trial_variance(by_sample)
+    assert within is not None
+    between = components({sample: [[value] for value in trials] for sample, trials in by_sample.items()}).samples
     return Variances(
         run=run,
         grader=name,
         target=target,
         of_passes=of_passes,
         samples=len(by_sample),
-        within=within,
-        between=split.samples if measured else None,
-        measured=measured,
+        within=within.high,
+        least=within.low,
+        estimate=within.value,
+        between=between if within.repeat else None,
+        measured=within.repeat,
     )
 
 
@@ -146,12 +153,18 @@ def planned(
     """Return what it takes; `size` is samples, trials and targets, `before` how the earlier run came out."""
     samples, trials, targets = size
     within = WORST if based_on is None else based_on.within
+    least = None if based_on is None else based_on.least
+
+    def need(trials: int) -> Need:
+        fewest = None if least is None else samples_for(detect, least, trials, power)
+        return _need(trials, samples_for(detect, within, trials, power), fewest, targets, before)
+
     return Planned(
         suite=suite,
         detect=detect,
         power=power,
         based_on=based_on,
-        needs=[_need(each, samples_for(detect, within, each, power), targets, before) for each in TRIALS],
+        needs=[need(trials) for trials in TRIALS],
         samples=samples,
         trials=trials,
         sees=seen_by(samples, within, trials, power),
@@ -161,7 +174,7 @@ def planned(
     )
 
 
-def _need(trials: int, samples: int | None, targets: int, before: Summary | None) -> Need:
+def _need(trials: int, samples: int | None, fewest: int | None, targets: int, before: Summary | None) -> Need:
     if samples is None:
         return Need(trials=trials, samples=None, conversations=None)
     held = samples * trials * max(1, targets)
@@ -171,6 +184,7 @@ def _need(trials: int, samples: int | None, targets: int, before: Summary | None
         trials=trials,
         samples=samples,
         conversations=held,
+        fewest=fewest,
         calls=None if used is None else used.calls,
         cost=None if used is None else used.cost,
     )
@@ -183,9 +197,12 @@ def basis(found: Planned) -> str:
         return "there is no earlier run to learn from: this is the worst case, of trials as uncertain as a coin"
     figure = f"the {'pass rate' if on.of_passes else 'mean'} of {safe(on.grader)}"
     learned = f"{figure} in run {on.run} ({count(on.samples, 'sample')})"
+    variance = f"variance {on.estimate:.3g}, {on.within:.3g} at most in nine of ten such runs"
+    if on.within >= WORST:
+        return f"{learned} is too small to say how much trials vary ({variance}): this is the worst case"
     if on.measured:
-        return f"as {learned} varies from trial to trial: variance {on.within:.3g}"
-    return f"{learned} has one trial of each sample, so trials are taken to vary as much as samples: {on.within:.3g}"
+        return f"as {learned} varies from trial to trial: {variance}"
+    return f"{learned} has one trial of each sample, so trials are taken to vary as much as samples: {variance}"
 
 
 def outlook(found: Planned) -> Iterator[str]:

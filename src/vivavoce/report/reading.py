@@ -26,7 +26,12 @@ def in_markdown(reading: Reading) -> str:
     return f"**{WORDS[reading]}**" if reading == "worse" else WORDS[reading]
 
 
-def detectable(graders: Sequence[GraderComparison]) -> str | None:
+def remarks(graders: Sequence[GraderComparison]) -> list[str]:
+    """Return what a reader should know of the figures of some graders, a sentence each."""
+    return [remark for remark in (_detectable(graders), _sign_note(graders)) if remark is not None]
+
+
+def _detectable(graders: Sequence[GraderComparison]) -> str | None:
     """Return in a sentence how large a change had to be to show, of the graders without a clear one; None of none."""
     by = [f"{safe(one.name)} by {one.detectable:.2g}" for one in graders if one.reading == "same" and one.detectable]
     if not by:
@@ -34,3 +39,18 @@ def detectable(graders: Sequence[GraderComparison]) -> str | None:
     some = "A change" if len(by) == 1 else "Changes"
     each = "" if len(by) == 1 else "each "
     return f"{some} of {listed(by)} would {each}have shown in {POWER:.0%} of such comparisons."
+
+
+def _sign_note(graders: Sequence[GraderComparison]) -> str | None:
+    """Return in a sentence where counts of samples alone say otherwise than the means; None where they never do."""
+    by = [
+        f"{safe(one.name)} has {one.wins:,} better and {one.losses:,} worse (sign test: p {one.sign_p_value:.2g})"
+        for one in graders
+        if one.p_value is not None
+        and one.sign_p_value is not None
+        and (one.p_value <= 1 - one.level) != (one.sign_p_value <= 1 - one.level)
+    ]
+    if not by:
+        return None
+    about = "p and the interval are about the mean. Counts of samples, however far each moved, say otherwise"
+    return f"{about}: {listed(by)}."

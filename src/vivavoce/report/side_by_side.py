@@ -76,8 +76,8 @@ def _target(found: TargetComparison, named: bool) -> Iterator[RenderableType]:
     if named:
         yield Text(f"{safe(found.target_a)} → {safe(found.target_b)}", style="bold")
     yield _table(found)
-    if (seen := reading.detectable(found.graders)) is not None:
-        yield Text(seen, style="dim")
+    for remark in reading.remarks(found.graders):
+        yield Text(remark, style="dim")
     for grader in found.graders:
         if grader.note:
             yield Text(f"{safe(grader.name)}: {grader.note}", style="yellow")

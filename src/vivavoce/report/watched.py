@@ -14,7 +14,7 @@ from vivavoce.report.reasons import reason_text
 from vivavoce.report.text import count
 from vivavoce.report.watch_state import STATES, Alert, AlertState, GraderCount, HourFigures, Spending, WatchState
 from vivavoce.run.summary import GraderSummary
-from vivavoce.stats.intervals import wilson
+from vivavoce.stats.intervals import share_interval
 from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.browse.watches import WatchRow
 from vivavoce.store.store import Store
@@ -280,10 +280,8 @@ def _rate(found: list[GraderCount]) -> Rate:
     scored = passed + failed
     known = {"passed": passed, "scored": scored, "errors": sum(one.errors for one in found)}
     skipped = sum(one.skipped for one in found)
-    if not scored:
-        return Rate(**known, skipped=skipped)
-    low, high = wilson(passed, scored)
-    return Rate(**known, skipped=skipped, share=passed / scored, low=low, high=high)
+    rate = share_interval({(1, 1): passed, (0, 1): failed})
+    return Rate(**known, skipped=skipped, share=rate and rate.mean, low=rate and rate.low, high=rate and rate.high)
 
 
 def _failing(store: Store, name: str, now: float) -> Iterable[FailedTalk]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from vivavoce.comparing.thresholds import compare
@@ -17,6 +17,7 @@ from vivavoce.report.comparison import (
     TargetComparison,
 )
 from vivavoce.report.text import count
+from vivavoce.stats.paired import holm_factors
 
 FEWEST = 6
 """Pairs below which even the loss of all is no significant one: the exact sign test gives 5 of 5 a p of 0.06."""
@@ -56,12 +57,14 @@ def reason_lines(ruling: Ruling) -> list[str]:
 def ruled(found: Comparison, tolerance: Tolerance) -> Comparison:
     """Return a comparison with the ruling whether its side b is worse than side a.
 
-    A grader is worse if the 95% interval of its difference lies below 0 and the loss is at least the smallest effect;
-    a loss of that size that is not certain is undecided. So are a grader, a tester or samples that are not the same on
-    both sides, fewer than `FEWEST` pairs, and errors that could change the verdict. What is worse for certain fails,
-    whatever else is undecided.
+    A grader is worse if the interval of its difference lies below 0 and the loss is at least the smallest effect; a
+    loss of that size that is not certain is undecided. Of several graders or targets the p value of each is adjusted by
+    the method of Holm, so that a build in which none changed fails in at most 5% of cases, as with one.
+
+    Undecided are a grader, a tester or samples that are not the same on both sides, fewer than `FEWEST` pairs, and
+    errors that could change the verdict. What is worse for certain fails, whatever else is undecided.
     """
-    reasons = list(_reasons(found, tolerance))
+    reasons = list(_reasons(found, tolerance, _factors(found)))
     verdicts = {reason.verdict for reason in reasons}
     verdict: Verdict = "fail" if "fail" in verdicts else "inconclusive" if "inconclusive" in verdicts else "pass"
     return found.model_copy(update={"ruling": Ruling(verdict=verdict, reasons=reasons)})
@@ -80,7 +83,25 @@ def check_two_runs(found: Comparison) -> None:
         )
 
 
-def _reasons(found: Comparison, tolerance: Tolerance) -> Iterator[RulingReason]:
+Factors = Mapping[tuple[str, str], int]
+"""By target and grader, by how much the p value of each has to be multiplied."""
+
+
+def _factors(found: Comparison) -> Factors:
+    p_values = {
+        (target.target_b, one.name): one.p_value
+        for target in found.targets
+        for one in target.graders
+        if one.p_value is not None and one.note is None
+    }
+    level = min((one.level for target in found.targets for one in target.graders), default=0.95)
+    return dict(zip(p_values, holm_factors(list(p_values.values()), 1 - level), strict=True))
+
+
+def _reasons(found: Comparison, tolerance: Tolerance, factors: Factors) -> Iterator[RulingReason]:
+    if len(factors) > 1:
+        text = f"{len(factors)} comparisons: p values are adjusted (Holm), so that all false alarms together stay at 5%"
+        yield RulingReason(verdict=None, text=text)
     if not found.same_tester:
         yield _undecided("the tester changed between the two runs; part of the difference may come from it")
     for kind, names in (("target", found.targets_only_a), ("grader", found.graders_only_a)):
@@ -91,18 +112,18 @@ def _reasons(found: Comparison, tolerance: Tolerance) -> Iterator[RulingReason]:
             yield _new(kind, names)
     for target in found.targets:
         named = f"{target.target_b}: " if len(found.targets) > 1 else ""
-        for reason in _of_target(target, tolerance):
+        for reason in _of_target(target, tolerance, factors):
             yield RulingReason(verdict=reason.verdict, text=f"{named}{reason.text}")
 
 
-def _of_target(target: TargetComparison, tolerance: Tolerance) -> Iterator[RulingReason]:
+def _of_target(target: TargetComparison, tolerance: Tolerance, factors: Factors) -> Iterator[RulingReason]:
     if target.unmatched_a:
         these = f"{count(len(target.unmatched_a), 'sample')} of the earlier run only"
         yield _undecided(f"the dataset differs: {these}: {_some(target.unmatched_a)}")
     if target.unmatched_b:
         yield _new("sample", target.unmatched_b)
     for one in target.graders:
-        yield _of_grader(one, tolerance)
+        yield _of_grader(one, tolerance, factors.get((target.target_b, one.name), 1))
         yield from _of_samples(one, tolerance.no_breaks and one.note is None)
 
 
@@ -118,11 +139,13 @@ def _of_samples(one: GraderComparison, no_breaks: bool) -> Iterator[RulingReason
             yield RulingReason(verdict=verdict, text=text)
 
 
-def _of_grader(one: GraderComparison, tolerance: Tolerance) -> RulingReason:
+def _of_grader(one: GraderComparison, tolerance: Tolerance, factor: int) -> RulingReason:
     if one.note is not None:
         return _undecided(f"{one.name}: {one.note}")
-    possible = {_verdict(change, tolerance) for change in (one.at_worst, one.at_best) if change is not None}
-    verdict = _verdict(one.change, tolerance)
+    alpha = (1 - one.level) / factor
+    changes = (one.at_worst, one.at_best)
+    possible = {_verdict(change, tolerance, alpha) for change in changes if change is not None}
+    verdict = _verdict(one.change, tolerance, alpha)
     if possible and possible != {verdict}:
         errors = count(one.a.errors + one.b.errors, "error")
         return _undecided(f"{one.name}: {_words(one)}; {errors} could change the result")
@@ -131,15 +154,18 @@ def _of_grader(one: GraderComparison, tolerance: Tolerance) -> RulingReason:
         return _undecided(f"{one.name}: {pairs} on both sides; a loss shows from {FEWEST} on")
     if verdict == "inconclusive":
         return _undecided(f"{one.name}: {_words(one)}; {count(one.n, 'sample')} cannot tell that from chance")
-    return RulingReason(verdict=verdict, text=f"{one.name}: {_words(one)}")
+    alone = verdict == "pass" and one.high is not None and one.high < 0 and factor > 1 and one.p_value is not None
+    adjusted = f"; below 0 alone, not among all comparisons (adjusted p {factor * (one.p_value or 0):.2g})"
+    return RulingReason(verdict=verdict, text=f"{one.name}: {_words(one)}{adjusted if alone else ''}")
 
 
-def _verdict(change: MeanDifference, tolerance: Tolerance) -> Verdict:
+def _verdict(change: MeanDifference, tolerance: Tolerance, alpha: float) -> Verdict:
     if change.difference is None or change.low is None or change.high is None:
         return "inconclusive"
     matters = tolerance.smallest_effect
     big = matters is None or compare(change.difference, "lte", -matters)
-    if compare(change.high, "lt", 0) and big:
+    certain = compare(change.high, "lt", 0) and change.p_value is not None and compare(change.p_value, "lte", alpha)
+    if certain and big:
         return "fail"
     if change.n < FEWEST or (matters is not None and big and compare(change.difference, "lt", 0)):
         return "inconclusive"

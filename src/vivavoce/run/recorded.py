@@ -65,7 +65,7 @@ class _Pairs:
             worse=found.losses,
             recorded=sides[0],
             new=sides[1],
-            p_value=found.p_value,
+            p_value=found.sign_p_value,
             left_out=self.left_out,
         )
 

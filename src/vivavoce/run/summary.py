@@ -18,6 +18,7 @@ from vivavoce.records.sampling import Sampling
 from vivavoce.records.trials import TrialsSpent
 from vivavoce.records.usage import Usage
 from vivavoce.run.tallies import Tallies, Tally, spoiled_attempts
+from vivavoce.run.target_differences import TargetDifference, target_differences
 from vivavoce.run.verdict import Rules, decide
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.intervals import Estimate, mean_interval, spoiled_bounds
@@ -125,7 +126,8 @@ class Summary(BaseModel):
     `trials` says how many were made where fewer than planned could be enough; the intervals of means then hold at any
     time, and are of these samples and not of others like them. `recording` says by target how far conversations went
     as they were recorded, where the run has a recording. `sampling` says how the conversations were drawn, where not
-    all of a dataset run. `skips` says of each grader that did not apply to every conversation why.
+    all of a dataset run. `skips` says of each grader that did not apply to every conversation why. `differences` say
+    how far the target with the highest mean is above each other one.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -150,6 +152,7 @@ class Summary(BaseModel):
     unnamed_failures: int = 0
     trials: TrialsSpent | None = None
     recording: list[RecordingSummary] = Field(default_factory=list[RecordingSummary])
+    differences: list[TargetDifference] = Field(default_factory=list[TargetDifference])
     sampling: Sampling | None = None
     skips: list[SkipSummary] = Field(default_factory=list[SkipSummary])
 
@@ -201,6 +204,7 @@ def summarise(
             grader_summary(*key, tally, known.get(key[1]), rules.requirements.get(key[1]))
             for key, tally in tallies.items()
         ],
+        differences=target_differences(tallies),
         agreement=[_agreement(tallies, pair) for pair in pairs],
         verdict=decision.verdict,
         reasons=decision.reasons,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from vivavoce.stats.intervals import mean_interval
 
 if TYPE_CHECKING:  # who only reads what is stored need not load it
     import numpy as np
@@ -61,3 +64,61 @@ def components(scores: Mapping[str, Sequence[Sequence[float]]]) -> Components:
         k3 = (n - float((n_i**2).sum()) / n) / (a - 1)
         s = max(0.0, (msa - (e or 0.0) - k2 * (t or 0.0)) / k3)
     return Components(samples=s, trials=t, judgements=e)
+
+
+WORST = 0.25
+"""The largest variance of scores from 0 to 1: half of them 0 and half of them 1."""
+PILOT_LEVEL = 0.8
+"""The level of the two-sided interval of a variance: its upper end holds in nine of ten pilots."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialVariance:
+    """The variance of scores from 0 to 1 between trials of a sample, as a pilot shows it, with its interval.
+
+    Where trials do not `repeat`, it is at most the variance of all scores, which is given instead; `low` is then 0.
+    """
+
+    low: float
+    value: float
+    high: float
+    repeat: bool
+
+
+def trial_variance(scores: Mapping[str, Sequence[float]]) -> TrialVariance | None:
+    """Return the variance between trials of each sample from its scores, None without a score.
+
+    With repeated trials it is the pooled variance within samples, and its interval is that of the mean of their
+    variances, of which none is above 1/2 (see `mean_interval`). Without, passes and failures have the variance
+    p (1 - p) for every p in the interval of their rate; other scores that of the mean of squared distances.
+
+    Source: R. H. Browne, On the Use of a Pilot Sample for Sample Size Determination, Statistics in Medicine 14 (1995):
+    plan with the upper end, for a variance from a small pilot is too small in half of all pilots.
+    """
+    repeated = [trials for trials in scores.values() if len(trials) > 1]
+    if repeated:
+        found = mean_interval(
+            [_variance(trials) for trials in repeated],
+            level=PILOT_LEVEL,
+            bounds=(0.0, 0.5),
+            weights=[float(len(trials) - 1) for trials in repeated],
+        )
+        return found and TrialVariance(
+            min(WORST, found.low or 0.0), min(WORST, found.mean), min(WORST, found.high or WORST), repeat=True
+        )
+    values = [value for trials in scores.values() for value in trials]
+    rate = mean_interval(values, level=PILOT_LEVEL)
+    if rate is None:
+        return None
+    value = _variance(values) if len(values) > 1 else WORST
+    if {0.0, 1.0}.issuperset(values):
+        near = min(max(0.5, rate.low or 0.0), 1.0 if rate.high is None else rate.high)
+        return TrialVariance(0.0, min(WORST, value), near * (1 - near), repeat=False)
+    squares = mean_interval([(each - rate.mean) ** 2 for each in values], level=PILOT_LEVEL)
+    high = WORST if squares is None or squares.high is None else min(WORST, squares.high)
+    return TrialVariance(0.0, min(WORST, value), max(high, min(WORST, value)), repeat=False)
+
+
+def _variance(values: Sequence[float]) -> float:
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vivavoce.stats.intervals import wilson
+from vivavoce.stats.intervals import effective_size, wilson
 from vivavoce.stats.sampled import PopulationMean
 from vivavoce.stats.student import t_quantile
 
@@ -27,6 +27,7 @@ Method = Literal["prediction_powered", "rogan_gladen"]
 _UNSEEN = 0.5
 """Labels added to each of the four pairs of verdicts, so that a pair that few labels do not show is not impossible."""
 
+_NORMAL = NormalDist().inv_cdf(0.975)
 _ALL = 1e12
 """Verdicts beyond which their number leaves nothing to chance."""
 
@@ -84,9 +85,7 @@ def table_of(
 
     `weights` are 1 / the probability with which each label was drawn, where these differ. Labels of one sample are not
     independent, and those of small weight tell little: a class counts as many labels as independent ones of equal
-    weight would give its share the same variance.
-
-    Source: L. Kish, Survey Sampling (1965), sections 8.2 and 11.7.
+    weight would tell as much of its share (see `effective_size`).
 
     Raises:
         ValueError: the sequences differ in length, a value is neither 0 nor 1, or a weight is not above 0.
@@ -268,12 +267,11 @@ def _effective(passed: Floats, those: NDArray[np.bool_], groups: Places, w: Floa
     mine, weight = passed[those], w[those] / w[those].sum()
     samples = np.unique(groups[those], return_inverse=True)[1]
     share, count = _share(weight, mine), int(samples.max()) + 1
-    n = 1 / float((np.bincount(samples, weights=weight) ** 2).sum())
-    independent = count == len(mine) and weight.min() == weight.max()
-    if count > 1 and 0 < share < 1 and not independent:
-        summed = np.bincount(samples, weights=weight * (mine - share))
-        n = share * (1 - share) / (float((summed**2).sum()) * count / (count - 1))
-    n = min(n, float(len(mine)))
+    squares = float((np.bincount(samples, weights=weight) ** 2).sum())
+    if count == len(mine) and weight.min() == weight.max():
+        return count * share, count * (1 - share)
+    variance = float((np.bincount(samples, weights=weight * (mine - share)) ** 2).sum())
+    n = min(effective_size(share, variance, squares, squares, _NORMAL), float(len(mine)))
     return n * share, n * (1 - share)
 
 

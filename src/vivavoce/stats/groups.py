@@ -1,50 +1,38 @@
-"""Rates of several groups, each against the rest: differences with intervals, and which of them chance explains."""
+"""Rates of several groups, each against the others that are alike: which groups depart from them beyond chance."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
-from vivavoce.stats.intervals import Estimate, ShareSums, share_interval
+from vivavoce.stats.exchange import Exchange
+from vivavoce.stats.intervals import Estimate, share_interval
 
 RATE = 0.05
 """The part of the groups that are said to differ which may be wrong, on average: the false-discovery rate."""
 
-_FARTHEST = 6.5
-"""The largest normal quantile that is looked at: p values below 1e-10 are all that one."""
-_CLOSE = 1e-9
-"""How near the end of an interval is to zero where the search for a p value ends."""
+
+class Cell(NamedTuple):
+    """The trials of one sample that belong to the same groups: how many passed, and how many there are."""
+
+    groups: frozenset[str]
+    passed: int
+    tries: int
 
 
-@dataclass(frozen=True, slots=True)
-class Crossed:
-    """Sums over the samples on both sides of a group, p passed of n tries inside and P of N outside.
-
-    They are those of p P, p N, n P and n N; all are 0 where no sample is on both sides.
-    """
-
-    passed_passed: int = 0
-    passed_tries: int = 0
-    tries_passed: int = 0
-    tries_tries: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class GroupSums:
-    """What was counted `inside` a group and `outside` of it."""
-
-    inside: ShareSums
-    outside: ShareSums
-    crossed: Crossed = Crossed()
+Sample: TypeAlias = tuple[Cell, ...]
+"""The cells of one sample. A sample whose trials are all in the same groups has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDifference:
-    """The rate inside a group less that outside, with its interval and p value.
+    """The rate of a group less that of the others that are alike, with its interval and p value.
 
-    `q_value` is the least false-discovery rate at which the group is among those that differ; it `differs` from the
-    rest beyond chance where that is at most `RATE`.
+    `q_value` is the least false-discovery rate at which the group is among those that differ. It `differs` from the
+    others beyond chance where that is at most `RATE` and the interval excludes zero.
     """
 
     difference: float
@@ -55,22 +43,45 @@ class GroupDifference:
     differs: bool
 
 
-def group_differences(groups: Sequence[GroupSums], level: float = 0.95) -> list[GroupDifference | None]:
-    """Return how each group differs from the rest, None where one side has less than two samples.
+def group_differences(
+    samples: Mapping[Sample, int], level: float = 0.95, among: Sequence[str] | None = None
+) -> dict[str, GroupDifference | None]:
+    """Return how each group differs from the others that are alike; `samples` says how many samples have given cells.
 
-    The interval combines those of the two rates (see `share_interval`) by squaring and adding their distances from the
-    rates, less what samples on both sides have in common. The p value is 1 - the level at which the interval ends at
-    zero, so that both say the same. The p values of all groups are adjusted together: see `adjusted`.
+    Only the groups `among` the named ones are tested, all unless given. A difference is None where the group or the
+    others have less than two samples.
+
+    Each group is tested by exchange of samples with all others together (see `Exchange.p_value`). The p values of all
+    groups are adjusted together (see `adjusted`). While a group differs, the one with the lowest p value leaves the
+    others, and the rest are tested again without it: one bad group makes no good one differ. Two groups that are left
+    are only compared with each other. Samples that have trials inside a group and outside of it are exchanged within
+    the sample.
+
+    The interval combines the score intervals of the two rates (see `share_interval`) by squaring and adding their
+    distances from the rates, less what samples on both sides have in common. It holds zero where the p value is above
+    1 - `level`.
 
     Source: G. Y. Zou and A. Donner, Construction of Confidence Limits about Effect Measures, Statistics in Medicine 27
     (2008); for samples on both sides R. G. Newcombe, Improved Confidence Intervals for the Difference between Binomial
     Proportions Based on Paired Data, Statistics in Medicine 17 (1998), method 10.
     """
-    found = [(one, ends) if (ends := _ends(one, level)) is not None else None for one in groups]
-    tested = [(*one, _p_value(one[0])) for one in found if one is not None]
-    q_values = iter(adjusted([p for *_, p in tested]))
-    told = iter(GroupDifference(*ends, p, q, q <= RATE) for (_, ends, p), q in zip(tested, q_values, strict=True))
-    return [None if one is None else next(told) for one in found]
+    names = sorted({name for sample in samples for cell in sample for name in cell.groups})
+    names = [name for name in names if among is None or name in among]
+    departed: set[str] = set()
+    while True:
+        sides = {name: _Sides.of(name, samples, departed - {name}) for name in names}
+        compared = {name: one for name, one in sides.items() if one.comparable}
+        p_values = [one.exchange().p_value() for one in compared.values()]
+        q_values = adjusted(p_values)
+        found = {
+            name: one.difference(p, q, level)
+            for (name, one), p, q in zip(compared.items(), p_values, q_values, strict=True)
+        }
+        alike = [name for name in names if name not in departed]
+        worst = [name for name in alike if name in found and found[name].differs]
+        if not worst or len(alike) <= 2:
+            return {name: found.get(name) for name in names}
+        departed.add(min(worst, key=lambda name: (found[name].p_value, -abs(found[name].difference))))
 
 
 def adjusted(p_values: Sequence[float]) -> list[float]:
@@ -81,23 +92,123 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
     """
     number = len(p_values)
     order = sorted(range(number), key=lambda place: p_values[place], reverse=True)
-    found, least = [1.0] * number, 1.0
+    q_values, least = [1.0] * number, 1.0
     for rank, place in zip(range(number, 0, -1), order, strict=True):
         least = min(least, p_values[place] * number / rank)
-        found[place] = least
-    return found
+        q_values[place] = least
+    return q_values
 
 
-def _ends(sums: GroupSums, level: float) -> tuple[float, float, float] | None:
-    """Return a difference and its interval at a level."""
-    one, other = share_interval(sums.inside, level), share_interval(sums.outside, level)
-    if one is None or other is None or None in (one.low, other.low):
-        return None
-    common = _correlation(sums, one, other)
-    difference = one.mean - other.mean
-    below = _combined(_down(one), _up(other), common)
-    above = _combined(_up(one), _down(other), common)
-    return difference, max(-1.0, difference - below), min(1.0, difference + above)
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """Samples by what passed of what was tried: only inside a group, only outside of it, and with cells on both."""
+
+    inside: Counter[tuple[int, int]]
+    outside: Counter[tuple[int, int]]
+    both: Counter[tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]]
+
+    @classmethod
+    def of(cls, name: str, samples: Mapping[Sample, int], departed: set[str]) -> _Sides:
+        """Return the sides of a group; cells of groups that departed are on neither."""
+        sides = cls(Counter(), Counter(), Counter())
+        for sample, number in samples.items():
+            cells = [cell for cell in sample if cell.tries]
+            inside = [(cell.passed, cell.tries) for cell in cells if name in cell.groups]
+            outside = [
+                (cell.passed, cell.tries)
+                for cell in cells
+                if name not in cell.groups and departed.isdisjoint(cell.groups)
+            ]
+            if inside and outside:
+                sides.both[tuple(inside), tuple(outside)] += number
+            elif inside:
+                sides.inside[_sum(inside)] += number
+            elif outside:
+                sides.outside[_sum(outside)] += number
+        return sides
+
+    @property
+    def comparable(self) -> bool:
+        """Whether both sides have two samples."""
+        both = sum(self.both.values())
+        return min(sum(self.inside.values()), sum(self.outside.values())) + both >= 2
+
+    def exchange(self) -> Exchange:
+        """Return the units of the test: residuals of samples, and of the cells of those on both sides."""
+        one, other = self._rates()
+        tries = one[1] + other[1]
+        rate = (one[0] + other[0]) / tries
+
+        def residual(cell: tuple[int, int]) -> float:
+            return round(cell[0] - rate * cell[1], 9)
+
+        def residuals(counts: Counter[tuple[int, int]]) -> Counter[float]:
+            found: Counter[float] = Counter()
+            for cell, number in counts.items():
+                found[residual(cell)] += number
+            return found
+
+        strata: Counter[tuple[tuple[float, ...], int]] = Counter()
+        for (inside, outside), number in self.both.items():
+            strata[tuple(map(residual, (*inside, *outside))), len(inside)] += number
+        return Exchange(residuals(self.inside), residuals(self.outside), strata)
+
+    def difference(self, p_value: float, q_value: float, level: float) -> GroupDifference:
+        """Return the difference of the rates, for a p value and its adjusted one."""
+        one, other = share_interval(self._counts(0), level), share_interval(self._counts(1), level)
+        assert one is not None
+        assert other is not None
+        common = self._correlation(one, other)
+        difference = one.mean - other.mean
+        low = difference - _combined(_down(one), _up(other), common)
+        high = difference + _combined(_up(one), _down(other), common)
+        low, high = agreeing(max(-1.0, low), min(1.0, high), p_value, level)
+        differs = q_value <= RATE and not low <= 0 <= high
+        return GroupDifference(difference, low, high, p_value, q_value, differs)
+
+    def _counts(self, side: int) -> Counter[tuple[int, int]]:
+        counts = Counter((self.inside, self.outside)[side])
+        for cells, number in self.both.items():
+            counts[_sum(cells[side])] += number
+        return counts
+
+    def _rates(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return what passed and what was tried on each side."""
+        one, other = (
+            _sum([(passed * number, tries * number) for (passed, tries), number in self._counts(side).items()])
+            for side in (0, 1)
+        )
+        return one, other
+
+    def _correlation(self, one: Estimate, other: Estimate) -> float:
+        """Return how far the two rates move together, from the residuals of the samples on both sides.
+
+        Half a sample less is taken to go along, as Newcombe corrects it for continuity.
+        """
+        if not self.both:
+            return 0.0
+        shared = tries = 0.0
+        for (inside, outside), number in self.both.items():
+            (p, n), (q, m) = _sum(inside), _sum(outside)
+            shared += number * (p - one.mean * n) * (q - other.mean * m)
+            tries += number * n * m
+        if shared > 0:
+            shared = max(0.0, shared - tries / min(one.clusters, other.clusters) / 2)
+        spread = _squares(self._counts(0), one.mean) * _squares(self._counts(1), other.mean)
+        return max(-1.0, min(1.0, shared / math.sqrt(spread))) if spread > 0 else 0.0
+
+
+def agreeing(low: float, high: float, p_value: float, level: float) -> tuple[float, float]:
+    """Return an interval that holds zero where the p value says that zero is possible."""
+    return (min(low, 0.0), max(high, 0.0)) if p_value > 1 - level + 1e-9 else (low, high)
+
+
+def _sum(cells: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return sum(passed for passed, _ in cells), sum(tries for _, tries in cells)
+
+
+def _squares(counts: Counter[tuple[int, int]], mean: float) -> float:
+    return math.fsum(number * (passed - mean * tries) ** 2 for (passed, tries), number in counts.items())
 
 
 def _down(rate: Estimate) -> float:
@@ -110,70 +221,3 @@ def _up(rate: Estimate) -> float:
 
 def _combined(one: float, other: float, common: float) -> float:
     return math.sqrt(max(0.0, one * one + other * other - 2 * common * one * other))
-
-
-def _correlation(sums: GroupSums, one: Estimate, other: Estimate) -> float:
-    """Return how far the two rates move together, from the residuals of the samples on both sides.
-
-    Half a sample less is taken to go along, as Newcombe corrects it for continuity.
-    """
-    c = sums.crossed
-    if not c.tries_tries:
-        return 0.0
-    shared = (
-        c.passed_passed
-        - other.mean * c.passed_tries
-        - one.mean * c.tries_passed
-        + one.mean * other.mean * c.tries_tries
-    )
-    if shared > 0:
-        shared = max(0.0, shared - c.tries_tries / min(sums.inside.samples, sums.outside.samples) / 2)
-    spread = _squares(sums.inside, one.mean) * _squares(sums.outside, other.mean)
-    return max(-1.0, min(1.0, shared / math.sqrt(spread))) if spread > 0 else 0.0
-
-
-def _squares(sums: ShareSums, mean: float) -> float:
-    return sums.passed_squared - 2 * mean * sums.passed_by_tries + mean * mean * sums.tries_squared
-
-
-def _p_value(sums: GroupSums) -> float:
-    """Return 1 - the highest level at which zero is outside the interval of the difference.
-
-    It is searched by the false position over the normal quantile of the level, of which the ends are nearly linear.
-
-    Source: M. Dowell and P. Jarratt, A Modified Regula Falsi Method, BIT 11 (1971), the Illinois rule.
-    """
-    low, high = 0.0, _FARTHEST
-    at_low, at_high = _beyond(sums, low), _beyond(sums, high)
-    if at_low <= 0:
-        return 1.0
-    if at_high >= 0:
-        return _level(high)[1]
-    same, guess = 0, low
-    while high - low > _CLOSE:
-        guess = (low * at_high - high * at_low) / (at_high - at_low)
-        found = _beyond(sums, guess)
-        if abs(found) < _CLOSE:
-            break
-        if found > 0:
-            low, at_low = guess, found
-            at_high, same = (at_high / 2, 1) if same == 1 else (at_high, 1)
-        else:
-            high, at_high = guess, found
-            at_low, same = (at_low / 2, -1) if same == -1 else (at_low, -1)
-    return _level(guess)[1]
-
-
-def _beyond(sums: GroupSums, z: float) -> float:
-    """Return how far from zero the nearer end of the interval is, below 0 where zero is inside."""
-    ends = _ends(sums, _level(z)[0])
-    if ends is None:
-        return -1.0
-    difference, low, high = ends
-    return low if difference > 0 else -high if difference < 0 else 0.0
-
-
-def _level(z: float) -> tuple[float, float]:
-    """Return the level that a normal quantile stands for, and what is left to 1."""
-    left = math.erfc(z / math.sqrt(2))
-    return 1 - left, left

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import mul
 from statistics import NormalDist
+from typing import TypeAlias
 
 from vivavoce.stats.student import t_quantile
 
 _ROUNDING = 1e-12
 """A standard error below this part of the mean's size is rounding, not spread."""
+
+TrialCounts: TypeAlias = Mapping[tuple[int, int], int]
+"""How many samples passed p of n trials, by (p, n)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,69 +41,116 @@ def mean_interval(
 
     `clusters` names for each value the conversation or sample it came from; values of one cluster are not independent.
     Without it every value is its own cluster. `bounds` is the range that the values can take, infinite where there is
-    none. Fewer than two clusters give no interval. `weights` says how much each value counts, equally unless given.
+    none. `weights` says how much each value counts, equally unless given.
 
-    The interval is Student's t with G - 1 degrees of freedom over the cluster-robust standard error
-    sqrt(G / (G - 1) * sum over clusters of (sum of residuals)^2) / n, cut to the bounds. Single values that all lie on
-    a bound, such as passes and failures, get Wilson's interval. Clusters that all agree would give a width of zero;
-    see `_unanimous`.
+    Within bounds this is the score interval of E. B. Wilson for `effective_size` independent values. For single passes
+    and failures that is Wilson's interval itself. It is defined for one cluster, and for values that are all equal. A
+    higher value never lowers an end.
 
-    Source: A. C. Cameron and D. L. Miller, A Practitioner's Guide to Cluster-Robust Inference (2015); for evaluations
-    E. Miller, Adding Error Bars to Evals, arXiv:2411.00640 (2024).
+    Without bounds it is Student's t with G - 1 degrees of freedom over the cluster-robust standard error
+    sqrt(G / (G - 1) * sum over clusters of (sum of residuals)^2) / n. One cluster, or equal values, give no interval.
+
+    Source: for clusters A. C. Cameron and D. L. Miller, A Practitioner's Guide to Cluster-Robust Inference (2015); for
+    the score interval see `wilson` and `effective_size`.
 
     Raises:
-        ValueError: a value lies outside the bounds, or `clusters` has another length.
+        ValueError: a value lies outside the bounds, a weight is not a finite number of at least 0, or `clusters` or
+            `weights` has another length than the values.
     """
     if not values:
         return None
     _check_bounds(values, bounds)
-    n, w = len(values), _scaled(weights, len(values))
-    mean = math.fsum(values if w is None else map(mul, w, values)) / n
-    residuals = [value - mean for value in values]
-    if w is not None:
-        residuals = list(map(mul, w, residuals))
-    if clusters is not None:
-        residuals = _summed(residuals, clusters)
-    low, high = _limits(values, mean, residuals, level, bounds, weighted=w is not None)
-    return Estimate(mean, low, high, n, len(residuals))
+    found = _Clusters(Counter(_clustered(values, clusters, weights)))
+    low, high = bounds
+    if math.isinf(low) or math.isinf(high):
+        return Estimate(found.mean, *found.student(level), len(values), found.number)
+    below, above = found.score_limits(level, bounds)
+    return Estimate(found.mean, below, above, len(values), found.number)
+
+
+def share_interval(counts: TrialCounts, level: float = 0.95) -> Estimate | None:
+    """Return the interval that `mean_interval` gives for passes and failures, from counts of samples."""
+    found = _Clusters({tries: number for tries, number in counts.items() if tries[1] and number})
+    if not found.counts:
+        return None
+    return Estimate(found.mean, *found.score_limits(level), round(found.weight), found.number)
 
 
 @dataclass(frozen=True, slots=True)
-class ShareSums:
-    """What the interval of a share needs of the samples that it is over, n tries each, of which p passed.
+class _Clusters:
+    """How many clusters have a sum of values and a weight, by (sum, weight)."""
 
-    `samples` counts those with a try; the others are sums over them of p, n, p p, p n and n n.
+    counts: Mapping[tuple[float, float], int]
+
+    @property
+    def number(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def weight(self) -> float:
+        return math.fsum(number * weight for (_, weight), number in self.counts.items())
+
+    @property
+    def mean(self) -> float:
+        return math.fsum(number * total for (total, _), number in self.counts.items()) / self.weight
+
+    def variance(self) -> float:
+        """Return the variance of the mean, without a correction for few clusters."""
+        mean = self.mean
+        squares = (number * (total - mean * weight) ** 2 for (total, weight), number in self.counts.items())
+        return math.fsum(squares) / self.weight**2
+
+    def score_limits(self, level: float, bounds: tuple[float, float] = (0.0, 1.0)) -> tuple[float, float]:
+        low, width = bounds[0], bounds[1] - bounds[0]
+        mean = min(1.0, max(0.0, (self.mean - low) / width))
+        squares = math.fsum(number * weight**2 for (_, weight), number in self.counts.items()) / self.weight**2
+        heaviest = max(weight for _, weight in self.counts) / self.weight
+        below, above = score_limits(mean, self.variance() / width**2, squares, heaviest, level)
+        return low + below * width, low + above * width
+
+    def student(self, level: float) -> tuple[float, float] | tuple[None, None]:
+        mean, clusters = self.mean, self.number
+        if clusters < 2:
+            return None, None
+        error = math.sqrt(self.variance() * clusters / (clusters - 1))
+        if error <= _ROUNDING * max(1.0, abs(mean)):
+            return None, None
+        half = error * t_quantile((1 + level) / 2, clusters - 1)
+        return mean - half, mean + half
+
+
+def score_limits(
+    mean: float, variance: float, squares: float, heaviest: float, level: float, freedom: int | None = None
+) -> tuple[float, float]:
+    """Return the ends of the score interval of a mean from 0 to 1, for the `effective_size` of its clusters.
+
+    With `freedom` the quantile is that of Student's t with so many degrees of freedom, instead of the normal one: for a
+    variance that comes from few clusters of each stratum.
     """
-
-    samples: int
-    passed: int
-    tries: int
-    passed_squared: int
-    passed_by_tries: int
-    tries_squared: int
-
-    def __add__(self, other: ShareSums) -> ShareSums:
-        """Add the sums of other samples."""
-        return ShareSums(
-            self.samples + other.samples,
-            self.passed + other.passed,
-            self.tries + other.tries,
-            self.passed_squared + other.passed_squared,
-            self.passed_by_tries + other.passed_by_tries,
-            self.tries_squared + other.tries_squared,
-        )
+    normal = NormalDist().inv_cdf((1 + level) / 2)
+    quantile = normal if freedom is None else t_quantile((1 + level) / 2, max(1, freedom))
+    size = effective_size(mean, variance, squares, heaviest, quantile) * (normal / quantile) ** 2
+    return wilson(mean * size, size, level)
 
 
-def share_interval(sums: ShareSums, level: float = 0.95) -> Estimate | None:
-    """Return what `mean_interval` does for passes and failures, from sums that a database can count."""
-    if not sums.tries:
-        return None
-    mean = sums.passed / sums.tries
-    if sums.samples == sums.tries > 1:
-        return Estimate(mean, *wilson(sums.passed, sums.tries, level), sums.tries, sums.samples)
-    squares = sums.passed_squared - 2 * mean * sums.passed_by_tries + mean**2 * sums.tries_squared
-    limits = _robust(mean, sums.tries, sums.samples, max(0.0, squares), level, (0.0, 1.0))
-    return Estimate(mean, *limits, sums.tries, sums.samples)
+def effective_size(mean: float, variance: float, squares: float, heaviest: float, quantile: float) -> float:
+    """Return how many independent passes and failures tell as much about a mean from 0 to 1 as its clusters do.
+
+    `variance` is that of the mean: the sum over clusters of (share * (mean of the cluster - mean))^2, where the shares
+    say what each cluster contributes to the mean and add up to 1. `squares` is the sum of their squares, `heaviest` the
+    largest share.
+
+    The size is mean (1 - mean) / variance, where both get evidence that nobody saw: quantile^2 / 2 clusters, as heavy
+    as the heaviest, that differ as much as clusters can. So values that are all equal count once for each cluster, and
+    the size never grows faster than the mean falls. Without the added evidence the interval would not be monotone: a
+    bot that fails once more could get a higher lower end.
+
+    Source: E. L. Korn and B. I. Graubard, Confidence Intervals for Proportions with Small Expected Number of Positive
+    Counts Estimated from Survey Data, Survey Methodology 24 (1998); for shares that differ L. Kish, Survey Sampling
+    (1965), section 11.7. The added evidence is that of Wilson's interval, z^2 / 2 on either side.
+    """
+    added = quantile**2 / 2 * heaviest**2
+    return (mean * (1 - mean) + added / squares) / (variance + added)
 
 
 def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
@@ -144,65 +195,31 @@ def _check_bounds(values: Sequence[float], bounds: tuple[float, float]) -> None:
             raise ValueError(f"value {place} must be a number between {low} and {high}, got {value}")
 
 
-def _scaled(weights: Sequence[float] | None, n: int) -> list[float] | None:
-    """Return weights with the mean 1, None where all are equal."""
-    if weights is None or len(set(weights)) == 1:
-        return None
-    whole = math.fsum(weights)
-    return [n * weight / whole for weight in weights]
-
-
-def _summed(residuals: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
-    """Return the sum of residuals of each cluster."""
+def _clustered(
+    values: Sequence[float], clusters: Sequence[Hashable] | None, weights: Sequence[float] | None
+) -> Iterable[tuple[float, float]]:
+    """Return for each cluster the weighted sum of its values, and the sum of their weights."""
+    sizes = [1.0] * len(values) if weights is None else _checked_weights(weights)
+    if len(sizes) != len(values):
+        raise ValueError(f"each value needs a weight: {len(values)} values, {len(sizes)} weights")
+    totals = list(map(mul, sizes, values)) if weights is not None else values
+    if clusters is None:
+        return zip(totals, sizes, strict=True)
     sums: defaultdict[Hashable, float] = defaultdict(float)
-    for residual, cluster in zip(residuals, clusters, strict=True):
-        sums[cluster] += residual
-    return list(sums.values())
+    heaviness: defaultdict[Hashable, float] = defaultdict(float)
+    for total, size, cluster in zip(totals, sizes, clusters, strict=True):
+        sums[cluster] += total
+        heaviness[cluster] += size
+    return zip(sums.values(), heaviness.values(), strict=True)
 
 
-def _limits(
-    values: Sequence[float],
-    mean: float,
-    residuals: list[float],
-    level: float,
-    bounds: tuple[float, float],
-    *,
-    weighted: bool,
-) -> tuple[float, float] | tuple[None, None]:
-    low, high = bounds
-    n = len(values)
-    if not weighted and len(residuals) == n > 1 and all(value in bounds for value in values):
-        below, above = wilson(sum(value == high for value in values), n, level)
-        return low + below * (high - low), low + above * (high - low)
-    return _robust(mean, n, len(residuals), math.fsum(map(mul, residuals, residuals)), level, bounds)
-
-
-def _robust(
-    mean: float, n: int, groups: int, squares: float, level: float, bounds: tuple[float, float]
-) -> tuple[float, float] | tuple[None, None]:
-    """Return the cluster-robust interval; `squares` are those of the sums of residuals of each cluster."""
-    if groups < 2:
-        return None, None
-    error = math.sqrt(groups / (groups - 1) * squares) / n
-    if error <= _ROUNDING * max(1.0, abs(mean)):
-        return _unanimous(mean, groups, level, bounds)
-    half = error * t_quantile((1 + level) / 2, groups - 1)
-    return max(bounds[0], mean - half), min(bounds[1], mean + half)
-
-
-def _unanimous(
-    mean: float, groups: int, level: float, bounds: tuple[float, float]
-) -> tuple[float, float] | tuple[None, None]:
-    """Return the interval of a mean on which every cluster agrees.
-
-    None of `groups` clusters differed, so by Wilson's interval up to a part `rare` of all clusters may; those could lie
-    as far away as the bounds. For values of 0 or 1 this is Wilson's interval itself: 5 of 5 passes are not certainty.
-    """
-    low, high = bounds
-    if math.isinf(low) or math.isinf(high):
-        return None, None
-    _, rare = wilson(0, groups, level)
-    return mean - rare * (mean - low), mean + rare * (high - mean)
+def _checked_weights(weights: Sequence[float]) -> list[float]:
+    for place, weight in enumerate(weights):
+        if not (math.isfinite(weight) and weight >= 0):
+            raise ValueError(f"weight {place} must be a finite number of at least 0, got {weight}")
+    if not any(weights):
+        raise ValueError("at least one weight must be above 0")
+    return list(weights)
 
 
 def spoiled_bounds(passed: int, scored: int, spoiled: int) -> dict[str, float]:

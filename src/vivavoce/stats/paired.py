@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from vivavoce.stats.intervals import Estimate, mean_interval
-from vivavoce.stats.student import t_quantile
+from vivavoce.stats.intervals import wilson
+from vivavoce.stats.planning import seen_by
+from vivavoce.stats.student import t_quantile, t_tail
 
 POWER = 0.8
 """How many of comparisons like this one a detectable difference would show in."""
@@ -20,9 +21,11 @@ _TIE = 1e-9
 class PairedDifference:
     """How much higher the second side scores, over the `n` scenarios that both sides have.
 
-    `wins`, `losses` and `ties` count scenarios from the second side's view. `only_a` and `only_b` name the scenarios
-    without a partner. `low` and `high` are None where there is a single pair, and so is `detectable`, the smallest true
-    difference that an interval like this one would exclude zero for in `POWER` of all comparisons.
+    `p_value` is that of the mean: it is at most 0.05 where the 95% interval excludes zero. `wins`, `losses` and `ties`
+    count scenarios from the second side's view, and `sign_p_value` asks whether wins and losses are equally likely,
+    which is another question. `only_a` and `only_b` name the scenarios without a partner. `low` and `high` are None
+    where there is a single pair, and so is `detectable`, the smallest true difference that at least `POWER` of all
+    comparisons like this one would show.
     """
 
     mean: float
@@ -32,7 +35,8 @@ class PairedDifference:
     wins: int
     losses: int
     ties: int
-    p_value: float
+    p_value: float | None
+    sign_p_value: float
     detectable: float | None = None
     only_a: tuple[str, ...] = ()
     only_b: tuple[str, ...] = ()
@@ -47,9 +51,14 @@ def paired_difference(
     """Return the mean difference b - a over scenarios that both sides have, None where they share none.
 
     Each side maps a scenario to the scores of its trials, each within `bounds`; trials are averaged first, and a
-    scenario without a score counts as absent. The interval is that of `mean_interval` over the differences.
+    scenario without a score counts as absent.
 
-    Source: E. Miller, Adding Error Bars to Evals, arXiv:2411.00640 (2024).
+    The interval is Student's t over the differences, with n - 1 degrees of freedom. Differences that are all equal
+    would give it a width of zero. None of n differed, so by Wilson's interval up to a share of them may, by as much as
+    the largest difference that was seen, or as the bounds allow where none was.
+
+    Source: E. Miller, Adding Error Bars to Evals, arXiv:2411.00640 (2024); for `detectable` see `seen_by`, of a
+    variance with one more difference as large as the largest.
     """
     means_a, means_b = _means(a), _means(b)
     differences = [means_b[key] - mean for key, mean in means_a.items() if key in means_b]
@@ -67,35 +76,44 @@ def difference_of(
 
     `bounds` are those of the scores; no scenario is named as being without a partner.
     """
-    reach = bounds[1] - bounds[0]
-    estimate = mean_interval(differences, level=level, bounds=(-reach, reach))
-    if estimate is None:
+    n = len(differences)
+    if not n:
         return None
-    wins = len([one for one in differences if one > _TIE])
-    losses = len([one for one in differences if one < -_TIE])
+    mean = math.fsum(differences) / n
+    variance = math.fsum((each - mean) ** 2 for each in differences) / max(1, n - 1)
+    wins = len([each for each in differences if each > _TIE])
+    losses = len([each for each in differences if each < -_TIE])
+    largest = max(map(abs, differences)) if wins or losses else bounds[1] - bounds[0]
+    low, high, p_value = _limits(mean, math.sqrt(variance / n), n, largest, level)
+    scale = bounds[1] - bounds[0]
+    variance += largest**2 / max(1, n - 1)  # of few pairs, none or few may have shown how much pairs can differ
+    seen = seen_by(n, variance / scale**2 / 2, 1, POWER, level)
     return PairedDifference(
-        mean=estimate.mean,
-        low=estimate.low,
-        high=estimate.high,
-        n=estimate.n,
+        mean=mean,
+        low=low,
+        high=high,
+        n=n,
         wins=wins,
         losses=losses,
-        ties=estimate.n - wins - losses,
-        p_value=sign_test(wins, losses),
-        detectable=_detectable(estimate, level),
+        ties=n - wins - losses,
+        p_value=p_value,
+        sign_p_value=sign_test(wins, losses),
+        detectable=None if seen is None else min(1.0, seen) * scale,
     )
 
 
-def _detectable(estimate: Estimate, level: float) -> float | None:
-    """Return half the width of an interval, longer by the quantile of the power beside that of its level.
-
-    Source: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), 2.4; for evaluations E. Miller,
-    Adding Error Bars to Evals, arXiv:2411.00640 (2024), section 5.
-    """
-    if estimate.low is None or estimate.high is None:
-        return None
-    two_sided, power = (t_quantile(one, estimate.clusters - 1) for one in ((1 + level) / 2, POWER))
-    return (estimate.high - estimate.low) / 2 * (1 + power / two_sided)
+def _limits(
+    mean: float, error: float, n: int, largest: float, level: float
+) -> tuple[float, float, float] | tuple[None, None, None]:
+    """Return the ends of the interval of a mean of n differences up to the `largest`, and the p value of the mean."""
+    if n < 2:
+        return None, None, None
+    if error > _TIE * largest:
+        half = error * t_quantile((1 + level) / 2, n - 1)
+        return mean - half, mean + half, t_tail(mean / error, n - 1)
+    _, rare = wilson(0, n, level)
+    low, high = mean - rare * (mean + largest), mean + rare * (largest - mean)
+    return low, high, math.erfc(math.sqrt(n * abs(mean) / largest / 2))
 
 
 def sign_test(wins: int, losses: int) -> float:
@@ -105,10 +123,32 @@ def sign_test(wins: int, losses: int) -> float:
 
     Source: Q. McNemar, Note on the Sampling Error of the Difference Between Correlated Proportions (1947).
     """
-    from scipy.special import bdtr
-
-    tail = float(bdtr(min(wins, losses), wins + losses, 0.5))
+    number, fewer = wins + losses, min(wins, losses)
+    chances = math.lgamma(number + 1) - math.lgamma(fewer + 1) - math.lgamma(number - fewer + 1)
+    term = tail = math.exp(chances - number * math.log(2))
+    while fewer > 0 and term > 1e-17 * tail:
+        term *= fewer / (number - fewer + 1)
+        tail += term
+        fewer -= 1
     return min(1.0, 2 * tail)
+
+
+def holm_factors(p_values: Sequence[float], rate: float) -> list[int]:
+    """Return by how much each p value is multiplied so that the chance of any false alarm is at most a `rate`.
+
+    The lowest is multiplied by the number of tests, the next by one less, and so on. Once one is above the rate, those
+    after it get the same factor.
+
+    Source: S. Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6
+    (1979).
+    """
+    factors = [1] * len(p_values)
+    factor, going = len(p_values), True
+    for place in sorted(range(len(p_values)), key=p_values.__getitem__):
+        factors[place] = factor
+        going = going and p_values[place] * factor <= rate
+        factor -= going
+    return factors
 
 
 def _means(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
+from vivavoce.stats.components import WORST
 from vivavoce.stats.student import t_quantile
 
-WORST = 0.25
-"""The largest variance of scores from 0 to 1: half of them 0 and half of them 1."""
 LEVEL = 0.95
 MOST = 10_000_000
 """Samples beyond which nobody plans."""
@@ -53,14 +52,15 @@ def samples_for(difference: float, within: float, trials: int, power: float) -> 
     return low
 
 
-def seen_by(samples: int, within: float, trials: int, power: float) -> float | None:
+def seen_by(samples: int, within: float, trials: int, power: float, level: float = LEVEL) -> float | None:
     """Return the smallest difference that so many samples show with this power; None for a single sample.
 
-    It solves the formula of `samples_for` for the difference, which is on both sides of it.
+    It solves the formula of `samples_for` for the difference, which is on both sides of it. `level` is that of the
+    interval in which the difference has to show.
     """
     if samples < 2:
         return None
-    share = _quantiles(samples, power) ** 2 / samples
+    share = _quantiles(samples, power, level) ** 2 / samples
     return (share + math.sqrt(share**2 + 8 * (1 + share) * share * within / trials)) / (2 * (1 + share))
 
 
@@ -96,8 +96,8 @@ def labels_for(half_width: float, wrong: float = WORST) -> int:
     return max(1, math.ceil(z**2 * wrong / half_width**2))
 
 
-def _quantiles(samples: int, power: float) -> float:
-    return t_quantile((1 + LEVEL) / 2, samples - 1) + t_quantile(power, samples - 1)
+def _quantiles(samples: int, power: float, level: float = LEVEL) -> float:
+    return t_quantile((1 + level) / 2, samples - 1) + t_quantile(power, samples - 1)
 
 
 def _check(difference: float, power: float) -> None:

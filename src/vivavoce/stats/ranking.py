@@ -69,7 +69,7 @@ def auroc_interval(
     `clusters` names the sample of each value, and `weights` says how much each counts. The variance is that of DeLong,
     summed by cluster, but at least what Hanley and McNeil give for this area and as many samples: so a perfect order of
     few values is no certainty. The interval is Wilson's for as many independent tries as give that variance, fewer by
-    the squared ratio of normal to Student's quantile.
+    the squared ratio of normal to Student's quantile. It holds the area that was seen.
 
     Source: E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, Comparing the Areas under Two or More Correlated ROC
     Curves (1988); N. A. Obuchowski, Nonparametric Analysis of Clustered ROC Curve Data (1997); R. G. Newcombe,
@@ -82,15 +82,16 @@ def auroc_interval(
         return None
     each = [np.bincount(groups, weights=w * side) for side in (good, 1 - good)]
     sizes = [float(one.sum() ** 2 / (one**2).sum()) for one in each]
-    area, influence = _influence(_Order.of(values), good, w)
+    seen, influence = _influence(_Order.of(values), good, w)
     pairs = sizes[0] * sizes[1]
-    area = (area * pairs + 0.5) / (pairs + 1)
+    area = (seen * pairs + 0.5) / (pairs + 1)
     summed = float((np.bincount(groups, weights=influence) ** 2).sum()) * len(numbers) / (len(numbers) - 1)
     beyond = sum(sizes) / 2 - 1
     least = area * (1 - area) * (1 + beyond * ((1 - area) / (2 - area) + area / (1 + area))) / pairs
     shrink = (NormalDist().inv_cdf((1 + level) / 2) / t_quantile((1 + level) / 2, len(numbers) - 1)) ** 2
     tries = area * (1 - area) / max(summed, least) * shrink / inflation
-    return wilson(area * tries, tries, level)
+    low, high = wilson(area * tries, tries, level)
+    return min(low, seen), max(high, seen)
 
 
 @dataclass(frozen=True, slots=True)

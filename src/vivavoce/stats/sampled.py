@@ -13,16 +13,13 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vivavoce.stats.intervals import wilson
-from vivavoce.stats.student import t_quantile
+from vivavoce.stats.intervals import effective_size, score_limits
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 _ROUNDING = 1e-12
 """A variance below this is rounding, not spread."""
-_SEEN = 1.0
-"""Values that are added on both sides, of the usual weight: by chance none of a great weight may be among the rare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +40,17 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class PopulationMean:
-    """A mean over a population, estimated from `n` values; without `low` and `high` nothing is known of its error.
+    """A mean over a population, estimated from `n` values, with its interval.
 
     `effective` is how many values, drawn at random from a population without end, would tell as much; infinite where
-    every value of the population is known. `freedom` is that of Student's t.
+    every value of the population is known.
     """
 
     mean: float
-    low: float | None
-    high: float | None
+    low: float
+    high: float
     n: int
     effective: float
-    freedom: int
 
 
 def population_mean(
@@ -76,14 +72,12 @@ def population_mean(
     mean. With equal probabilities these are the stratified mean and its variance with finite population correction.
     Strata of which fewer than two are known are taken together.
 
-    The interval of values that are all at one of the bounds, such as passes and failures, is Wilson's for as many
-    independent ones as give that variance, fewer by the squared ratio of normal to Student's quantile, over the part
-    that was not drawn for certain; of other values it is Student's.
+    The interval is that of every mean (see `score_limits`), for this variance and with Student's quantile, over the
+    part of the population that was not drawn for certain.
 
     Source: J. Hájek, Comment on an Essay by D. Basu (1971); J.-C. Deville, Variance Estimation for Complex Statistics
-    and Estimators: Linearization and Residual Techniques, Survey Methodology 25 (1999); for the interval E. L. Korn and
-    B. I. Graubard, Confidence Intervals for Proportions with Small Expected Number of Positive Counts Estimated from
-    Survey Data, Survey Methodology 24 (1998).
+    and Estimators: Linearization and Residual Techniques, Survey Methodology 25 (1999); for the interval see
+    `effective_size`.
     """
     y = np.asarray(values, dtype=np.float64)
     if not len(y):
@@ -98,60 +92,21 @@ def population_mean(
     residuals[: len(y)] = y - mean
     variance = known.variance(residuals) / total**2
     part = float(weights[open_].sum()) / total
-    unknown = float((weights**2 * known.unsure[: len(y)]).sum()) / total**2
     if not part:
         exact = low + mean * (high - low)
-        return PopulationMean(exact, exact, exact, len(y), math.inf, known.freedom)
-    rest = _Rest(
-        mean=float(np.average(y[open_], weights=weights[open_])),
-        variance=variance / part**2,
-        equal=part**2 / unknown,
-        freedom=known.freedom,
-        shares=bool(((y == 0) | (y == 1)).all()),
-    )
-    ends, sure = rest.limits(level), mean - part * rest.mean
-    below, above = (None, None) if ends is None else (low + (sure + part * end) * (high - low) for end in ends)
-    effective = _worth(mean, variance, 1 / unknown)
-    return PopulationMean(low + mean * (high - low), below, above, len(y), effective, known.freedom)
+        return PopulationMean(exact, exact, exact, len(y), math.inf)
+    squares = float((weights**2 * known.unsure[: len(y)]).sum()) / total**2
+    rest = min(1.0, max(0.0, float(np.average(y[open_], weights=weights[open_]))))
+    # heavy weights are no larger clusters: the usual share, and not the largest, is that of unseen evidence
+    ends = score_limits(rest, variance / part**2, squares / part**2, squares / part**2, level, known.freedom)
+    below, above = (low + min(1.0, max(0.0, mean + part * (end - rest))) * (high - low) for end in ends)
+    worth = effective_size(min(1.0, max(0.0, mean)), variance, squares, squares, NormalDist().inv_cdf((1 + level) / 2))
+    return PopulationMean(low + mean * (high - low), below, above, len(y), worth)
 
 
 def population_weights(units: Units, design: Design, outside: Units | None = None) -> list[float]:
     """Return for how many of the population each value stands, with the arguments of `population_mean`."""
     return _Known.of(units, outside or Units((), ()), design).weights[: len(units.strata)].tolist()
-
-
-def _worth(mean: float, variance: float, equal: float) -> float:
-    """Return how many independent values would give a mean its variance; its weights amount to `equal` ones."""
-    return (mean * (1 - mean) + _SEEN / equal) / (variance + _SEEN / equal**2)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rest:
-    """The mean, from 0 to 1, of the part of a population that was not drawn for certain, and the variance of that mean.
-
-    `equal` is how many independent values of equal weight its weights amount to, `shares` whether all are 0 or 1.
-    """
-
-    mean: float
-    variance: float
-    equal: float
-    freedom: int
-    shares: bool
-
-    def limits(self, level: float) -> tuple[float, float] | None:
-        """Return the ends of its interval."""
-        if self.freedom < 1:
-            return None
-        quantile = t_quantile((1 + level) / 2, self.freedom)
-        if self.shares or self.variance <= _ROUNDING:
-            shrink = (NormalDist().inv_cdf((1 + level) / 2) / quantile) ** 2
-            if self.shares:
-                worth = _worth(self.mean, self.variance, self.equal) * shrink
-                return wilson(self.mean * worth, worth, level)
-            _, rare = wilson(0.0, self.equal * shrink, level)
-            return self.mean - rare * self.mean, self.mean + rare * (1 - self.mean)
-        half = quantile * math.sqrt(self.variance)
-        return max(0.0, self.mean - half), min(1.0, self.mean + half)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,18 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vivavoce.stats.bootstrap import Floats
-from vivavoce.stats.groups import GroupSums, group_differences
-from vivavoce.stats.intervals import ShareSums
+from vivavoce.stats.exchange import Bools, Floats, p_values
+from vivavoce.stats.groups import agreeing
+from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.student import t_quantile
 
+UNBOUNDED = (-math.inf, math.inf)
+
 _ROUNDING = 1e-12
+
+Bounds = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,11 @@ class MeanDifference:
     high: float | None
     p_value: float | None
 
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether zero is outside the interval; there is none where no value varies."""
+        return self.low is None or self.high is None or not self.low <= 0 <= self.high
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -34,74 +44,112 @@ class Group:
     clusters: Sequence[Hashable]
 
 
-def mean_difference(one: Group, other: Group, level: float = 0.95) -> MeanDifference | None:
+def mean_difference(one: Group, other: Group, level: float = 0.95, bounds: Bounds = UNBOUNDED) -> MeanDifference | None:
     """Return how much higher the mean of `one` is than that of `other`, None where a group is empty.
 
-    Values that are all 0 or 1 are shares, and are compared as `group_differences` does. For others the interval is
-    Student's t over the root of the sum of both cluster-robust variances, with Welch's degrees of freedom. Where no
-    group varies at all, the p value is that of an exact permutation test of groups without overlap, and there is no
-    interval.
-
-    Source: B. L. Welch, The Generalization of Student's Problem when Several Different Population Variances are
-    Involved, Biometrika 34 (1947), with the variances of A. C. Cameron and D. L. Miller, A Practitioner's Guide to
-    Cluster-Robust Inference (2015).
+    `bounds` is the range that the values can take. See `mean_differences`.
     """
-    if not one.values or not other.values:
+    values = np.array([*one.values, *other.values], dtype=np.float64)[:, None]
+    is_one = np.arange(len(values)) < len(one.values)
+    (found,) = mean_differences(values, [*one.clusters, *other.clusters], is_one, [bounds], level)
+    return found
+
+
+def mean_differences(
+    values: Floats, clusters: Sequence[Hashable], is_one: Bools, bounds: Sequence[Bounds], level: float = 0.95
+) -> list[MeanDifference | None]:
+    """Return for each column how much higher its mean is in rows of `is_one`, None where one side has no value.
+
+    A row is one unit of observation and `clusters` names the sample that it came from; NaN is not known. `bounds` is
+    the range that the values of each column can take. Fewer than two samples on a side give neither interval nor
+    p value.
+
+    The p value is that of a permutation test: the means of samples change sides at random (see `exchange.p_values`). It
+    is exact for sides that are alike, however unequal their sizes are and though one of them may not vary at all.
+
+    The interval of values with bounds combines the score intervals of both means (see `mean_interval`) by squaring and
+    adding their distances from the means. Without bounds it is Student's t over the larger of two standard errors: that
+    of both cluster-robust variances with the degrees of freedom of Welch, and that of the pooled variance. It holds
+    zero where the p value is above 1 - `level`.
+
+    Source: E. J. G. Pitman, Significance Tests Which May be Applied to Samples from any Populations, Supplement to the
+    Journal of the Royal Statistical Society 4 (1937); G. Y. Zou and A. Donner, Construction of Confidence Limits about
+    Effect Measures, Statistics in Medicine 27 (2008); B. L. Welch, The Generalization of Student's Problem when Several
+    Different Population Variances are Involved, Biometrika 34 (1947).
+    """
+    units, of_one = _units(clusters, is_one)
+    sums, counts = (_by_unit(each, units, len(of_one)) for each in (np.nan_to_num(values), ~np.isnan(values)))
+    with np.errstate(invalid="ignore"):  # a unit without a value of a column
+        p_of_all = p_values(sums / counts, of_one)
+    found: list[MeanDifference | None] = []
+    for column, (p_value, limits) in enumerate(zip(p_of_all, bounds, strict=True)):
+        known = ~np.isnan(values[:, column])
+        sides = [known & is_one, known & ~is_one]
+        if not all(side.any() for side in sides):
+            found.append(None)
+            continue
+        means = [float(values[side, column].mean()) for side in sides]
+        difference = means[0] - means[1]
+        few = min(len(np.unique(units[side])) for side in sides) < 2
+        if few:
+            found.append(MeanDifference(difference, None, None, None))
+            continue
+        ends = (
+            _pooled(sums[:, column], counts[:, column], of_one, level)
+            if math.isinf(limits[0]) or math.isinf(limits[1])
+            else _scored([(values[side, column], units[side]) for side in sides], level, limits)
+        )
+        if ends is None:
+            found.append(MeanDifference(difference, None, None, p_value))
+            continue
+        low, high = agreeing(difference - ends[0], difference + ends[1], p_value, level)
+        found.append(MeanDifference(difference, low, high, p_value))
+    return found
+
+
+def _units(clusters: Sequence[Hashable], is_one: Bools) -> tuple[NDArray[np.intp], Bools]:
+    """Return the number of the unit of each row, a sample on one side, and for each unit whether it is on side one."""
+    numbers: dict[tuple[Hashable, bool], int] = {}
+    keys = zip(clusters, is_one.tolist(), strict=True)
+    units = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
+    return units, np.array([side for _, side in numbers], dtype=np.bool_)
+
+
+def _by_unit(values: Floats | Bools, units: NDArray[np.intp], number: int) -> Floats:
+    columns = [np.bincount(units, weights=column, minlength=number) for column in values.T]
+    return np.array(columns, dtype=np.float64).T
+
+
+def _scored(
+    sides: Sequence[tuple[Floats, NDArray[np.intp]]], level: float, bounds: Bounds
+) -> tuple[float, float] | None:
+    """Return how far the ends of the interval are below and above the difference, for values with bounds."""
+    one, other = (mean_interval(side.tolist(), units.tolist(), level, bounds) for side, units in sides)
+    if one is None or other is None or None in (one.low, one.high, other.low, other.high):
         return None
-    if set(one.values) | set(other.values) <= {0.0, 1.0}:
-        return _of_shares(one, other, level)
-    (mean_a, var_a, groups_a), (mean_b, var_b, groups_b) = _moments(one), _moments(other)
-    difference = mean_a - mean_b
-    if min(groups_a, groups_b) < 2:
-        return MeanDifference(difference, None, None, None)
-    error = math.sqrt(var_a + var_b)
-    if error <= _ROUNDING * max(1.0, abs(mean_a), abs(mean_b)):
-        apart = abs(difference) > _ROUNDING
-        return MeanDifference(difference, None, None, 2 / math.comb(groups_a + groups_b, groups_a) if apart else 1.0)
-    freedom = (var_a + var_b) ** 2 / (var_a**2 / (groups_a - 1) + var_b**2 / (groups_b - 1))
-    half = error * t_quantile((1 + level) / 2, max(1, math.floor(freedom)))
-    return MeanDifference(difference, difference - half, difference + half, _two_sided(difference / error, freedom))
+    below, above = ((each.mean - (each.low or 0.0), (each.high or 0.0) - each.mean) for each in (one, other))
+    return math.hypot(below[0], above[1]), math.hypot(below[1], above[0])
 
 
-def _two_sided(t: float, freedom: float) -> float:
-    from scipy.special import stdtr
-
-    return min(1.0, 2 * float(stdtr(freedom, -abs(t))))
-
-
-def _moments(group: Group) -> tuple[float, float, int]:
-    """Return the mean, its cluster-robust variance, and the number of clusters."""
-    values: Floats = np.asarray(group.values, dtype=np.float64)
-    _, of = np.unique(_numbered(group.clusters), return_inverse=True)
-    mean = float(values.mean())
-    sums = np.bincount(of, weights=values - mean)
-    groups = len(sums)
-    spread = float((sums**2).sum()) * groups / (groups - 1) if groups > 1 else 0.0
-    return mean, spread / len(values) ** 2, groups
-
-
-def _numbered(clusters: Sequence[Hashable]) -> list[int]:
-    numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault(one, len(numbers)) for one in clusters]
-
-
-def _of_shares(one: Group, other: Group, level: float) -> MeanDifference:
-    (found,) = group_differences([GroupSums(_share(one), _share(other))], level)
-    plain = float(np.mean(one.values)) - float(np.mean(other.values))
-    if found is None:
-        return MeanDifference(plain, None, None, None)
-    return MeanDifference(found.difference, found.low, found.high, found.p_value)
-
-
-def _share(group: Group) -> ShareSums:
-    of = np.array(_numbered(group.clusters), dtype=np.intp)
-    passed = np.bincount(of, weights=np.asarray(group.values, dtype=np.float64)).round().astype(int)
-    tries = np.bincount(of)
-    return ShareSums(
-        len(tries),
-        int(passed.sum()),
-        int(tries.sum()),
-        int((passed**2).sum()),
-        int((passed * tries).sum()),
-        int((tries**2).sum()),
-    )
+def _pooled(sums: Floats, counts: Floats, of_one: Bools, level: float) -> tuple[float, float] | None:
+    """Return how far the ends of the interval are below and above the difference, for values without bounds."""
+    spreads: list[tuple[float, int]] = []
+    largest = 0.0
+    for side in (of_one, ~of_one):
+        side = side & (counts > 0)
+        total, groups = counts[side].sum(), int(side.sum())
+        mean = sums[side].sum() / total
+        largest = max(largest, abs(float(mean)))
+        scaled = (sums[side] - mean * counts[side]) * groups / total
+        spreads.append((float((scaled**2).sum()), groups))
+    (a, n), (b, m) = spreads
+    var_a, var_b = a / (n - 1) / n, b / (m - 1) / m
+    pooled = (a + b) / (n + m - 2) * (1 / n + 1 / m)
+    if math.sqrt(max(var_a + var_b, pooled)) <= _ROUNDING * max(1.0, largest):
+        return None
+    if pooled >= var_a + var_b:
+        half = math.sqrt(pooled) * t_quantile((1 + level) / 2, n + m - 2)
+    else:
+        freedom = (var_a + var_b) ** 2 / (var_a**2 / (n - 1) + var_b**2 / (m - 1))
+        half = math.sqrt(var_a + var_b) * t_quantile((1 + level) / 2, max(1, math.floor(freedom)))
+    return half, half

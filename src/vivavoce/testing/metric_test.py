@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding, Score
 from vivavoce.records.usage import Usage, total
-from vivavoce.stats.groups import GroupSums, group_differences
-from vivavoce.stats.intervals import ShareSums, mean_interval
+from vivavoce.stats.groups import Cell, Sample, group_differences
+from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.two_means import Group, mean_difference
 from vivavoce.testing.defects import DEFECTS, SEEN_BY
 from vivavoce.testing.metric_versions import KEY, Kind, Version
@@ -328,24 +328,20 @@ def _position(moves: Sequence[_Move]) -> Difference | None:
     early = [one for one in placed if 2 * (one.version.turn or 0) < one.version.turns]
     if not late or not early:
         return None
-    (found,) = group_differences([GroupSums(_sums(late), _sums(early))])
+    found = group_differences(_by_conversation(late, early))["late"]
     ends = {} if found is None else {"difference": found.difference, "low": found.low, "high": found.high}
     return Difference(name="later half less earlier half", one=_rate(late), other=_rate(early), **ends)
 
 
-def _sums(moves: Sequence[_Move]) -> ShareSums:
-    """Return the sums of a share over conversations."""
-    tries: dict[str, list[bool]] = defaultdict(list)
-    for one in moves:
-        tries[one.version.of].append(one.moved)
-    counted = [(sum(one), len(one)) for one in tries.values()]
-    return ShareSums(
-        samples=len(counted),
-        passed=sum(p for p, _ in counted),
-        tries=sum(n for _, n in counted),
-        passed_squared=sum(p * p for p, _ in counted),
-        passed_by_tries=sum(p * n for p, n in counted),
-        tries_squared=sum(n * n for _, n in counted),
+def _by_conversation(late: Sequence[_Move], early: Sequence[_Move]) -> Counter[Sample]:
+    """Return how many conversations have given cells: their defects in the later half, and in the earlier one."""
+    moves: defaultdict[str, dict[str, list[bool]]] = defaultdict(lambda: {"late": [], "early": []})
+    for half, those in (("late", late), ("early", early)):
+        for one in those:
+            moves[one.version.of][half].append(one.moved)
+    return Counter(
+        tuple(Cell(frozenset({half}), sum(moved), len(moved)) for half, moved in halves.items() if moved)
+        for halves in moves.values()
     )
 
 
@@ -362,7 +358,7 @@ def _self_preferences(found: Sequence[Answered]) -> list[SelfPreference]:
             if theirs and name in speakers:
                 leads[_model(speakers[name]) == _model(judge)].append(passed - sum(theirs) / len(theirs))
         own, rest = (Group(leads[side], range(len(leads[side]))) for side in (True, False))
-        if (told := mean_difference(own, rest)) is not None:
+        if (told := mean_difference(own, rest, bounds=(-1.0, 1.0))) is not None:
             preferences.append(
                 SelfPreference(
                     metric=metric,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable
 
 import pytest
@@ -13,8 +13,8 @@ from vivavoce.errors import UsageError
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.stats.groups import Crossed, GroupSums, group_differences
-from vivavoce.stats.intervals import ShareSums, mean_interval
+from vivavoce.stats.groups import Cell, Sample, group_differences
+from vivavoce.stats.intervals import mean_interval
 from vivavoce.store.browse import groups as counting
 from vivavoce.store.browse.listing import Group
 from vivavoce.store.store import Store
@@ -65,42 +65,31 @@ async def fill(store: Store, talks: Attempts) -> None:
 
 
 def counted(
-    talks: Attempts, inside: Callable[[tuple[str, str, int, str, str, bool]], bool], cluster: int
-) -> tuple[GroupSums, tuple[float | None, float | None]]:
-    """Count a group and the rest by hand, by cluster."""
-    sides: dict[Hashable, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    talks: Attempts, groups_of: Callable[[tuple[str, str, int, str, str, bool]], frozenset[str]], cluster: int
+) -> Counter[Sample]:
+    """Count by hand how many samples, or cases, have given cells; a variant of a case is a cell of its own."""
+    places: dict[Hashable, dict[Hashable, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     for one in talks:
-        place = sides[one[cluster]]
-        start = 0 if inside(one) else 2
-        place[start] += one[5]
-        place[start + 1] += 1
-    mine = [one for one in talks if inside(one)]
-    interval = mean_interval([float(one[5]) for one in mine], [one[cluster] for one in mine])
-    assert interval is not None
-
-    def sums(start: int) -> ShareSums:
-        some = [(one[start], one[start + 1]) for one in sides.values() if one[start + 1]]
-        p, n = sum(p for p, _ in some), sum(n for _, n in some)
-        return ShareSums(
-            len(some), p, n, sum(p * p for p, _ in some), sum(p * n for p, n in some), sum(n * n for _, n in some)
-        )
-
-    both = [one for one in sides.values() if one[1] and one[3]]
-    crossed = Crossed(*(sum(one[i] * one[j] for one in both) for i, j in ((0, 2), (0, 3), (1, 2), (1, 3))))
-    return GroupSums(sums(0), sums(2), crossed), (interval.low, interval.high)
+        cell = places[one[cluster]][groups_of(one), one[0]]
+        cell[0] += one[5]
+        cell[1] += 1
+    found: Counter[Sample] = Counter()
+    for place in places.values():
+        cells = [Cell(key[0], p, n) for key, (p, n) in place.items() if isinstance(key, tuple)]
+        found[tuple(sorted(cells, key=lambda cell: (sorted(cell.groups), *cell[1:])))] += 1
+    return found
 
 
 def check(found: list[Group], talks: Attempts, column: int, cluster: int) -> None:
-    by_hand = [counted(talks, lambda one, name=group.name: str(one[column]) == name, cluster) for group in found]
-    expected = group_differences([sums for sums, _ in by_hand])
-    for group, rest, (_, (low, high)) in zip(found, expected, by_hand, strict=True):
-        assert (group.low, group.high) == pytest.approx((low, high))
-        assert rest is not None
-        assert group.rest is not None
-        assert (group.rest.difference, group.rest.low, group.rest.high) == pytest.approx(
-            (rest.difference, rest.low, rest.high)
-        )
-        assert (group.rest.p_value, group.rest.q_value) == pytest.approx((rest.p_value, rest.q_value), abs=1e-6)
+    all_of = {"all"} if any(group.name == "all" for group in found) else set[str]()
+    samples = counted(talks, lambda one: frozenset({str(one[column]), *all_of}), cluster)
+    expected = group_differences(samples)
+    for group in found:
+        mine = [one for one in talks if group.name in {str(one[column]), *all_of}]
+        interval = mean_interval([float(one[5]) for one in mine], [one[cluster] for one in mine])
+        assert interval is not None
+        assert (group.low, group.high) == (interval.low, interval.high)
+        assert group.rest == expected[group.name]
 
 
 async def test_of_single_conversations(store: Store) -> None:

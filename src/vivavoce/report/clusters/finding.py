@@ -17,7 +17,7 @@ from vivavoce.report.clusters.reasons import Compared, compared
 from vivavoce.report.clusters.signatures import LONGEST, Signature, masked, of_failure, of_finding, of_tool
 from vivavoce.report.clusters.words import most_telling, stems_of
 from vivavoce.report.text import one_line
-from vivavoce.stats.intervals import mean_interval, wilson
+from vivavoce.stats.intervals import mean_interval
 from vivavoce.store.store import Store
 
 EXAMPLES = 3
@@ -150,7 +150,6 @@ class _Shares:
         self._everyone = everyone
         self._population = population
         self._samples = [one.sample_id for one in everyone]
-        self._repeated = len(set(self._samples)) < len(everyone)
 
     def of(self, keys: Sequence[AttemptKey]) -> tuple[float, float | None, float | None]:
         share = len(keys) / len(self._everyone)
@@ -158,8 +157,6 @@ class _Shares:
             inside = set(keys)
             drawn = self._population.mean([float(one in inside) for one in self._everyone])
             return (share, None, None) if drawn is None else (drawn.mean, drawn.low, drawn.high)
-        if not self._repeated:
-            return share, *wilson(len(keys), len(self._everyone))
         inside = set(keys)
         found = mean_interval([float(one in inside) for one in self._everyone], self._samples)
         return (share, None, None) if found is None else (share, found.low, found.high)

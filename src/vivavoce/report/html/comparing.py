@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from vivavoce.report.comparison import Comparison, GraderComparison, Reading, TargetComparison
 from vivavoce.report.html.plots import Range
-from vivavoce.report.reading import WORDS, detectable
+from vivavoce.report.reading import WORDS, remarks
 from vivavoce.report.several import SeveralComparisons
 from vivavoce.report.text import count, listed, one_line
 from vivavoce.stats.paired import sign_test
@@ -104,8 +104,7 @@ def finding(target: TargetComparison, shown: GraderComparison | None) -> str:
         parts.append(f"{_apart(apart)}; these are left out here.")
     if shown is not None and shown.n and shown.reading != "incomparable":
         parts.append(_flips(shown))
-    seen = detectable(alike)
-    return " ".join([*parts, *([seen] if seen else [])])
+    return " ".join([*parts, *remarks(alike)])
 
 
 def _apart(graders: Sequence[GraderComparison]) -> str:

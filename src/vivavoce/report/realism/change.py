@@ -7,14 +7,14 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from vivavoce.report.realism.differences import group_of
+from vivavoce.report.realism.differences import FEATURE_BOUNDS
 from vivavoce.report.realism.features import FEATURES
 from vivavoce.report.realism.measuring import Both
 from vivavoce.report.realism.reading import Spoken
 from vivavoce.report.realism.telling_apart import Apart, by_manner
 from vivavoce.stats.groups import RATE, adjusted
 from vivavoce.stats.ranking import separation
-from vivavoce.stats.two_means import mean_difference
+from vivavoce.stats.two_means import mean_differences
 
 Direction = Literal["closer", "farther", "past"]
 
@@ -70,17 +70,16 @@ def changed(earlier: Spoken, both: Both, apart: Apart) -> Change:
     """
     before, runs = Both(earlier, both.real), Both(both.simulated, earlier)
     moved: list[tuple[FeatureChange, float]] = []
-    for place, feature in enumerate(FEATURES):
-        column = runs.rows[:, place]
-        known = ~np.isnan(column)
-        later, first = (group_of(column, runs.clusters, known & one) for one in (runs.is_simulated, ~runs.is_simulated))
-        found = mean_difference(later, first)
+    differences = mean_differences(runs.rows, runs.clusters, runs.is_simulated, FEATURE_BOUNDS)
+    for place, (feature, found) in enumerate(zip(FEATURES, differences, strict=True)):
         real = both.rows[~both.is_simulated, place]
         real = real[~np.isnan(real)]
         if found is None or found.p_value is None or not len(real):
             continue
-        means = (float(np.mean(first.values)), float(np.mean(later.values)), float(real.mean()))
-        moved.append((_change(feature.key, feature.name, feature.unit, means), found.p_value))
+        column = runs.rows[:, place]
+        later, first = (float(np.nanmean(column[side])) for side in (runs.is_simulated, ~runs.is_simulated))
+        change = _change(feature.key, feature.name, feature.unit, (first, later, float(real.mean())))
+        moved.append((change, found.p_value if found.excludes_zero else 1.0))
     q_values = adjusted([p for _, p in moved])
     counted = [one for (one, _), q in zip(moved, q_values, strict=True) if q <= RATE]
     return Change(

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import compress
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.report.realism.features import FEATURES, Feature
 from vivavoce.report.realism.measuring import Both
-from vivavoce.stats.bootstrap import Floats
 from vivavoce.stats.groups import RATE, adjusted
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.ranking import auroc
-from vivavoce.stats.two_means import Group, MeanDifference, mean_difference
-
-UNBOUNDED = (-np.inf, np.inf)
+from vivavoce.stats.two_means import UNBOUNDED, Bounds, MeanDifference, mean_differences
 
 
 class Figure(BaseModel):
@@ -37,7 +32,7 @@ class FeatureDifference(BaseModel):
 
     `higher` says in which part of all pairs of a simulated and a real conversation the simulated one has more of it,
     equal ones counting half: 0.5 is no difference. `q_value` is the least false-discovery rate at which the feature is
-    among those that differ; it `differs` where that is at most 0.05.
+    among those that differ; it `differs` where that is at most 0.05 and the interval excludes zero.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -65,49 +60,49 @@ class FeatureDifference(BaseModel):
 
 def feature_differences(both: Both) -> list[FeatureDifference]:
     """Return all features, those that differ beyond chance first, and among them the most telling first."""
-    compared = [_compared(both, place, one) for place, one in enumerate(FEATURES)]
+    differences = mean_differences(both.rows, both.clusters, both.is_simulated, FEATURE_BOUNDS)
+    compared = [
+        _compared(both, place, feature, difference)
+        for place, (feature, difference) in enumerate(zip(FEATURES, differences, strict=True))
+    ]
     tested = [one.p_value for one in compared if one.p_value is not None]
     q_values = iter(adjusted(tested))
-    found = [one if one.p_value is None else _with_q(one, next(q_values)) for one in compared]
+    found = [
+        one if one.p_value is None else _with_q(one, difference, next(q_values))
+        for one, difference in zip(compared, differences, strict=True)
+    ]
     return sorted(found, key=lambda one: (not one.differs, -one.telling))
 
 
-def _with_q(one: FeatureDifference, q_value: float) -> FeatureDifference:
-    return one.model_copy(update={"q_value": q_value, "differs": q_value <= RATE})
+def _with_q(one: FeatureDifference, found: MeanDifference | None, q_value: float) -> FeatureDifference:
+    differs = q_value <= RATE and found is not None and found.excludes_zero
+    return one.model_copy(update={"q_value": q_value, "differs": differs})
 
 
-def _compared(both: Both, place: int, feature: Feature) -> FeatureDifference:
+def _compared(both: Both, place: int, feature: Feature, found: MeanDifference | None) -> FeatureDifference:
     column = both.rows[:, place]
     known = ~np.isnan(column)
-    simulated, real = (
-        group_of(column, both.clusters, known & which) for which in (both.is_simulated, ~both.is_simulated)
-    )
-    found = mean_difference(simulated, real) or MeanDifference(0.0, None, None, None)
-    lacks = not simulated.values or not real.values
     return FeatureDifference(
         key=feature.key,
         name=feature.name,
         what=feature.what,
         unit=feature.unit,
         english=feature.english,
-        simulated=_figure(simulated, feature.unit),
-        real=_figure(real, feature.unit),
-        difference=None if lacks else found.difference,
-        low=found.low,
-        high=found.high,
-        p_value=found.p_value,
-        higher=None if lacks else auroc(column[known], both.is_simulated[known]),
+        simulated=_figure(both, place, feature, simulated=True),
+        real=_figure(both, place, feature, simulated=False),
+        difference=None if found is None else found.difference,
+        low=None if found is None else found.low,
+        high=None if found is None else found.high,
+        p_value=None if found is None else found.p_value,
+        higher=None if found is None else auroc(column[known], both.is_simulated[known]),
     )
 
 
-def group_of(column: Floats, clusters: Sequence[str], which: NDArray[np.bool_]) -> Group:
-    """Return the chosen values of a column with their clusters."""
-    return Group(column[which].tolist(), list(compress(clusters, which.tolist())))
-
-
-def _figure(group: Group, unit: str) -> Figure:
-    bounds = (0.0, 1.0) if unit == "share" else UNBOUNDED
-    found = mean_interval(group.values, group.clusters, bounds=bounds)
+def _figure(both: Both, place: int, feature: Feature, *, simulated: bool) -> Figure:
+    column = both.rows[:, place]
+    which = ~np.isnan(column) & (both.is_simulated == simulated)
+    values = column[which].tolist()
+    found = mean_interval(values, list(compress(both.clusters, which.tolist())), bounds=_bounds(feature))
     if found is None:
         return Figure(n=0)
     return Figure(
@@ -115,5 +110,13 @@ def _figure(group: Group, unit: str) -> Figure:
         mean=found.mean,
         low=None if found.low is None else max(0.0, found.low),
         high=found.high,
-        median=float(np.median(group.values)),
+        median=float(np.median(values)),
     )
+
+
+def _bounds(feature: Feature) -> Bounds:
+    return (0.0, 1.0) if feature.unit == "share" else UNBOUNDED
+
+
+FEATURE_BOUNDS = tuple(_bounds(feature) for feature in FEATURES)
+"""The range of the values of each feature."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from vivavoce.report.realism.differences import group_of
 from vivavoce.report.realism.features import FEATURES
 from vivavoce.report.realism.measuring import Both
 from vivavoce.report.realism.wording import value_in_words
@@ -18,7 +18,7 @@ from vivavoce.report.text import one_line
 from vivavoce.stats.bootstrap import Floats
 from vivavoce.stats.groups import RATE, adjusted
 from vivavoce.stats.intervals import mean_interval
-from vivavoce.stats.two_means import mean_difference
+from vivavoce.stats.two_means import mean_differences
 
 MOST = 4
 FEWEST = 20
@@ -83,8 +83,10 @@ def kinds_of(both: Both) -> list[Kind]:
     if found is None:
         return []
     of = found.nearest(both.rows)
-    p_values = [_p_value(both, of == kind) for kind in range(len(found.centres))]
-    q_values = adjusted([1.0 if p is None else p for p in p_values])
+    inside = (of[:, None] == np.arange(len(found.centres))).astype(np.float64)
+    bounds = [(0.0, 1.0)] * len(found.centres)
+    compared = mean_differences(inside, both.clusters, both.is_simulated, bounds)
+    q_values = adjusted([1.0 if one is None or one.p_value is None else one.p_value for one in compared])
     return [_kind(both, found, of, kind, q_values[kind]) for kind in range(len(found.centres))]
 
 
@@ -137,18 +139,11 @@ def _scaled(rows: Floats, mean: Floats, spread: Floats) -> Floats:
     return np.nan_to_num((_raw(rows) - mean) / spread, nan=0.0)
 
 
-def _p_value(both: Both, inside: NDArray[np.bool_]) -> float | None:
-    column = inside.astype(np.float64)
-    simulated, real = (group_of(column, both.clusters, one) for one in (both.is_simulated, ~both.is_simulated))
-    found = mean_difference(simulated, real)
-    return None if found is None else found.p_value
-
-
 def _kind(both: Both, found: Centres, of: NDArray[np.intp], kind: int, q_value: float) -> Kind:
     inside = (of == kind).astype(np.float64)
     shares = [
-        mean_interval(group.values, group.clusters)
-        for group in (group_of(inside, both.clusters, one) for one in (~both.is_simulated, both.is_simulated))
+        mean_interval(inside[side].tolist(), list(compress(both.clusters, side.tolist())))
+        for side in (~both.is_simulated, both.is_simulated)
     ]
     real, simulated = shares
     assert real is not None

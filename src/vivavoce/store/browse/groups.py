@@ -1,9 +1,9 @@
-"""The conversations of a graded run in groups: how many passed, which groups differ from the rest, what they cost."""
+"""The conversations of a graded run in groups: how many passed, which groups differ from the others, what they cost."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, case, exists, fu
 
 from vivavoce.errors import UsageError
 from vivavoce.records.counting import to_number
-from vivavoce.stats.groups import Crossed, GroupSums, group_differences
-from vivavoce.stats.intervals import ShareSums, share_interval, spoiled_bounds
+from vivavoce.stats.groups import Cell, Sample, group_differences
+from vivavoce.stats.intervals import share_interval, spoiled_bounds
 from vivavoce.store.browse.conditions import Condition, Within
 from vivavoce.store.browse.fields import cases_of, field_path, fields_of
 from vivavoce.store.browse.listing import Group
@@ -29,8 +29,6 @@ MOST = 100
 
 _OF_TESTER = '{"blame":%"tester",%"kind":%'
 """How a failure begins, as it is stored, that the tester is blamed for; quotes within its texts are escaped."""
-
-_NONE = ShareSums(0, 0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +74,13 @@ class _Row(NamedTuple):
 
 @dataclass(slots=True)
 class _Counted:
+    """What was counted of the conversations of one group; `tries` says how many samples passed p of n."""
+
     number: int = 0
     errors: int = 0
     spoiled: int = 0
     cost: float | None = None
-    sums: ShareSums = _NONE
-    tries: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    tries: Counter[tuple[int, int]] = field(default_factory=Counter[tuple[int, int]])
 
     def add(self, row: _Row) -> None:
         self.number += row.number
@@ -89,6 +88,14 @@ class _Counted:
         self.spoiled += row.spoiled
         if row.cost is not None:
             self.cost = (self.cost or 0.0) + row.cost
+
+
+@dataclass(frozen=True, slots=True)
+class _Grouped:
+    """The groups by name, and how many samples there are with which cells."""
+
+    groups: Mapping[str, _Counted]
+    samples: Mapping[Sample, int]
 
 
 def groups(connection: Connection, which: Sequence[Condition], within: Within, grouping: Grouping) -> list[Group]:
@@ -107,9 +114,8 @@ def groups(connection: Connection, which: Sequence[Condition], within: Within, g
             f"fields of samples are read of up to {LARGEST:,} conversations, not of {number:,}; filter them"
         )
     if grouping.of_samples or (not alone and number <= LARGEST):
-        return _listed(*counted.by_sample(), grouping.by)
-    found, whole = counted.alone()
-    return _listed(found, whole, grouping.by, known=alone)
+        return _listed(counted.by_sample(), grouping.by)
+    return _listed(counted.alone(), grouping.by, known=alone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,38 +125,46 @@ class _Counting:
     within: Within
     grouping: Grouping
 
-    def alone(self) -> tuple[dict[str, _Counted], _Counted]:
-        """Return the groups and the whole, each conversation being a sample of its own."""
+    def alone(self) -> _Grouped:
+        """Return the groups, each conversation being a sample of its own."""
         found: defaultdict[str, _Counted] = defaultdict(_Counted)
-        whole = _Counted()
+        samples: Counter[Sample] = Counter()
         for row in self._rows(told_apart=False):
-            n, p = row.tries, row.passed
-            sums = ShareSums(n, p, n, p, p, n)
-            for one in (whole, *(found[name] for name in _names(row.name, self.grouping.by))):
-                one.add(row)
-                one.sums += sums
-        return found, whole
+            names = frozenset(_names(row.name, self.grouping.by))
+            tries = Counter({(1, 1): row.passed, (0, 1): row.tries - row.passed})
+            for (passed, one_try), times in tries.items():
+                samples[(Cell(names, passed, one_try),)] += times
+            for name in names:
+                found[name].add(row)
+                found[name].tries += tries
+        return _Grouped(found, samples)
 
-    def by_sample(self) -> tuple[dict[str, _Counted], _Counted]:
-        """Return the groups and the whole, where a sample, or several of one case, may be in several groups."""
+    def by_sample(self) -> _Grouped:
+        """Return the groups, where a sample, or several of one case, may be in several groups."""
         by, pairs = self.grouping.by, self.grouping.pairs
         run_id = self.within.run_id
         values = None if by in get_args(Common) else fields_of(self.connection, run_id, by)
         cases = {} if pairs is None else cases_of(self.connection, run_id, pairs)
         found: defaultdict[str, _Counted] = defaultdict(_Counted)
-        whole = _Counted()
+        cells: defaultdict[str, defaultdict[tuple[frozenset[str], str], tuple[int, int]]]
+        cells = defaultdict(lambda: defaultdict(lambda: (0, 0)))
         for row in self._rows(told_apart=True):
             sample = str(row.sample)
             names = _names(row.name, by) if values is None else (values[sample],) if sample in values else ()
-            for one in (whole, *(found[name] for name in names)):
-                one.add(row)
-                if row.tries:
-                    place = cases.get(sample, sample)
-                    p, n = one.tries.get(place, (0, 0))
-                    one.tries[place] = p + row.passed, n + row.tries
-        for one in (whole, *found.values()):
-            one.sums = _sums(one.tries.values())
-        return found, whole
+            groups = frozenset(names)
+            for name in groups:
+                found[name].add(row)
+            if row.tries:
+                place = cells[cases.get(sample, sample)]
+                passed, tries = place[groups, sample]
+                place[groups, sample] = passed + row.passed, tries + row.tries
+        samples: Counter[Sample] = Counter()
+        for place in cells.values():
+            sample_cells = (Cell(groups, *tries) for (groups, _), tries in place.items())
+            samples[tuple(sorted(sample_cells, key=_order))] += 1
+            for name, tries in _tries_by_group(place).items():
+                found[name].tries[tries] += 1
+        return _Grouped(found, samples)
 
     def _rows(self, *, told_apart: bool) -> Iterator[_Row]:
         d, by = sample_index.c, self.grouping.by
@@ -203,75 +217,43 @@ def _names(value: str | int | None, by: str) -> Iterator[str]:
         yield str(to_number(value)) if isinstance(value, int) else value
 
 
-def _sums(tries: Iterable[tuple[int, int]]) -> ShareSums:
-    samples = p_all = n_all = pp = pn = nn = 0
-    for p, n in tries:
-        samples += 1
-        p_all += p
-        n_all += n
-        pp += p * p
-        pn += p * n
-        nn += n * n
-    return ShareSums(samples, p_all, n_all, pp, pn, nn)
+def _order(cell: Cell) -> tuple[list[str], int, int]:
+    return sorted(cell.groups), cell.passed, cell.tries
 
 
-def _against(one: _Counted, whole: _Counted) -> GroupSums:
-    """Return what is in a group and what is not."""
-    total, inside = whole.sums, one.sums
-    pp, pn, np, nn, beyond = _crossing(one.tries, whole.tries)
-    crossed = Crossed(pp, pn, np, nn)
-    outside = ShareSums(
-        beyond if one.tries else total.samples - inside.samples,
-        total.passed - inside.passed,
-        total.tries - inside.tries,
-        total.passed_squared - inside.passed_squared - 2 * pp,
-        total.passed_by_tries - inside.passed_by_tries - pn - np,
-        total.tries_squared - inside.tries_squared - 2 * nn,
-    )
-    return GroupSums(inside, outside, crossed)
+def _tries_by_group(place: Mapping[tuple[frozenset[str], str], tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Return what passed and what was tried of one sample or case in each of its groups."""
+    found: dict[str, tuple[int, int]] = {}
+    for (groups, _), (passed, tries) in place.items():
+        for name in groups:
+            before = found.get(name, (0, 0))
+            found[name] = before[0] + passed, before[1] + tries
+    return found
 
 
-def _crossing(
-    inside: Mapping[str, tuple[int, int]], whole: Mapping[str, tuple[int, int]]
-) -> tuple[int, int, int, int, int]:
-    """Return the sums over samples on both sides, as in `Crossed`, and how many samples are on the other side."""
-    pp = pn = np = nn = 0
-    only_inside = 0
-    for place, (p, n) in inside.items():
-        total_p, total_n = whole[place]
-        other_p, other_n = total_p - p, total_n - n
-        if not other_n:
-            only_inside += 1
-            continue
-        pp += p * other_p
-        pn += p * other_n
-        np += n * other_p
-        nn += n * other_n
-    return pp, pn, np, nn, len(whole) - only_inside
-
-
-def _listed(found: Mapping[str, _Counted], whole: _Counted, by: str, *, known: bool = True) -> list[Group]:
+def _listed(grouped: _Grouped, by: str, *, known: bool = True) -> list[Group]:
     """Return the groups in their order; unless `known`, they have no intervals, for samples were not told apart."""
-    ordered = sorted(found.items(), key=lambda one: (-one[1].number, one[0]))[:MOST]
+    ordered = sorted(grouped.groups.items(), key=lambda one: (-one[1].number, one[0]))[:MOST]
     if by == "trial":
         ordered.sort(key=lambda one: int(one[0]))
-    against = group_differences([_against(one, whole) for _, one in ordered]) if known else [None] * len(ordered)
+    against = group_differences(grouped.samples, among=[name for name, _ in ordered]) if known else {}
     listed: list[Group] = []
-    for (name, one), rest in zip(ordered, against, strict=True):
-        estimate = share_interval(one.sums)
+    for name, one in ordered:
+        estimate = share_interval(one.tries)
+        passed, tries = (sum(counts[place] * times for counts, times in one.tries.items()) for place in (0, 1))
         listed.append(
             Group(
                 name=name,
                 number=one.number,
                 errors=one.errors,
                 tester_errors=one.spoiled,
-                **spoiled_bounds(one.sums.passed, one.sums.tries, one.spoiled),
-                decided=one.sums.tries,
+                **spoiled_bounds(passed, tries, one.spoiled),
+                decided=tries,
                 pass_rate=None if estimate is None else estimate.mean,
                 low=None if estimate is None or not known else estimate.low,
                 high=None if estimate is None or not known else estimate.high,
                 cost=one.cost,
-                rest=rest,
+                rest=against.get(name),
             )
         )
     return listed

@@ -1,0 +1,347 @@
+"""How often the statistical promises are kept: a table of promises, what was asked, and what simulations measured.
+
+`python bench/promises.py` makes 2,000 simulated sets of data for each row; `python bench/promises.py 300` makes 300.
+A row ends with "kept" where the measured rate is within the bounds. Every other interval is in `intervals.py`,
+`sampled.py`, `stopping.py`, `forks.py`, `cascade.py` and `realism.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vivavoce.stats.agreement import agreement
+from vivavoce.stats.components import trial_variance
+from vivavoce.stats.groups import RATE, Cell, Sample, adjusted, group_differences
+from vivavoce.stats.intervals import mean_interval, share_interval
+from vivavoce.stats.paired import POWER, difference_of, holm_factors
+from vivavoce.stats.planning import samples_for
+from vivavoce.stats.student import t_quantile
+from vivavoce.stats.two_means import mean_differences
+
+SETS = 2000
+Random = np.random.Generator
+Floats = NDArray[np.float64]
+Draw = Callable[[Random], Floats]
+
+SLACK = 0.01
+"""How far above its nominal rate a false alarm may be measured."""
+FALSE_PASS = 0.03
+"""How often a gate on the lower end may pass a bot that is exactly at its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is promised of which data, how to measure the rate in a number of sets, and its bounds."""
+
+    what: str
+    data: str
+    measure: Callable[[Random, int], float]
+    low: float
+    high: float
+
+    def measured(self, sets: int) -> float:
+        """Return the rate in simulated sets, always the same ones."""
+        return self.measure(np.random.default_rng(len(self.data) * 7919 + len(self.what)), sets)
+
+
+def _limits(passed: NDArray[np.int64], tries: int) -> tuple[float, float]:
+    found = share_interval(Counter((int(each), tries) for each in passed))
+    assert found is not None
+    assert found.low is not None
+    assert found.high is not None
+    return found.low, found.high
+
+
+def covers(samples: int, tries: int, rate: float | tuple[float, float], low: float = 0.93) -> Promise:
+    """The interval of a rate; a pair of numbers draws the rate of each sample from a beta distribution."""
+    truth = rate if isinstance(rate, float) else rate[0] / sum(rate)
+
+    def measure(random: Random, sets: int) -> float:
+        chances = np.full((sets, samples), rate) if isinstance(rate, float) else random.beta(*rate, (sets, samples))
+        ends = [_limits(row, tries) for row in random.binomial(tries, chances)]
+        return sum(below - 1e-12 <= truth <= above + 1e-12 for below, above in ends) / sets
+
+    return Promise("interval holds the rate", _data(samples, tries, rate), measure, low, 1.0)
+
+
+def false_pass(samples: int, tries: int, rate: float | tuple[float, float]) -> Promise:
+    """A bot exactly at the value of a gate on the lower end."""
+    truth = rate if isinstance(rate, float) else rate[0] / sum(rate)
+
+    def measure(random: Random, sets: int) -> float:
+        chances = np.full((sets, samples), rate) if isinstance(rate, float) else random.beta(*rate, (sets, samples))
+        return sum(_limits(row, tries)[0] >= truth for row in random.binomial(tries, chances)) / sets
+
+    return Promise("`on: lower` passes a bot at the limit", _data(samples, tries, rate), measure, 0.0, FALSE_PASS)
+
+
+def _data(samples: int, tries: int, rate: float | tuple[float, float]) -> str:
+    rates = f"{rate:.1%}" if isinstance(rate, float) else f"rates of samples Beta{rate}"
+    return f"{samples} samples × {tries}, {rates}"
+
+
+def graded(samples: int, share: float, low: float = 0.93) -> tuple[Promise, Promise]:
+    """Scores of 1, of which a share is 0.5: the interval of the mean, and a gate on its lower end."""
+    truth = 1 - share / 2
+
+    def ends(random: Random, sets: int) -> list[tuple[float, float]]:
+        counts = random.binomial(samples, share, sets)
+        known = {int(each): mean_interval([0.5] * each + [1.0] * (samples - each)) for each in np.unique(counts)}
+        return [(one.low or 0.0, one.high or 0.0) for each in counts if (one := known[int(each)]) is not None]
+
+    def covered(random: Random, sets: int) -> float:
+        return sum(below - 1e-12 <= truth <= above + 1e-12 for below, above in ends(random, sets)) / sets
+
+    def passed(random: Random, sets: int) -> float:
+        return sum(below >= truth for below, _ in ends(random, sets)) / sets
+
+    data = f"{samples} graded scores, {share:.0%} of them 0.5"
+    return (
+        Promise("interval holds the mean", data, covered, low, 1.0),
+        Promise("`on: lower` passes a bot at the limit", data, passed, 0.0, FALSE_PASS),
+    )
+
+
+def alike_groups(groups: int, size: int, rate: float, tries: int = 1) -> Promise:
+    """Groups that do not differ: how often one is named."""
+
+    def measure(random: Random, sets: int) -> float:
+        return sum(bool(_named(random.binomial(tries, rate, (groups, size)), tries)) for _ in range(sets)) / sets
+
+    data = f"{groups} groups of {size} × {tries}, {rate:.0%}"
+    return Promise("a group is named, none differs", data, measure, 0.0, RATE + SLACK)
+
+
+def one_bad_group(groups: int, size: int) -> Promise:
+    """One group is bad: which part of the named groups is another one, on average."""
+
+    def measure(random: Random, sets: int) -> float:
+        wrong = 0.0
+        for _ in range(sets):
+            rates = np.where(np.arange(groups) == 0, 0.3, 0.9)[:, None]
+            named = _named(random.binomial(1, np.broadcast_to(rates, (groups, size))), 1)
+            wrong += len([name for name in named if name != "0"]) / max(1, len(named))
+        return wrong / sets
+
+    return Promise(
+        "part of the named groups is good", f"{groups} groups of {size}, one bad", measure, 0.0, RATE + SLACK
+    )
+
+
+def _named(passed: NDArray[np.int64], tries: int) -> list[str]:
+    samples: Counter[Sample] = Counter()
+    for number, group in enumerate(passed):
+        for value, times in Counter(group.tolist()).items():
+            samples[(Cell(frozenset({str(number)}), value, tries),)] += times
+    return [name for name, one in group_differences(samples).items() if one is not None and one.differs]
+
+
+def alike_users(one: int, other: int, features: int = 27) -> Promise:
+    """Rare, flagged and counted features of alike users: how often any is said to differ."""
+
+    def measure(random: Random, sets: int) -> float:
+        number, kinds = one + other, features // 3
+        sets = max(1, sets // 4 if number <= 500 else sets // 20)  # they take long
+        bounds = [(0.0, 1.0)] * (2 * kinds) + [(-np.inf, np.inf)] * kinds
+        wrong = 0
+        for _ in range(sets):
+            rare = np.where(
+                random.random((number, kinds)) < 0.05, random.choice([1 / 3, 0.5, 1.0], (number, kinds)), 0.0
+            )
+            flags = (random.random((number, kinds)) < 0.06).astype(np.float64)
+            values = np.hstack([rare, flags, random.lognormal(2, 0.5, (number, kinds))])
+            found = mean_differences(values, range(number), np.arange(number) < one, bounds)
+            q_values = adjusted([1.0 if each is None or each.p_value is None else each.p_value for each in found])
+            wrong += any(
+                q <= RATE and each is not None and each.excludes_zero for q, each in zip(q_values, found, strict=True)
+            )
+        return wrong / sets
+
+    return Promise("a feature differs, users are alike", f"{one} and {other} users", measure, 0.0, RATE + SLACK)
+
+
+def worse_build(graders: int, samples: int, flips: float) -> Promise:
+    """No grader changed: how often one of them is worse after the correction of Holm."""
+
+    def measure(random: Random, sets: int) -> float:
+        wrong = 0
+        for _ in range(sets):
+            changes = random.choice([-1.0, 0.0, 1.0], (graders, samples), p=[flips / 2, 1 - flips, flips / 2])
+            found = [one for row in changes if (one := difference_of(row.tolist())) is not None]
+            p_values = [1.0 if one.p_value is None else one.p_value for one in found]
+            wrong += any(
+                one.mean < 0 and p * factor <= 0.05
+                for one, p, factor in zip(found, p_values, holm_factors(p_values, 0.05), strict=True)
+            )
+        return wrong / sets
+
+    data = f"{graders} graders, {samples} samples, {flips:.0%} flip"
+    return Promise("`--fail-on-worse` fails, none changed", data, measure, 0.0, 0.025 + SLACK)
+
+
+def detectable(samples: int, flips: float) -> Promise:
+    """A change as large as a comparison says: how often another such comparison shows it."""
+
+    def measure(random: Random, sets: int) -> float:
+        seen = 0
+        for _ in range(sets):
+            before = random.choice([-1.0, 0.0, 1.0], samples, p=[flips / 2, 1 - flips, flips / 2])
+            found = difference_of(before.tolist())
+            lost = min(1 - flips / 2, flips / 2 + ((found and found.detectable) or 1.0))
+            after = difference_of(
+                random.choice([-1.0, 0.0, 1.0], samples, p=[lost, max(0.0, 1 - lost - flips / 2), flips / 2]).tolist()
+            )
+            seen += after is not None and after.high is not None and after.high < 0
+        return seen / sets
+
+    return Promise("a detectable change shows", f"{samples} samples, {flips:.0%} flip", measure, POWER - 0.07, 1.0)
+
+
+def best_target(targets: int, samples: int, rate: float) -> Promise:
+    """Targets that are alike: how often one is called best."""
+
+    def measure(random: Random, sets: int) -> float:
+        wrong = 0
+        for _ in range(sets):
+            hard = random.random(samples)
+            own = random.random((targets, samples))
+            scores = (np.where(random.random((targets, samples)) < 0.7, hard, own) < rate).astype(np.float64)
+            first = int(scores.mean(axis=1).argmax())
+            level = 1 - 0.05 / (targets - 1)
+            found = [difference_of((scores[first] - scores[n]).tolist(), level) for n in range(targets) if n != first]
+            wrong += all(one is not None and one.low is not None and one.low > 0 for one in found)
+        return wrong / sets
+
+    return Promise(
+        "a target is best, all are alike", f"{targets} targets, {samples} samples", measure, 0.0, 0.05 + SLACK
+    )
+
+
+def planned(samples: int, trials: int, rate: float) -> Promise:
+    """Plans that are learnt from a pilot: how often the planned size has less than 70% power, with 80% promised."""
+
+    def measure(random: Random, sets: int) -> float:
+        short = 0
+        for _ in range(sets):
+            pilot = (random.random((samples, trials)) < rate).astype(np.float64)
+            found = trial_variance({str(number): row.tolist() for number, row in enumerate(pilot)})
+            assert found is not None
+            short += _power(samples_for(0.1, found.high, 1, POWER) or 0, rate) < 0.7
+        return short / sets
+
+    data = f"pilot of {samples} × {trials}, {rate:.0%}, a fall by 0.1"
+    return Promise("a plan has less than 70% power", data, measure, 0.0, 0.1)
+
+
+def _power(samples: int, rate: float) -> float:
+    """Return about how often a fall by 0.1 shows in so many single trials of each side."""
+    variance = rate * (1 - rate) + (rate - 0.1) * (1.1 - rate)
+    shift = 0.1 / (variance / samples) ** 0.5 - t_quantile(0.975, max(1, samples - 1))
+    return float(_normal(shift))
+
+
+def _normal(value: float) -> float:
+    from math import erfc, sqrt
+
+    return erfc(-value / sqrt(2)) / 2
+
+
+def let_through(labels: int, right: float) -> Promise:
+    """A judge whose κ is just below what a gate needs: how often the lower end lets it decide."""
+    truth = 2 * right - 1  # half of all are good, and the judge is as often right about both kinds
+
+    def measure(random: Random, sets: int) -> float:
+        passed = 0
+        for _ in range(sets):
+            good = random.random(labels) < 0.5
+            verdicts = np.where(random.random(labels) < right, good, ~good)
+            interval = agreement(verdicts.tolist(), good.tolist()).kappa_interval()
+            passed += interval is not None and interval[0] >= truth
+        return passed / sets
+
+    return Promise("`needs_calibration` lets a judge at κ pass", f"{labels} labels, κ {truth:.2f}", measure, 0.0, 0.05)
+
+
+PROMISES: tuple[Promise, ...] = (
+    covers(10, 1, 0.8),
+    covers(50, 1, 0.5),
+    covers(100, 1, 0.9),
+    covers(100, 1, 0.97, low=0.9),
+    covers(30, 3, 0.9),
+    covers(100, 3, 0.99),
+    covers(30, 3, (9.0, 1.0)),
+    covers(100, 3, (4.0, 1.0)),
+    covers(100, 5, (0.5, 0.5)),
+    covers(30, 5, 0.02),
+    covers(100, 3, 0.01),
+    false_pass(100, 1, 0.9),
+    false_pass(100, 1, 0.97),
+    false_pass(30, 3, 0.9),
+    false_pass(20, 5, 0.95),
+    false_pass(50, 5, 0.98),
+    false_pass(100, 3, 0.99),
+    false_pass(200, 3, 0.995),
+    false_pass(300, 5, 0.998),
+    false_pass(30, 3, (2.0, 0.1)),
+    false_pass(100, 3, (20.0, 0.4)),
+    false_pass(100, 3, (0.5, 0.5)),
+    *graded(20, 0.2),
+    *graded(50, 0.1),
+    *graded(100, 0.05),
+    alike_groups(3, 4, 0.5),
+    alike_groups(5, 20, 0.9),
+    alike_groups(20, 10, 0.97),
+    alike_groups(50, 4, 0.97),
+    alike_groups(50, 100, 0.99),
+    alike_groups(50, 100, 0.5),
+    alike_groups(10, 10, 0.9, tries=3),
+    one_bad_group(3, 20),
+    one_bad_group(5, 30),
+    one_bad_group(10, 50),
+    alike_users(6, 200),
+    alike_users(20, 20),
+    alike_users(20, 500),
+    alike_users(60, 240),
+    alike_users(60, 1000),
+    alike_users(1000, 1000),
+    worse_build(1, 50, 0.2),
+    worse_build(3, 50, 0.2),
+    worse_build(10, 50, 0.2),
+    worse_build(20, 50, 0.2),
+    detectable(10, 0.2),
+    detectable(20, 0.1),
+    detectable(50, 0.2),
+    detectable(200, 0.1),
+    best_target(2, 40, 0.8),
+    best_target(5, 100, 0.8),
+    planned(2, 1, 0.9),
+    planned(10, 1, 0.9),
+    planned(10, 2, 0.8),
+    planned(30, 4, 0.9),
+    let_through(50, 0.8),
+    let_through(200, 0.8),
+)
+
+
+def main() -> None:
+    """Print a row for each promise."""
+    sets = int(sys.argv[1]) if len(sys.argv) > 1 else SETS
+    print("| promise | data | asked | measured | |\n|---|---|---:|---:|---|")
+    for one in PROMISES:
+        rate = one.measured(sets)
+        asked = f"≥ {one.low:.1%}" if one.high == 1.0 else f"≤ {one.high:.1%}"
+        verdict = "kept" if one.low <= rate <= one.high else "NOT KEPT"
+        print(f"| {one.what} | {one.data} | {asked} | {rate:.1%} | {verdict} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
