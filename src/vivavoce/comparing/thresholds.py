@@ -1,8 +1,9 @@
 """Thresholds: read floats as the numbers that they stand for, and compare them without rounding.
 
-A float holds 15 significant decimal digits. With 12 digits or fewer it stands for that decimal: 0.7 is 7/10, and so is
-0.7000000000000001, which only a calculation leaves behind. With more it stands for the fraction with a denominator of
-at most 10,000 that has the same 15 digits: 0.6666666666666666 is 2/3. Any other float is the decimal of its 15 digits.
+A calculation in floats leaves at least 14 significant digits right. With 12 digits or fewer these are that decimal: 0.7
+is 7/10, and so is 0.7000000000000003, which only a sum leaves behind. With more digits a float stands for the fraction
+with a denominator of at most 10,000 that has the same 14 digits: 0.6666666666666666 is 2/3. Any other float is the
+decimal of its 14 digits.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ SIGNS: Mapping[Operator, str] = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤
 Number = float | Fraction
 """A score, a weight, or a threshold; a fraction is exact already."""
 
-FLOAT_DIGITS = 15
-"""Significant digits that every float keeps."""
+FLOAT_DIGITS = 14
+"""Significant digits of a float that a short calculation leaves right."""
 
 DECIMAL_DIGITS = 12
 """Most significant digits of a float that is a decimal for certain."""
@@ -32,11 +33,11 @@ DECIMAL_DIGITS = 12
 MAX_DENOMINATOR = 10_000
 """Largest denominator of a fraction that a float with more digits stands for."""
 
-_NEAR = 1e-14
-"""Distance, relative to the number, within which a fraction may have the same 15 digits."""
+_NEAR = 1e-13
+"""Distance, relative to the number, within which a fraction may have the same 14 digits."""
 
-_EXACT_FROM = 2.0**49
-"""Size from which 15 digits could not tell whole numbers and halves apart: the float is taken as it is."""
+_EXACT_FROM = 2.0**46
+"""Size from which 14 digits could not tell whole numbers apart: the float is taken as it is."""
 
 
 def exact(value: Number) -> Fraction:
