@@ -51,21 +51,21 @@ def same_json(a: Any, b: Any) -> bool:
     The order of keys does not matter, the order of lists does. Numbers are compared as the decimals that they are
     written as: 100 equals 100.0 and 1e2. A bool is not a number, a number is not a text, and NaN equals nothing.
     """
-    pending = [(a, b)]  # a list instead of recursion: a model may nest deeper than Python can call
+    pending: list[tuple[Any, Any]] = [(a, b)]  # no recursion: a model may nest deeper than Python can call
     while pending:
-        one, other = pending.pop()
-        if isinstance(one, dict):
-            if not isinstance(other, dict) or one.keys() != other.keys():
+        left, right = pending.pop()
+        if type(left) is dict:
+            if type(right) is not dict or left.keys() != right.keys():
                 return False
-            pending += [(value, other[key]) for key, value in one.items()]
-        elif isinstance(one, list):
-            if not isinstance(other, list) or len(one) != len(other):
+            pending += [(value, right[key]) for key, value in left.items()]
+        elif type(left) is list:
+            if type(right) is not list or len(left) != len(right):
                 return False
-            pending += zip(one, other, strict=True)
-        elif is_number(one):
-            if not is_number(other) or as_decimal(one) != as_decimal(other):
+            pending += zip(left, right, strict=True)
+        elif is_number(left):
+            if not is_number(right) or as_decimal(left) != as_decimal(right):
                 return False
-        elif type(one) is not type(other) or one != other:
+        elif type(left) is not type(right) or left != right:
             return False
     return True
 
