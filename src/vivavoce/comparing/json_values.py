@@ -10,13 +10,17 @@ import json
 import math
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from pydantic import JsonValue
 
 BLANK = " \t\r\n"
 MAX_DEPTH = 200
 """Levels of nesting: a value that is read must be written again, and pydantic writes down to 255 levels."""
+
+
+_Object = dict[str, Any]
+_List = list[Any]
 
 
 class BrokenJson(ValueError):
@@ -54,14 +58,14 @@ def same_json(a: Any, b: Any) -> bool:
     pending: list[tuple[Any, Any]] = [(a, b)]  # no recursion: a model may nest deeper than Python can call
     while pending:
         left, right = pending.pop()
-        if type(left) is dict:
-            if type(right) is not dict or left.keys() != right.keys():
+        if isinstance(left, dict):
+            if not isinstance(right, dict) or cast("_Object", left).keys() != cast("_Object", right).keys():
                 return False
-            pending += [(value, right[key]) for key, value in left.items()]
-        elif type(left) is list:
-            if type(right) is not list or len(left) != len(right):
+            pending += [(value, right[key]) for key, value in cast("_Object", left).items()]
+        elif isinstance(left, list):
+            if not isinstance(right, list) or len(cast("_List", left)) != len(cast("_List", right)):
                 return False
-            pending += zip(left, right, strict=True)
+            pending += zip(cast("_List", left), cast("_List", right), strict=True)
         elif is_number(left):
             if not is_number(right) or as_decimal(left) != as_decimal(right):
                 return False
