@@ -3,7 +3,7 @@ from __future__ import annotations
 import copy
 import json
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -55,8 +55,8 @@ def test_what_is_read_can_be_nested_two_hundred_levels_deep() -> None:
 def shuffled(value: Any) -> Any:
     """Return an equal value whose objects name their keys in the opposite order."""
     if isinstance(value, dict):
-        return {key: shuffled(part) for key, part in reversed(value.items())}
-    return [shuffled(part) for part in value] if isinstance(value, list) else value
+        return {key: shuffled(part) for key, part in reversed(cast("dict[str, Any]", value).items())}
+    return [shuffled(part) for part in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 @given(values)

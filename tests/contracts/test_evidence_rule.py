@@ -142,8 +142,8 @@ ALL = {**ACTS, **WORDS}
 
 def measured(kind: str, *replies: dict[str, Any]) -> tuple[MetricResult, ScriptedModel]:
     model = ScriptedModel(list(replies))
-    known = {"must": ["It pays back."]} if kind == "a rule that must happen" else {}
-    result = ALL[kind][0](model).evaluate(TALK, goal="The refund is paid", **known)
+    must = ["It pays back."] if kind == "a rule that must happen" else []
+    result = ALL[kind][0](model).evaluate(TALK, goal="The refund is paid", must=must)
     return result, model
 
 
@@ -228,7 +228,7 @@ def test_each_vote_is_asked_again_for_itself() -> None:
 
 def test_every_judged_metric_declares_its_rule() -> None:
     every = map(metrics.get, metrics.names())
-    kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, JudgedMetric)]
+    kinds = [kind for kind in every if issubclass(kind, JudgedMetric)]
     assert len(kinds) > 20
     for kind in kinds:
         rule = kind.evidence_rule

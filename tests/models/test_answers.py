@@ -106,7 +106,10 @@ def test_a_key_that_occurs_twice_anywhere_is_named_and_the_last_value_never_wins
 @pytest.mark.parametrize("closed", [{}, {"additionalProperties": False}])
 @pytest.mark.parametrize("key", ["Score", "SCORE", "s_core", " score"])
 def test_two_spellings_of_one_property_are_a_repeated_key(key: str, closed: dict[str, Any]) -> None:
-    schema = {"type": "object", "properties": {"rows": {"items": {"properties": {"score": {}}, **closed}}}}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"rows": {"items": {"properties": {"score": {}}, **closed}}},
+    }
     answer = {"rows": [{"score": 1}, {key: 0, "score": 1}]}
     for read in (lambda: read_answer(json.dumps(answer), schema), lambda: check_answer(answer, schema)):
         with pytest.raises(RepeatedKey, match=re.escape(key)):

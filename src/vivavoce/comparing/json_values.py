@@ -10,13 +10,17 @@ import json
 import math
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from pydantic import JsonValue
 
 BLANK = " \t\r\n"
 MAX_DEPTH = 200
 """Levels of nesting: a value that is read must be written again, and pydantic writes down to 255 levels."""
+
+
+_Object = dict[str, Any]
+_List = list[Any]
 
 
 class BrokenJson(ValueError):
@@ -51,21 +55,21 @@ def same_json(a: Any, b: Any) -> bool:
     The order of keys does not matter, the order of lists does. Numbers are compared as the decimals that they are
     written as: 100 equals 100.0 and 1e2. A bool is not a number, a number is not a text, and NaN equals nothing.
     """
-    pending = [(a, b)]  # a list instead of recursion: a model may nest deeper than Python can call
+    pending: list[tuple[Any, Any]] = [(a, b)]  # no recursion: a model may nest deeper than Python can call
     while pending:
-        one, other = pending.pop()
-        if isinstance(one, dict):
-            if not isinstance(other, dict) or one.keys() != other.keys():
+        left, right = pending.pop()
+        if isinstance(left, dict):
+            if not isinstance(right, dict) or cast("_Object", left).keys() != cast("_Object", right).keys():
                 return False
-            pending += [(value, other[key]) for key, value in one.items()]
-        elif isinstance(one, list):
-            if not isinstance(other, list) or len(one) != len(other):
+            pending += [(value, right[key]) for key, value in cast("_Object", left).items()]
+        elif isinstance(left, list):
+            if not isinstance(right, list) or len(cast("_List", left)) != len(cast("_List", right)):
                 return False
-            pending += zip(one, other, strict=True)
-        elif is_number(one):
-            if not is_number(other) or as_decimal(one) != as_decimal(other):
+            pending += zip(cast("_List", left), cast("_List", right), strict=True)
+        elif is_number(left):
+            if not is_number(right) or as_decimal(left) != as_decimal(right):
                 return False
-        elif type(one) is not type(other) or one != other:
+        elif type(left) is not type(right) or left != right:
             return False
     return True
 
