@@ -59,7 +59,7 @@ def scores(store: Store) -> Grading:
 def test_every_reader_says_the_same(store: Store, scores: Grading, viva: Viva) -> None:
     found = grouped(store, scores, "tag")
     assert found.finding.startswith(
-        "1 group differs from the rest beyond chance: tr (16.7% pass, of the rest 85.7%: −69.0% ["
+        "1 group differs from the others that are alike beyond chance: tr (16.7% pass, of the others 85.7%: −69.0% ["
     )
     assert [one.number for one in found.groups] == [12, 12, 2]
     printed = viva("groups").stdout
@@ -103,7 +103,7 @@ def test_a_field_of_metadata_is_offered_where_the_samples_have_it(store: Store, 
         ("target", "", "there is nothing to compare the group with"),
         ("tag", "sample:en1", "there is nothing to compare the group with"),
         ("tag", "-sample:*", "no conversation is in a group"),
-        ("trial", "", "no group differs from the rest beyond chance"),
+        ("trial", "", "no group differs from the others beyond chance"),
         ("tag", "-sample:en* -sample:tr1 -sample:tr2 -sample:tr3 -sample:tr4 -sample:tr5", "too few to compare: "),
     ],
 )
