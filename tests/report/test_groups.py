@@ -24,7 +24,7 @@ from vivavoce.suites.opening import run_suite
 
 BOT = """\
 def reply(message: str) -> str:
-    return "no" if message in ("tr1", "tr2", "tr3", "tr4", "tr5", "en1") else "yes"
+    return "no" if message == "en1" or (message.startswith("tr") and message != "tr0") else "yes"
 """
 SUITE = """\
 name: talks
@@ -42,7 +42,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     Path("suite.yaml").write_text(SUITE)
     rows = [
         {"id": f"{one}{n}", "input": f"{one}{n}", "ground_truth": "yes", "tags": [one], "metadata": {"language": one}}
-        for one, many in (("en", 6), ("tr", 6), ("<b>", 1))
+        for one, many in (("en", 12), ("tr", 12), ("<b>", 1))
         for n in range(many)
     ]
     Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -59,9 +59,9 @@ def scores(store: Store) -> Grading:
 def test_every_reader_says_the_same(store: Store, scores: Grading, viva: Viva) -> None:
     found = grouped(store, scores, "tag")
     assert found.finding.startswith(
-        "1 group differs from the rest beyond chance: tr (16.7% pass, of the rest 85.7%: −69.0% ["
+        "1 group differs from the others that are alike beyond chance: tr (8.3% pass, of the others 92.3%: −84.0% ["
     )
-    assert [one.number for one in found.groups] == [12, 12, 2]
+    assert [one.number for one in found.groups] == [24, 24, 2]
     printed = viva("groups").stdout
     assert printed.splitlines()[-1] == found.finding
     assert json.loads(viva("groups", "--json").stdout) == found.model_dump(mode="json")
@@ -103,7 +103,7 @@ def test_a_field_of_metadata_is_offered_where_the_samples_have_it(store: Store, 
         ("target", "", "there is nothing to compare the group with"),
         ("tag", "sample:en1", "there is nothing to compare the group with"),
         ("tag", "-sample:*", "no conversation is in a group"),
-        ("trial", "", "no group differs from the rest beyond chance"),
+        ("trial", "", "no group differs from the others beyond chance"),
         ("tag", "-sample:en* -sample:tr1 -sample:tr2 -sample:tr3 -sample:tr4 -sample:tr5", "too few to compare: "),
     ],
 )

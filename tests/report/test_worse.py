@@ -45,7 +45,7 @@ async def decided(
         ([1.0] * 8, [0.0] + [1.0] * 7, None, "pass", "exact: -0.125"),  # a loss that may be chance
         ([1.0] * 8, [0.0] + [1.0] * 7, 0.1, "inconclusive", "8 samples cannot tell that from chance"),
         ([1.0] * 8, [0.0] + [1.0] * 7, 0.2, "pass", "exact: -0.125"),  # no loss that matters
-        ([0.9] * 20, [0.88] * 20, None, "pass", "exact: -0.020"),  # all agree, and 20 may still be chance
+        ([0.9] * 20, [0.88] * 20, None, "fail", "exact: -0.020"),  # each lost as much: as certain as if they varied
         ([0.9, 0.8] * 20, [0.6, 0.52] * 20, None, "fail", "exact: -0.290"),
         ([0.9, 0.8] * 20, [0.6, 0.52] * 20, 0.3, "pass", "exact: -0.290"),  # certain, and smaller than what matters
         ([1.0] * 5, [1.0] * 5, None, "inconclusive", "5 samples on both sides; a loss shows from 6 on"),

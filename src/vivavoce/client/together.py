@@ -205,7 +205,7 @@ class Together(Connection):
         pairs: str | None = None,
         filter: str = "",  # noqa: A002
     ) -> Grouped:
-        """Return the conversations of a run in groups, and which groups differ from the rest.
+        """Return the conversations of a run in groups, and which groups differ from the others.
 
         They are by `tag`, `target`, `trial`, `persona`, or a field such as `metadata.language`. Samples with the same
         value of `pairs`, a field, are variants of one case.

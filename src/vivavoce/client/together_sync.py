@@ -102,7 +102,7 @@ class TogetherSync:
         pairs: str | None = None,
         filter: str = "",  # noqa: A002
     ) -> Grouped:
-        """Return the conversations of a run in groups, and which groups differ from the rest."""
+        """Return the conversations of a run in groups, and which groups differ from the others."""
         return self._loop.run(self._together.groups(run, by, grader=grader, pairs=pairs, filter=filter))
 
     def fork(self, run: str = "latest") -> Forked:

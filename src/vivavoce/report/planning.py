@@ -198,7 +198,7 @@ def basis(found: Planned) -> str:
     figure = f"the {'pass rate' if on.of_passes else 'mean'} of {safe(on.grader)}"
     learned = f"{figure} in run {on.run} ({count(on.samples, 'sample')})"
     variance = f"variance {on.estimate:.3g}, {on.within:.3g} at most in nine of ten such runs"
-    if on.within >= WORST:
+    if on.within >= WORST > 2 * on.estimate:
         return f"{learned} is too small to say how much trials vary ({variance}): this is the worst case"
     if on.measured:
         return f"as {learned} varies from trial to trial: {variance}"

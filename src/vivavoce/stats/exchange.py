@@ -84,7 +84,7 @@ class Exchange:
         for (cells, inside), times in self.strata.items():
             key = (tuple(sorted(cells)), inside)
             merged[key] = merged.get(key, 0) + times
-        yield from merged.items()
+        yield from sorted(merged.items())
 
 
 def p_values(means: Floats, is_inside: Bools) -> list[float]:
@@ -97,6 +97,8 @@ def p_values(means: Floats, is_inside: Bools) -> list[float]:
     Problem, Statistics and Probability Letters 36 (1997).
     """
     units, columns = means.shape
+    if not units:
+        return [1.0] * columns
     smaller = is_inside if 2 * is_inside.sum() <= units else ~is_inside
     number = int(smaller.sum())
     known = ~np.isnan(means)

@@ -130,7 +130,7 @@ def groups(
     filter: Filter = "",  # noqa: A002 - it is called so in the address
     grading: GradingName = None,
 ) -> Response:
-    """Group the conversations of a run, the largest groups first, and say which differ from the rest."""
+    """Group the conversations of a run, the largest groups first, and say which differ from the others."""
     scores, store = _graded(request, run, grading)[1], _store(request)
     check_graders(scores, parse_filter(filter), "position")
     if grader is not None:
