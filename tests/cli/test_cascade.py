@@ -32,8 +32,11 @@ class Priced(ScriptedModel):
         return ModelReply(reply.text, reply.parsed, reply.tool_calls, usage=usage)
 
 
+EVIDENCE = ["yes", "no", "hi"]
+
+
 def said(verdict, sure):
-    return {"reasoning": "As seen.", "evidence": [], "verdict": verdict, "confidence": sure}
+    return {"reasoning": "As seen.", "evidence": EVIDENCE, "verdict": verdict, "confidence": sure}
 
 
 def quick(request):

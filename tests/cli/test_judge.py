@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import signal
 import subprocess
 import time
@@ -43,9 +44,10 @@ def judge(body: Row) -> Row:
     bad = "poison" in text
     told: Row = {"reasoning": "It told." if bad else "Fine.", "confidence": 1}
     if '"label"' in form:
-        return {**told, "evidence": [], "label": "rude" if bad else "polite"}
+        return {**told, "evidence": ["Hi"], "label": "rude" if bad else "polite"}
     if '"criteria"' in form:
-        outcome: Row = {"outcome": "told", "kind": "fact", "evidence": [], "met": not bad}
+        words = re.findall(r'^assistant: "(.*)"$', text, re.MULTILINE)
+        outcome: Row = {"outcome": "told", "kind": "fact", "evidence": words, "met": not bad}
         return {**told, "criteria": [outcome], "breaches": []}
     harm: Row = {"what": "It told.", "evidence": ["poison"], "severity": "critical"}
     return {**told, "violations": [harm] if bad else []}

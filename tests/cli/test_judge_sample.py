@@ -39,7 +39,7 @@ from vivavoce.testing import ScriptedModel
 def said(sure):
     def answer(request):
         verdict = "poison" not in str(request.messages)
-        return {"reasoning": "As read.", "evidence": [], "verdict": verdict, "confidence": sure}
+        return {"reasoning": "As read.", "evidence": ["Hi"], "verdict": verdict, "confidence": sure}
     return answer
 
 small, large = ScriptedModel(said(0.99), "small"), ScriptedModel(said(0.8), "large")

@@ -14,18 +14,24 @@ from vivavoce.store.store import Store
 from .conftest import Viva
 
 JUDGE = """
+import json
 from pathlib import Path
 from vivavoce.testing import ScriptedModel
+
+def spoken(request):
+    lines = request.messages[1].text.splitlines()
+    return [json.loads(line[11:]) for line in lines if line.startswith('assistant: "')]
 
 def answer(request):
     with Path("asked.txt").open("a") as file:
         file.write("asked\\n")
     said = str(request.messages)
     words = [one for one in ("idiot", "stupid", "really this slow") if one in said]
-    return {"reasoning": "As seen.", "evidence": words, "verdict": not words, "confidence": 0.9}
+    evidence = words or spoken(request)
+    return {"reasoning": "As seen.", "evidence": evidence, "verdict": not words, "confidence": 0.9}
 
 def blind(request):
-    return {"reasoning": "Fine.", "evidence": [], "verdict": True, "confidence": 0.9}
+    return {"reasoning": "Fine.", "evidence": spoken(request), "verdict": True, "confidence": 0.9}
 
 sees = ScriptedModel(answer, "sees")
 passes = ScriptedModel(blind, "passes")
@@ -138,7 +144,7 @@ def test_requests_are_answered_by_others_in_two_rounds_and_kept(viva: Viva, fold
         for line in Path(f"r{number}.jsonl").read_text().splitlines():
             said: dict[str, Any] = {
                 "reasoning": "Fine.",
-                "evidence": [],
+                "evidence": json.loads(line)["body"]["messages"][-1]["content"].split('"')[1::2],
                 "verdict": "idiot" not in line,
                 "confidence": 0.9,
             }

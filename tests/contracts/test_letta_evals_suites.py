@@ -35,7 +35,8 @@ def judge(body: dict[str, Any]) -> dict[str, Any]:
     rubric = body["messages"][-1]["content"]
     assert re.search(r'"[^"]', rubric), "nothing was put into the rubric"
     score = 0.8 if "( o.o )" in rubric or "Paris" in rubric else 0.1
-    return {"reasoning": "looked at it", "evidence": [], "score": score, "confidence": 1}
+    shown = [json.loads(text) for text in re.findall(r'"(?:[^"\\]|\\.)+"', rubric)]
+    return {"reasoning": "looked at it", "evidence": shown, "score": score, "confidence": 1}
 
 
 @pytest.fixture

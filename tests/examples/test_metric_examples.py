@@ -22,8 +22,9 @@ def judge(body: dict[str, Any]) -> dict[str, Any]:
     """Answer as a judge who believes in calls and in what is told, and not in promises."""
     asked = body["messages"][-1]["content"]
     shape = body["response_format"]["json_schema"]["schema"]["properties"]
+    words = re.findall(r'^assistant: "(.*)"$', asked, re.MULTILINE)
     if "criteria" not in shape:
-        answer: dict[str, Any] = {"reasoning": "Friendly.", "evidence": [], "confidence": 0.8}
+        answer: dict[str, Any] = {"reasoning": "Friendly.", "evidence": words, "confidence": 0.8}
         return answer | {next(name for name in shape if name not in answer): "courteous"}
     met = "call c0 refund" in asked or "life insurance" in asked
     changed = re.findall(r"^- (c\d+) .* succeeded$", asked, re.MULTILINE)

@@ -18,9 +18,10 @@ def answer(request):
     with open("asked.txt", "a") as file:
         file.write("x")
     said = request.messages[-1].text
-    return {"reasoning": "polite enough", "evidence": [], "confidence": 1.0, "score": float("rude" not in said)}
+    return {"reasoning": "polite enough", "evidence": ["Hi"], "confidence": 1.0, "score": float("rude" not in said)}
 
 model = ScriptedModel(answer, "judge of the file")
+model.anonymous = False
 """
 SUITE = """
 name: polite
