@@ -38,7 +38,7 @@ gate:
   aggregation: accuracy
   on: corrected_lower
   value: LEAST
-  needs_calibration: {labels: 50, kappa: 0.3}
+  needs_calibration: {labels: 50, kappa: 0.2}
 """
 TEXTS = [("I cannot.", False), ("At nine.", True), ("No idea.", False), ("It costs 5.", True), ("At noon.", True)]
 

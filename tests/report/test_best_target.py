@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from vivavoce.records.run import AttemptKey, ScoreRow
@@ -10,7 +12,7 @@ from vivavoce.run.summary import Summary, summarise, tally
 from vivavoce.stats.paired import difference_of
 
 
-def rows(target: str, values: list[float | None], grader: str = "right") -> list[ScoreRow]:
+def rows(target: str, values: Sequence[float | None], grader: str = "right") -> list[ScoreRow]:
     return [
         ScoreRow(
             kind="grade",

@@ -86,6 +86,7 @@ def difference_of(
     largest = max(map(abs, differences)) if wins or losses else bounds[1] - bounds[0]
     low, high, p_value = _limits(mean, math.sqrt(variance / n), n, largest, level)
     scale = bounds[1] - bounds[0]
+    low, high = (None if end is None else min(scale, max(-scale, end)) for end in (low, high))
     variance += largest**2 / max(1, n - 1)  # of few pairs, none or few may have shown how much pairs can differ
     seen = seen_by(n, variance / scale**2 / 2, 1, POWER, level)
     return PairedDifference(
