@@ -8,7 +8,8 @@ import pytest
 
 from vivavoce.records.run import AttemptKey, ScoreRow
 from vivavoce.report.best_target import sentences, standings
-from vivavoce.run.summary import Summary, summarise, tally
+from vivavoce.run.summary import Summary, summarise
+from vivavoce.run.tallies import tally
 from vivavoce.stats.paired import difference_of
 
 
@@ -28,7 +29,7 @@ def rows(target: str, values: Sequence[float | None], grader: str = "right") -> 
 
 def summary_of(*scores: list[ScoreRow]) -> Summary:
     every = [row for some in scores for row in some]
-    return summarise(tally(every), attempts=len(every), failed=0, gate=None)
+    return summarise(tally(every), attempts=len(every), failed=0)
 
 
 def said(*scores: list[ScoreRow], stopped: str | None = None) -> list[tuple[str | None, str]]:

@@ -17,7 +17,7 @@ from vivavoce.report.export import export
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.matrix import figures, matrix_of
 from vivavoce.report.trends import trend
-from vivavoce.run.summary import tally
+from vivavoce.run.tallies import tally
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite

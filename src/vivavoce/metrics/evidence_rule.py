@@ -15,9 +15,9 @@ from typing import Literal
 from vivavoce.errors import ModelFault
 from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.prompts import HERE
-from vivavoce.metrics.transcript import quoted
 from vivavoce.records.failure import shorten
 from vivavoce.records.score import Evidence, Finding, FindingState
+from vivavoce.safe_text import quoted
 
 CRITERION, PROHIBITION = "criterion", "prohibition"
 """The kinds of findings: what has to happen, and what must not."""
