@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from provider_model import ProviderModel
 from vivavoce.messages import HumanMessage
 from vivavoce.models.cache import CachedModel
 from vivavoce.models.model import Request
 from vivavoce.store.store import Store
-from vivavoce.testing import ScriptedModel
 
 from .conftest import Viva
 
@@ -22,7 +22,7 @@ async def kept(place: Path, *models: str) -> None:
     with Store.open(str(place)) as store:
         async with store.replies() as replies:
             for name in models:
-                model = CachedModel(ScriptedModel(["one", "two"], name=name), replies)
+                model = CachedModel(ProviderModel(["one", "two"], name=name), replies)
                 for trial in range(2):
                     await model.complete(Request([HumanMessage(content="What?")], trial=trial))
 

@@ -17,7 +17,7 @@ from vivavoce.testing import ScriptedModel
 
 def answer(request):
     helped = "cannot" not in str(request.messages)
-    return {"reasoning": "As seen.", "evidence": [], "verdict": helped, "confidence": 0.9}
+    return {"reasoning": "As seen.", "evidence": ["When?"], "verdict": helped, "confidence": 0.9}
 
 model = ScriptedModel(answer, "rules")
 """

@@ -241,7 +241,7 @@ def test_a_line_of_a_request_names_the_repetition_and_the_turns_that_are_judged(
     places = {
         (line["metric"], line["sample"], line["piece"]["first_turn"], line["piece"]["last_turn"]) for line in lines
     }
-    shared = [("c1", 0, 0), ("c1", 1, 1), ("c1#2", 2, 2)]
+    shared = [("c1", 0, 0), ("c1", 1, 1), *(("c1#2", turn, turn) for turn in range(3))]
     assert places == {(metric, *place) for metric in ("safety", "coherence") for place in shared}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from provider_model import ProviderModel
 from vivavoce.errors import ModelFault, StoreError
 from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.models.cache import CachedModel, OfflineModel
@@ -18,7 +19,7 @@ from vivavoce.records.reply import StoredReply
 from vivavoce.records.usage import Usage, charge, total, usage_of
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
-from vivavoce.testing import LoopbackServer, ScriptedModel, misbehaviour
+from vivavoce.testing import LoopbackServer, misbehaviour
 
 ASKED = Request([HumanMessage(content="How good\nis it?")], schema={"type": "object"})
 
@@ -87,7 +88,7 @@ async def test_so_many_answered_questions_leave_so_many_replies(number: int) -> 
 
 
 async def test_another_trial_is_another_question(replies: ReplyStore) -> None:
-    model = ScriptedModel([{"n": 1}, {"n": 2}])
+    model = ProviderModel([{"n": 1}, {"n": 2}])
     cached = CachedModel(model, replies)
     found = [(await cached.complete(replace(ASKED, trial=trial))).parsed for trial in (0, 1, 0, 1)]
     assert found == [{"n": 1}, {"n": 2}, {"n": 1}, {"n": 2}]
@@ -108,7 +109,7 @@ async def test_what_failed_is_asked_again(replies: ReplyStore) -> None:
 
 
 async def test_an_empty_reply_is_not_kept(replies: ReplyStore) -> None:
-    cached = CachedModel(ScriptedModel([" ", "Now I say something."]), replies)
+    cached = CachedModel(ProviderModel([" ", "Now I say something."]), replies)
     plain = replace(ASKED, schema=None)
     assert [(await cached.complete(plain)).text for _ in range(3)] == [" ", *["Now I say something."] * 2]
 
@@ -166,7 +167,7 @@ async def test_a_follower_that_is_cancelled_disturbs_nobody(replies: ReplyStore)
 
 async def test_offline_a_kept_reply_needs_no_key_and_another_question_is_no_call(replies: ReplyStore) -> None:
     name = "openai/gpt-4.1-mini"
-    kept = ScriptedModel([{"score": 1}], name=model_name(name))
+    kept = ProviderModel([{"score": 1}], name=model_name(name))
     await CachedModel(kept, replies).complete(ASKED)
     offline = CachedModel(OfflineModel(model_name(name)), replies, offline=True)
     assert (await offline.complete(ASKED)).parsed == {"score": 1}
@@ -178,7 +179,7 @@ async def test_offline_a_kept_reply_needs_no_key_and_another_question_is_no_call
 
 
 async def test_offline_a_model_that_could_be_asked_is_not(replies: ReplyStore) -> None:
-    model = ScriptedModel(["x"])
+    model = ProviderModel(["x"])
     with pytest.raises(ModelFault, match=r"no recorded reply of scripted to 'word word .*…'"):
         await CachedModel(model, replies, offline=True).complete(Request([HumanMessage(content="word " * 50)]))
     assert model.requests == []
@@ -205,12 +206,12 @@ async def test_a_damaged_reply_is_an_error_of_the_store(replies: ReplyStore) -> 
 
 async def test_an_answer_without_the_json_that_was_asked_for_is_not_kept(replies: ReplyStore) -> None:
     call = ToolCall(name="look", args={})
-    model = ScriptedModel([[call], {"fine": True}])
+    model = ProviderModel([[call], {"fine": True}])
     cached = CachedModel(model, replies)
     assert (await cached.complete(ASKED)).tool_calls == [call]
     assert (await cached.complete(ASKED)).parsed == {"fine": True}
     offered = replace(ASKED, tools=[{"type": "function", "function": {"name": "look"}}])
-    model = ScriptedModel([[call]])
+    model = ProviderModel([[call]])
     for _ in range(2):
         assert (await CachedModel(model, replies).complete(offered)).tool_calls == [call]
 

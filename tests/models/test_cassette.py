@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from provider_model import ProviderModel
 from vivavoce.errors import UsageError
 from vivavoce.messages import HumanMessage
 from vivavoce.models.cache import CachedModel, OfflineModel
@@ -14,7 +15,6 @@ from vivavoce.models.cassette import export_replies, import_replies
 from vivavoce.models.model import Request
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
-from vivavoce.testing import ScriptedModel
 
 HEAD = '{"vivavoce_replies":1}\n'
 GOOD: dict[str, Any] = {
@@ -38,7 +38,7 @@ async def replies(tmp_path: Path) -> AsyncIterator[ReplyStore]:
 
 async def recorded(replies: ReplyStore, *names: str) -> None:
     for name in names:
-        model = CachedModel(ScriptedModel(["one\ud800", "two"], name=name), replies)
+        model = CachedModel(ProviderModel(["one\ud800", "two"], name=name), replies)
         for number in range(2):
             await model.complete(asked(number))
 

@@ -44,10 +44,11 @@ def test_where_the_tester_spoilt_all_of_them_only_the_raw_rate_is_known() -> Non
     assert (rates.raw, rates.net, rates.net_interval) == (0.0, None, None)
 
 
-def test_one_test_has_a_rate_and_no_interval() -> None:
+def test_one_test_has_a_rate_and_a_wide_interval() -> None:
     rates = success_rates([PASSED])
-    assert (rates.raw, rates.raw_interval) == (1.0, None)
-    assert str(rates) == "100.0% raw (1 of 1), 100.0% net of 0 tester errors, 0 of 1 test inconclusive"
+    assert (rates.raw, rates.raw_interval) == (1.0, (pytest.approx(0.2065, abs=1e-4), 1.0))
+    shown = "100.0% [20.7%, 100.0%] raw (1 of 1), 100.0% [20.7%, 100.0%] net of 0 tester errors"
+    assert str(rates) == f"{shown}, 0 of 1 test inconclusive"
 
 
 def test_trials_of_one_sample_are_not_independent() -> None:

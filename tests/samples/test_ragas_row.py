@@ -50,7 +50,7 @@ def test_content_that_is_null_or_in_parts_becomes_text() -> None:
     parts = HumanMessage.model_validate({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})
     sample = MultiTurnSample(user_input=[parts, AIMessage(content=None, tool_calls=[call])])
     (row,) = EvaluationDataset([sample]).to_list("ragas")
-    assert [message["content"] for message in row["user_input"]] == ["a\nb", ""]
+    assert [message["content"] for message in row["user_input"]] == ["ab", ""]
 
 
 def test_a_single_turn_has_the_same_fields_in_both() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from provider_model import ProviderModel
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage
 from vivavoce.metrics.judged.aspect_critic import AspectCritic
@@ -340,14 +341,14 @@ async def test_an_answer_outside_the_schema_is_exported_again_and_a_corrected_on
 async def test_a_model_that_can_be_asked_replaces_an_answer_outside_the_schema(replies: ReplyStore) -> None:
     await exported(ASKED)
     import_responses(serve(says(score=57)), replies, NAME)
-    asking = CachedModel(ScriptedModel([{"score": 0.5}], NAME), replies)
+    asking = CachedModel(ProviderModel([{"score": 0.5}], NAME), replies)
     assert [(await asking.complete(ASKED)).parsed for _ in range(2)] == [{"score": 0.5}] * 2
     assert [json.loads(kept.reply)["parsed"] for kept in replies.all()] == [{"score": 0.5}]
     assert replies.rejected == 0
 
 
 async def test_an_answer_that_a_model_gave_here_stays(replies: ReplyStore) -> None:
-    await CachedModel(ScriptedModel([{"score": 0.5}], NAME), replies).complete(ASKED)
+    await CachedModel(ProviderModel([{"score": 0.5}], NAME), replies).complete(ASKED)
     await exported(ASKED)
     report = import_responses(serve(says(score=1)), replies, NAME)
     assert (report.added, report.replaced) == (0, 0)
