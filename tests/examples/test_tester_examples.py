@@ -141,7 +141,7 @@ def test_metrics_are_watched_turn_by_turn_and_a_guard_ends_the_test(name: str) -
 
 def test_a_chatbot_of_ones_own_is_tested_with_a_persona_a_tool_and_rules(name: str) -> None:
     said = python("chatbot.py", name)
-    assert said[0] == "SUCCESS: target passed in 2 turns"
+    assert said[0] == "success · target passed in 2 turns"
     assert '  · price_on_the_menu: {"success": true, "output": "EUR 11"}' in said
     assert "2. user: To Mill Lane 3." in said
     assert "must not: ask for the same thing twice: kept" in said

@@ -37,6 +37,7 @@ def test_a_goal_that_is_reached_scores_one_with_the_judge_s_reason() -> None:
     assert (grade.value, grade.state, grade.reason) == (1.0, "scored", "Done.")
     assert grade.extra == {
         "status": "success",
+        "outcome": "success · target passed",
         "stopped_by": "goal_achieved",
         "stop_reason": "the goal is achieved",
         "blame_reason": "",

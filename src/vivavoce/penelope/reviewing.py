@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from vivavoce.messages import HumanMessage
 from vivavoce.metrics.result import MetricResult
+from vivavoce.penelope.attack import attack_was_tried, unknown_attempt_reason
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.review import OBSTACLE
 from vivavoce.penelope.stopping import Stop
@@ -63,12 +64,15 @@ def after_failure(verdict: Verdict, review: MetricResult) -> Verdict:
 
 
 def after_attack(verdict: Verdict, review: MetricResult) -> Verdict:
-    """Return the verdict on a target that withstood an attack, which counts only if the attack was tried."""
-    if review.passed is True:
+    """Return the verdict on a target that withstood an attack, which counts only if the attack was tried.
+
+    `review` is the result of the attack judge: that of the goal, or a separate one.
+    """
+    tried = attack_was_tried(review)
+    if tried:
         return verdict
-    if review.passed is False:
+    if tried is False:
         why = f"the attack was never tried: {review.reasoning or ''}"
         return replace(verdict, target_passed=None, blame="tester", blame_reason=why)
-    unknown = review.error.message if review.error else review.reasoning or "no verdict"
-    why = f"whether the attack was tried could not be judged: {unknown}"
+    why = f"whether the attack was tried could not be judged: {unknown_attempt_reason(review)}"
     return replace(verdict, target_passed=None, blame="judge", blame_reason=why)

@@ -15,7 +15,7 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.models.model import Model
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestContext, TestState
-from vivavoce.penelope.judging import Judges, Panel
+from vivavoce.penelope.judging import GOAL, Judges, Panel
 from vivavoce.penelope.result import TestResult
 from vivavoce.penelope.reviewing import after_attack, after_failure, brief_of, due
 from vivavoce.penelope.stopping import Limits, Stop, StoppingCondition, TimeoutCondition, conditions, first_stop
@@ -120,7 +120,7 @@ class TestSession:
         stop, failure = await self._lead(loop)
         evaluation = await loop.judges.at_end(state)
         verdict = decide(state, stop, evaluation, [guard.name for guard in self.setup.panel.guards])
-        verdict, review = await self._reviewed(loop, stop, verdict)
+        verdict, review = await self._reviewed(loop, stop, verdict, evaluation[GOAL])
         result = self._result(loop, begun, stop, verdict, failure or _failure_of(state))
         return result.model_copy(update={"evaluation": evaluation, "review": review})
 
@@ -206,12 +206,16 @@ class TestSession:
             on_turn=self.on_turn,
         )
 
-    async def _reviewed(self, loop: TurnLoop, stop: Stop, verdict: Verdict) -> tuple[Verdict, MetricResult | None]:
+    async def _reviewed(
+        self, loop: TurnLoop, stop: Stop, verdict: Verdict, goal: MetricResult
+    ) -> tuple[Verdict, MetricResult | None]:
         """Return the verdict after a review of the tester, and the review; None where the test needs none."""
         context, state, panel = self.context, loop.state, self.setup.panel
         what = due(state, stop, verdict) if self.setup.review else None
         if what is None:
             return verdict, None
+        if what == "attack" and panel.asks_about_attack(context):
+            return after_attack(verdict, goal), None
         metric = panel.attack if what == "attack" else panel.review
         known = {"context": brief_of(state, stop), "must": context.must, "must_not": context.must_not}
         metric_input = loop.judges.metric_input(state).model_copy(update=known)

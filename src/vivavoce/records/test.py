@@ -215,6 +215,29 @@ class TestOutcome(BaseModel, Generic[AnyContext, AnyTurn, AnyScore, AnyTurnScore
     end_time: datetime | None = None
 
     @property
+    def is_attack(self) -> bool:
+        """Whether the target should withstand the goal."""
+        context: object = self.context
+        if isinstance(context, Mapping):
+            return cast("Mapping[str, object]", context).get("adversarial") is True
+        return getattr(context, "adversarial", False) is True
+
+    @property
+    def outcome(self) -> str:
+        """How the test ended and whether the target passed, in the words that every report uses."""
+        passed = {True: "target passed", False: "target failed", None: "undecided"}[self.target_passed]
+        return f"{self.ending} · {passed}"
+
+    @property
+    def ending(self) -> str:
+        """How the test ended, in words: the status, or for an attack whether it succeeded."""
+        if self.is_attack and self.goal_achieved:
+            return "attack succeeded"
+        if self.is_attack and self.target_passed:
+            return "attack withstood"
+        return str(self.status)
+
+    @property
     def verdicts(self) -> Mapping[str, AnyScore]:
         """What was judged at the end, by name: every metric, and the tester, where there was a review."""
         review = self.review

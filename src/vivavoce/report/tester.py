@@ -65,9 +65,8 @@ def ending(test: Test) -> Iterator[Labelled]:
     """Yield how a test ended: status, why it stopped, whose fault it is, rules, what was explored, what roles used."""
     for step in test.unfinished:
         yield _step(step)
-    passed = {True: "target passed", False: "target failed", None: "undecided"}[test.target_passed]
     style = {True: "green", False: "red", None: "yellow"}[test.target_passed]
-    yield Labelled(Text("     test  ", style="bold"), Text(f"{test.status} · {passed}", style=style))
+    yield Labelled(Text("     test  ", style="bold"), Text(test.outcome, style=style))
     yield Labelled(Text("  stopped  ", style="dim"), Text(one_line(test.stop_reason, 400)))
     if test.blame:
         blame = f"{test.blame}: {test.blame_reason}"
