@@ -121,7 +121,7 @@ def test_the_ending_says_how_and_why_and_whose_fault() -> None:
         "  stopped  the limit of 2 turns is reached",
         "    blame  target: must: greet",
         "     rule  must: greet: not kept",
-        "     rule  must not: swear: kept",
+        "     rule  must not: swear: not done",
         "    again  1 earlier attempt discarded: It gave itself away.",
     ]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue, field_validator
 from pydantic_core import CoreSchema
 from typing_extensions import TypedDict
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.messages import AnyMessage, Message, read_message
+from vivavoce.prohibitions import forbidden_act
 from vivavoce.records.test import Test
 from vivavoce.samples.sample import Sample
 
@@ -106,6 +107,13 @@ class MultiTurnEvaluationInput(BaseModel):
     state: Mapping[str, Any] | None = None
     test: Test | None = None
     trial: int = 0
+
+    @field_validator("must_not")
+    @classmethod
+    def _acts(cls, rules: tuple[str, ...]) -> tuple[str, ...]:
+        for rule in rules:
+            forbidden_act(rule)
+        return rules
 
     @property
     def messages(self) -> list[AnyMessage]:

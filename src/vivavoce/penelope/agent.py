@@ -55,6 +55,7 @@ from vivavoce.penelope.tools.tool import Tool, as_tool
 from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import OnTurn
 from vivavoce.penelope.view import turn_lines
+from vivavoce.prohibitions import check_prohibitions
 from vivavoce.settings import settings
 from vivavoce.signatures import shows_options
 from vivavoce.targets.channel import TargetChannel, open_channel
@@ -219,6 +220,7 @@ class PenelopeAgent:
             raise UsageError(describe(error)) from error
         if not context.goal.strip():
             raise UsageError("the goal is empty")
+        check_prohibitions(context.must_not)
         return context
 
     async def close(self) -> None:

@@ -27,6 +27,7 @@ from vivavoce.penelope.tools.tool import Tool
 from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import UNANSWERED, OnTurn, TurnLoop
 from vivavoce.penelope.verdict import Verdict, decide
+from vivavoce.prohibitions import act_text
 from vivavoce.records.failure import CANCELLED, Failure, failure_of
 from vivavoce.records.test import Phase, TestStatus
 from vivavoce.records.usage import Usage
@@ -217,7 +218,11 @@ class TestSession:
         if what == "attack" and panel.asks_about_attack(context):
             return after_attack(verdict, goal), None
         metric = panel.attack if what == "attack" else panel.review
-        known = {"context": brief_of(state, stop), "must": context.must, "must_not": context.must_not}
+        known = {
+            "context": brief_of(state, stop),
+            "must": context.must,
+            "must_not": tuple(map(act_text, context.must_not)),
+        }
         metric_input = loop.judges.metric_input(state).model_copy(update=known)
         result = await loop.judges.in_time(metric.measured(metric_input), metric)
         state.spend("judge", result.usage)

@@ -13,6 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from vivavoce.errors import Blame
 from vivavoce.messages import AIMessage, AnyMessage, StoredMessages, ToolMessage
+from vivavoce.prohibitions import act_text
+from vivavoce.records.counting import to_number
 from vivavoce.records.design_names import score_fields
 from vivavoce.records.failure import Failure
 from vivavoce.records.score import Evidence, FindingState, Score
@@ -130,12 +132,17 @@ class Criterion(BaseModel):
 
     @property
     def sentence(self) -> str:
-        """The rule with what it demands: `must: …` or `must not: …`."""
-        return f"{'must' if self.must else 'must not'}: {self.text}"
+        """The rule with what it demands: `must: …` or `must not: …`, followed by the act."""
+        return f"must: {self.text}" if self.must else f"must not: {act_text(self.text)}"
 
     @property
     def verdict(self) -> str:
-        """Whether the rule was kept, in words."""
+        """Whether the rule was kept, in words; of what must not happen, whether it was done, and in which turn."""
+        if not self.must:
+            turn = next((quote.turn for quote in self.evidence if quote.verified and quote.turn is not None), None)
+            return (
+                "not done" if self.met is not False else "done" if turn is None else f"done in turn {to_number(turn)}"
+            )
         return {True: "kept", False: "not kept", None: "no occasion"}[self.met]
 
     @property
