@@ -20,7 +20,8 @@ _MODAL = r"(?:must|may|should|shall|can|could|is\s+(?:not\s+)?(?:allowed|permitt
 
 _ENGLISH = re.compile(
     rf"""{_LEAD}(?:
-        (?:under\ no\ circumstances|at\ no\ (?:point|time)|in\ no\ case),?\s+(?:{_MODAL}\s+)?(?:{_SUBJECT})?(?:{_MODAL}\s+)?
+        (?:under\ no\ circumstances|at\ no\ (?:point|time)|in\ no\ case),?\s+
+        (?:{_MODAL}\s+)?(?:{_SUBJECT})?(?:{_MODAL}\s+)?
       | (?:{_SUBJECT})?(?:
             (?:(?:must|may|should|shall|can|could)(?:\s+not|n['’]t|not)|can['’]t)(?:\s+ever)?
           | (?:must|may|should|shall|can|could)\s+never(?:\s+ever)?
