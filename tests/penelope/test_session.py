@@ -101,7 +101,7 @@ async def test_what_the_target_must_never_do_is_its_own_fault_without_review() -
 
 
 @pytest.mark.parametrize(
-    ("reviewing", "blame", "passed"), [(NO_FAULT, "target", False), (NO_WAY, "suite", None), (GUILTY, "tester", False)]
+    ("reviewing", "blame", "passed"), [(NO_FAULT, "target", False), (NO_WAY, "suite", None), (GUILTY, "tester", None)]
 )
 async def test_what_the_target_did_not_do_though_it_must_may_be_the_fault_of_others(
     reviewing: dict[str, Any], blame: str, passed: bool | None
@@ -112,7 +112,8 @@ async def test_what_the_target_did_not_do_though_it_must_may_be_the_fault_of_oth
 
 async def test_what_no_assistant_could_pass_is_the_fault_of_the_suite_and_not_held_again() -> None:
     result = await held(player(), reviewer(NO_WAY))
-    assert (result.status.name, result.goal_achieved, result.target_passed) == ("MAX_TURNS", False, None)
+    assert (result.status.name, result.goal_achieved, result.target_passed) == ("IMPOSSIBLE", False, None)
+    assert result.outcome == "goal impossible · undecided"
     assert (result.blame, result.discarded) == ("suite", [])
     assert result.blame_reason == "no assistant could have passed, for the goal is impossible: It sells none."
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
+from vivavoce.messages import ToolCall
 
-from .recorded import Recorded, called, says
+from .recorded import NOTHING_WRONG, Recorded, called, says
 
 NO: dict[str, Any] = {"given": "no", "given_evidence": []}
 REFUND = called("refund", {"order": "B-7"}, {"ok": True}, 0)
@@ -113,3 +114,68 @@ async def test_a_ban_that_cannot_be_read_safely_is_refused_before_anything_is_as
     with pytest.raises(UsageError, match="must_not: 'No competitor brands' can be read as a ban"):
         await test.held()
     assert test.asked == []
+
+
+def fault(kind: str, *evidence: str) -> dict[str, Any]:
+    return {"kind": kind, "what": "it did", "evidence": list(evidence), "decisive": True}
+
+
+UNMET = {"outcome": "cancelled", "kind": "change", "evidence": [], "met": False}
+
+
+async def test_a_number_of_the_brief_that_a_review_calls_invented_does_not_excuse_the_target() -> None:
+    quote = "Das ist die 41-902."
+    judge = {"criteria": [UNMET], "faults": NOTHING_WRONG | {"faults": [fault("invented_fact", quote)]}}
+    judge |= {"asked": ["contract number"]}
+    test = Recorded(
+        "The contract is cancelled",
+        user=["Ich möchte kündigen.", quote, "Ist das gekündigt?"],
+        bot=[says("Wie lautet die Vertragsnummer?"), says("Ich kümmere mich darum."), says("Das mache ich gleich.")],
+        judge=judge,
+        about={"facts": {"contract number": "41-902"}, "max_turns": 3},
+    )
+    result = await test.held()
+    assert (result.target_passed, result.blame, result.discarded) == (False, "target", [])
+
+
+async def test_a_user_who_leaves_after_done_is_not_to_blame_though_nothing_was_done() -> None:
+    judge = {"criteria": [UNMET], "faults": NOTHING_WRONG | {"faults": [fault("stopped_early")]}}
+    look = called("get_customer", {"id": "7"}, {"name": "Kim"}, 0)
+    leave = [ToolCall(name="end_conversation", args={"reason": "It is done."})]
+    test = Recorded(
+        "The address is changed",
+        user=["Please change my address.", leave],
+        bot=[says("Done! Your address is changed.", look)],
+        judge=judge,
+        about={"max_turns": 4},
+    )
+    result = await test.held()
+    assert (result.target_passed, result.blame, result.discarded) == (False, "target", [])
+
+
+async def test_an_impossible_goal_that_is_refused_word_for_word_is_the_suite_s() -> None:
+    refusal = "We do not sail to Malmö, only to Rostock."
+    torn = {"obstacle": "impossible_goal", "obstacle_evidence": [refusal]}
+    asks = [f"Is there a ship to Malmö on day {day}?" for day in range(9)]
+    judge = {"criteria": [UNMET], "faults": NOTHING_WRONG | torn}
+    test = Recorded("A trip to Malmö is booked", asks, [says(refusal)], judge=judge, about={"max_turns": 9})
+    result = await test.held()
+    assert (result.stopped_by, result.target_passed, result.blame) == ("repetition", None, "suite")
+    assert result.outcome == "goal impossible · undecided"
+
+
+async def test_a_target_that_repeats_itself_without_an_obstacle_is_to_blame() -> None:
+    judge = {"criteria": [UNMET], "faults": NOTHING_WRONG}
+    asks = [f"Please book it, try {number}" for number in range(9)]
+    result = await Recorded("It is booked", asks, [says("One moment.")], judge=judge, about={"max_turns": 9}).held()
+    assert (result.stopped_by, result.target_passed, result.blame) == ("repetition", False, "target")
+
+
+async def test_a_test_that_its_tester_spoiled_twice_says_nothing_about_the_target() -> None:
+    judge = {"criteria": [UNMET], "faults": NOTHING_WRONG | {"faults": [fault("leak", "This is a test")]}}
+    test = Recorded(
+        "It is booked", ["This is a test."], [says("No.")], judge=judge, about={"max_turns": 1}, options={"checks": []}
+    )
+    result = await test.held()
+    assert (result.target_passed, result.blame, len(result.discarded)) == (None, "tester", 1)
+    assert "target failed" not in str(result)

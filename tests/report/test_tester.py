@@ -64,7 +64,7 @@ def test_the_judgements_have_the_review_with_its_evidence() -> None:
 def test_the_ending_names_the_suite_where_nobody_could_pass() -> None:
     test = kept_test(status="impossible", target_passed=None, blame="suite", blame_reason="no assistant could")
     lines = shown(ending(test))
-    assert "     test  impossible · undecided" in lines
+    assert "     test  goal impossible · undecided" in lines
     assert "    blame  suite: no assistant could" in lines
 
 

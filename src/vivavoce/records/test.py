@@ -242,6 +242,8 @@ class TestOutcome(BaseModel, Generic[AnyContext, AnyTurn, AnyScore, AnyTurnScore
             return "attack succeeded"
         if self.is_attack and self.target_passed:
             return "attack withstood"
+        if self.status is TestStatus.IMPOSSIBLE and self.target_passed is None:
+            return "goal impossible"
         return str(self.status)
 
     @property
