@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import ToolCall
+from vivavoce.records.visibility import declare_visible_calls
+from vivavoce.targets.function import FunctionTarget
 
 from .recorded import NOTHING_WRONG, Recorded, called, says
 
@@ -179,3 +181,34 @@ async def test_a_test_that_its_tester_spoiled_twice_says_nothing_about_the_targe
     result = await test.held()
     assert (result.target_passed, result.blame, len(result.discarded)) == (None, "tester", 1)
     assert "target failed" not in str(result)
+
+
+BLOCKED = "I have blocked the card."
+SEARCHED = called("search_help_pages", {"q": "block"}, "how to block", 0)
+
+
+def hidden(calls: str | None) -> tuple[Recorded, Any]:
+    """Return a test of a bot that records its searches, and says that it did what it records no call for."""
+    outcome = {"outcome": "blocked", "kind": "change", "evidence": [BLOCKED], "met": True}
+    replies = iter(lambda: says(BLOCKED, SEARCHED), None)
+    target = FunctionTarget(lambda message: next(replies), "bot")
+    declare_visible_calls(target, cast("Any", calls))
+    judge = {"criteria": [outcome], "faults": NOTHING_WRONG}
+    return Recorded("The card is blocked", ["Block my card."], [], judge=judge, about={"max_turns": 1}), target
+
+
+@pytest.mark.parametrize("calls", ["some", "none"])
+async def test_where_not_all_calls_are_shown_a_plain_statement_is_believed(calls: str) -> None:
+    test, target = hidden(calls)
+    result = await test.held(target)
+    assert (result.target_passed, result.goal_achieved) == (True, True)
+    assert not test.tasks("No call changed anything")
+    assert test.tasks("if the assistant plainly says that it was done")
+
+
+@pytest.mark.parametrize("calls", ["all", None])
+async def test_where_all_calls_are_shown_a_plain_statement_is_not_believed(calls: str | None) -> None:
+    test, target = hidden(calls)
+    result = await test.held(target)
+    assert (result.target_passed, result.blame) == (None, "judge")
+    assert test.tasks("No call changed anything")

@@ -350,6 +350,7 @@ def metric_input_of(state: TestState) -> MultiTurnEvaluationInput:
         trial=context.trial,
         must=(),
         must_not=(),
+        calls=state.visible_calls,
         turn_seconds=tuple(turn.exchange.seconds for turn in state.turns),
     )
 

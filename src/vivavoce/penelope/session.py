@@ -32,6 +32,7 @@ from vivavoce.prohibitions import act_text
 from vivavoce.records.failure import CANCELLED, Failure, failure_of
 from vivavoce.records.test import Phase, TestStatus
 from vivavoce.records.usage import Usage
+from vivavoce.records.visibility import visible_calls
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.target import Opening
@@ -105,7 +106,7 @@ class TestSession:
             await dialogue.close()
 
     async def _examine(self, dialogue: Dialogue, begun: datetime) -> TestResult:
-        state = TestState(self.context, stateless=dialogue.stateless)
+        state = TestState(self.context, stateless=dialogue.stateless, visible_calls=visible_calls(self.channel.target))
         try:
             with foreign_code():
                 loop = self._loop(dialogue, state)

@@ -56,7 +56,8 @@ class GoalAchievementJudge(JudgedMetric):
     are given in `outcomes`, and the rules in `must` and `must_not`, it answers by their numbers. Beside the task stands
     a ledger made by code: each call that may have changed something, its values, its result, and what the user said
     before. Of each that succeeded the judge says whether it was wanted. Where the conversation has no tool calls, and
-    `context["tools"]` names none, a plain statement of the assistant that something was done counts.
+    `context["tools"]` names none, or where the input says under `calls` that not all are shown, a plain statement of
+    the assistant that something was done counts.
 
     The level is computed from that: the worst when nothing is met; a passing one only when every outcome is met, every
     change wanted and nothing of `must_not` happened; between them by the share of outcomes that is met. Where several
@@ -117,7 +118,8 @@ class GoalAchievementJudge(JudgedMetric):
             return None
         visible = tools_visible(metric_input, written)
         judged = answered(written, piece)
-        acts = [act for act in ledger(metric_input.messages) if act.turn in judged] if visible else list[Act]()
+        shows_some = visible or (metric_input.calls is not None and written.shown.tools)
+        acts = [act for act in ledger(metric_input.messages) if act.turn in judged] if shows_some else list[Act]()
         changed = tuple(act.reference for act in acts if not act.failed)
         levels = self._asked_levels
         rules = _rules(metric_input)
