@@ -67,12 +67,12 @@ def forbidden_act(rule: str) -> str:
     Raises:
         ValueError: it is worded as a ban, and what it forbids is not certain.
     """
-    text = " ".join(rule.split())
+    text = rule.strip()
     act = _without_ban(text)
     if act is None:
         if _STATEMENT.match(text):
             raise ValueError(f"'{rule}' can be read as a ban or as something left undone; {_EXAMPLE}")
-        return text
+        return rule
     if not re.search(r"\w", act):
         raise ValueError(f"'{rule}' does not say what is forbidden; {_EXAMPLE}")
     if _EXCEPTION.search(act):

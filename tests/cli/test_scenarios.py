@@ -93,7 +93,7 @@ def test_facts_are_taken_from_the_records_of_a_file(
     (tmp_path / file).write_text(DATA[file])
     done = viva(*DESCRIBED, "-n", "1", "--model", model, "--data", file)
     assert [row["facts"] for row in read(done.stdout)] == [{"fact 0": "4711"}], done.stderr
-    assert "return-the-umbrella: facts left out, because no record has them: fact 1" in done.stderr
+    assert "return-the-umbrella: facts left out, because they are masked or no record has them: fact 1" in done.stderr
     assert '\n{"order": ' in server.requests[0].body["messages"][-1]["content"]
 
 

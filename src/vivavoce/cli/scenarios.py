@@ -143,7 +143,7 @@ async def _complete(stream: AsyncIterator[Scenario]) -> AsyncIterator[Scenario]:
     async for one in stream:
         if one.left_out:
             notes().print(
-                one_line(f"{one.id}: facts left out, because no record has them: {', '.join(one.left_out)}", 300)
+                one_line(f"{one.id}: facts left out, because they are masked or no record has them: {', '.join(one.left_out)}", 300)
             )
         yield one
 
