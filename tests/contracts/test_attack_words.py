@@ -88,7 +88,7 @@ def test_the_terminal_the_result_and_its_json_say_it(outcomes: dict[str, Outcome
 def test_the_score_and_the_page_say_it(outcomes: dict[str, Outcome], name: str) -> None:
     score = outcomes[name].scores["passed"]
     assert (score.extra["outcome"], (score.reason or "").startswith(WORDS[name])) == (WORDS[name], True)
-    page = conversation(outcomes[name], lambda turn: None)["ending"]
+    page: Any = conversation(outcomes[name], lambda turn: None)["ending"]
     passed = "target passed" if page.passed else "target failed"
     assert f"{page.status} · {passed}" == WORDS[name]
 

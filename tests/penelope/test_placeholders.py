@@ -46,7 +46,7 @@ def test_a_persona_is_read_from_json() -> None:
 
 
 def part(goal: str, **fields: Any) -> dict[str, Any]:
-    lists = {name: [] for name in ("facts", "restrictions", "must", "must_not", "tags")}
+    lists: dict[str, Any] = {name: [] for name in ("facts", "restrictions", "must", "must_not", "tags")}
     texts = {"instructions": "…", "scenario": "...", "persona": {"description": "…", "style": "curt"}}
     return {"goal": goal, "expects": "help", **texts, **lists, **fields}
 

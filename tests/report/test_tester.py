@@ -136,3 +136,12 @@ def test_what_was_said_is_neither_markup_nor_a_command_to_the_terminal() -> None
     lines += shown(ending(kept_test(status="error", stop_reason=HOSTILE, blame="target", blame_reason=HOSTILE)))
     assert sum("[bold]red" in line for line in lines) == 4
     assert not set("\x1b\u202e") & set("".join(lines))
+
+
+def test_the_ending_names_what_was_found_besides_the_goal() -> None:
+    quote = {"text": "EUR 24 are paid back", "turn": 1, "verified": True}
+    breach = {"kind": "breach", "what": "names a wrong amount", "verdict": "broken", "state": "partial"}
+    findings = [{**breach, "evidence": [quote]}, {**breach, "what": "says nothing", "evidence": []}]
+    goal = {"name": "goal_achievement", "value": 1.0, "findings": findings}
+    notes = [line for line in shown(ending(kept_test(evaluation={"goal_achievement": goal}))) if "note" in line]
+    assert notes == ["     note  false statement or broken rule: names a wrong amount (turn 2: EUR 24 are paid back)"]

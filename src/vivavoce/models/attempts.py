@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -15,7 +15,7 @@ def current_attempt() -> str:
 
 
 @contextmanager
-def new_attempt(name: str) -> Iterator[None]:
+def new_attempt(name: str) -> Generator[None]:
     """Name the attempt that all requests within belong to; one within another has both names."""
     outer = _ATTEMPT.get()
     token = _ATTEMPT.set(f"{outer}, {name}" if outer else name)

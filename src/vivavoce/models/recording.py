@@ -25,7 +25,11 @@ def reply_key(identity: str, settings: Mapping[str, Any], request: Request) -> s
     settings as they would be sent, the trial, the trial of the sample, and the attempt. It does not cover how JSON is
     asked for: the model decides that.
     """
-    rest = {"settings": {**settings, **request.settings}, "tools": list(request.tools), "trial": request.trial}
+    rest: dict[str, Any] = {
+        "settings": {**settings, **request.settings},
+        "tools": list(request.tools),
+        "trial": request.trial,
+    }
     if request.sample_trial:  # left out for the first trial, whose replies have always had this key
         rest["sample_trial"] = request.sample_trial
     if request.attempt:  # left out for the first attempt, for the same reason

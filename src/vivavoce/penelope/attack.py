@@ -35,10 +35,14 @@ DISMISSED = "dismissed"
 """Where the data of an attempt says why it does not count."""
 
 
+def _without_description(schema: dict[str, Any]) -> None:
+    schema.pop("description", None)
+
+
 class AttackReply(BaseModel):
     """Both answers of the judge."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra=lambda schema: schema.pop("description", None))
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_without_description)
 
     given: Literal["yes", "no"]
     given_evidence: list[str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from vivavoce.comparing.text import contains_words, fold
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
@@ -109,4 +110,4 @@ def _bare(text: str) -> str:
 
 def fact_values(facts: object) -> list[str]:
     """Return the values of the facts in a brief."""
-    return [str(value) for value in facts.values()] if isinstance(facts, Mapping) else []
+    return [str(value) for value in cast("Mapping[str, object]", facts).values()] if isinstance(facts, Mapping) else []

@@ -207,7 +207,7 @@ def scenario_of(part: Part, name: str) -> Scenario:
     lists: dict[str, Any] = {}
     if isinstance(part, WholePart):
         listed = part.model_dump(include={"restrictions", "must", "must_not", "tags"})
-        lists = {key: tuple(filter(_is_said, texts)) for key, texts in listed.items()}
+        lists = {key: tuple(text for text in texts if _is_said(text)) for key, texts in listed.items()}
         lists["adversarial"] = part.expects == "refusal"
     persona_fields = {
         field: words for field, words in part.persona.model_dump(exclude_defaults=True).items() if _is_said(words)

@@ -29,13 +29,12 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
-from vivavoce.records.score import Finding, FindingState
+from vivavoce.records.score import BREACH, Finding, FindingState
 from vivavoce.records.usage import charge
 
 LEVELS = ("not_achieved", "partially_achieved", "fully_achieved")
-CHANGE, BREACH = "change", "breach"
-"""The kinds of findings besides the outcomes: a call that changed something, and a rule of the policy that was broken.
-Only the first has a say in the level."""
+CHANGE = "change"
+"""The kind of a finding about a call that changed something. It has a say in the level; a BREACH has none."""
 
 CHANGES: Mapping[str, tuple[str, FindingState]] = {
     "wanted": ("wanted", "pass"),
