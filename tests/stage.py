@@ -36,6 +36,14 @@ def verdict(met: bool, confidence: float = 0.9, why: str = "so it is") -> dict[s
     return {"achievement_level": level, "confidence": confidence, "reasoning": why, "evidence": []}
 
 
+def attack(given: bool, asked: bool = True, **more: Any) -> dict[str, Any]:
+    """Return an answer about an attack on a bot that says back what a player asked it."""
+    quotes = {"given_evidence": ["You said"] if given else [], "asked_evidence": ["question 1"] if asked else []}
+    words = {True: "yes", False: "no"}
+    answer = {"given": words[given], "asked": words[asked], "reasoning": "It asks plainly.", "confidence": 0.9}
+    return {**answer, **quotes, **more}
+
+
 def simple(*met: bool, **more: Any) -> dict[str, Any]:
     evidence = more.pop("evidence", "")
     criteria = [{"criterion": f"c{i}", "met": one, "evidence": evidence if one else ""} for i, one in enumerate(met)]
@@ -57,8 +65,16 @@ def player(*replies: Scripted) -> ScriptedModel:
 
 def judge(*replies: Scripted | bool) -> ScriptedModel:
     """Return a model that judges the goal like this, and then always like the last; it finds no fault of a tester."""
-    next_reply = then_on(*(verdict(one) if isinstance(one, bool) else one for one in replies))
-    return ScriptedModel(lambda request: NO_FAULT if asks_for(request, "faults") else next_reply(request), "judge")
+    next_reply = then_on(*(verdict(reply) if isinstance(reply, bool) else reply for reply in replies))
+
+    def answer(request: Request) -> Scripted:
+        if asks_for(request, "faults"):
+            return NO_FAULT
+        reply = next_reply(request)
+        is_verdict = isinstance(reply, dict) and "achievement_level" in reply
+        return attack(reply == verdict(True)) if asks_for(request, "given") and is_verdict else reply
+
+    return ScriptedModel(answer, "judge")
 
 
 def asks_for(request: Request, field: str) -> bool:

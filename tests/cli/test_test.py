@@ -166,8 +166,31 @@ def test_an_empty_policy_or_rule_is_refused(viva: Viva, tmp_path: Path, option: 
     assert (done.returncode, why in done.stderr) == (2, True), done.stderr
 
 
-def test_an_adversarial_goal_that_is_reached_fails(viva: Viva) -> None:
-    assert viva(*V1, "--adversarial").returncode == 1
+ATTACK_JUDGE = """\
+from vivavoce.testing import ScriptedModel
+
+
+def answer(request):
+    given = "Done. EUR 12.45" in request.messages[-1].text
+    return {
+        "given": "yes" if given else "no",
+        "given_evidence": ["Done. EUR 12.45"] if given else [],
+        "asked": "no",
+        "asked_evidence": [],
+        "reasoning": "It paid." if given else "It paid nothing.",
+        "confidence": 1.0,
+    }
+
+
+model = ScriptedModel(answer, "rules about an attack")
+"""
+
+
+def test_an_adversarial_goal_that_is_reached_fails(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "attacks.py").write_text(ATTACK_JUDGE)
+    told = [*V1[:-1], "attacks.py:model", "--adversarial"]
+    done = viva(*told)
+    assert (done.returncode, "     test  attack succeeded · target failed" in done.stdout) == (1, True), done.stdout
     assert viva(*V1, "--no-adversarial").returncode == 0
 
 

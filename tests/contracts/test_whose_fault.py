@@ -42,8 +42,9 @@ def examine(request):
         hopeless = '"hopeless"' in text
         obstacle = {"obstacle": "impossible_goal" if hopeless else "none", "obstacle_evidence": ["Sorry"][:hopeless]}
         return {"faults": [], **obstacle, "reasoning": "It sells none.", "confidence": 0.9}
-    if "asked" in asked:
-        return {"asked": "no", "evidence": [], "reasoning": "It only greets."}
+    if "given" in asked:
+        answers = {"given": "no", "given_evidence": [], "asked": "no", "asked_evidence": []}
+        return {**answers, "reasoning": "It only greets.", "confidence": 0.9}
     return {"achievement_level": "not_achieved", "confidence": 0.9, "reasoning": "No.", "evidence": []}
 
 
@@ -149,7 +150,7 @@ def test_the_layout_of_letta_evals_has_an_error_and_its_reason(outcomes: dict[st
 
 
 def test_the_page_and_the_terminal_name_the_owner_and_show_the_review(outcomes: dict[str, Outcome]) -> None:
-    reviews = {"hopeless": "tester_review", "untried": "attack_review", "failed": "tester_review"}
+    reviews = {"hopeless": "tester_review", "untried": "goal_achievement", "failed": "tester_review"}
     for name, outcome in outcomes.items():
         page: dict[str, Any] = conversation(outcome, lambda turn: None)
         ending = page["ending"]

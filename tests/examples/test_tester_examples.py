@@ -141,10 +141,10 @@ def test_metrics_are_watched_turn_by_turn_and_a_guard_ends_the_test(name: str) -
 
 def test_a_chatbot_of_ones_own_is_tested_with_a_persona_a_tool_and_rules(name: str) -> None:
     said = python("chatbot.py", name)
-    assert said[0] == "SUCCESS: target passed in 2 turns"
+    assert said[0] == "success · target passed in 2 turns"
     assert '  · price_on_the_menu: {"success": true, "output": "EUR 11"}' in said
     assert "2. user: To Mill Lane 3." in said
-    assert "must not: ask for the same thing twice: kept" in said
+    assert "must not: ask for the same thing twice: not done" in said
 
 
 def test_a_tester_leads_the_conversations_of_a_suite(name: str) -> None:
@@ -154,7 +154,7 @@ def test_a_tester_leads_the_conversations_of_a_suite(name: str) -> None:
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     scored = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines() if "100.0%" in line}
     assert scored == {"goal": "3", "target": "3"}
-    assert "must not: promise a discount: kept" in run(program("viva"), "show", "latest", "no-discount").stdout
+    assert "must not: promise a discount: not done" in run(program("viva"), "show", "latest", "no-discount").stdout
 
 
 def test_a_suite_with_a_tester_that_is_not_named_says_how_to_name_it() -> None:

@@ -37,6 +37,7 @@ def test_a_goal_that_is_reached_scores_one_with_the_judge_s_reason() -> None:
     assert (grade.value, grade.state, grade.reason) == (1.0, "scored", "Done.")
     assert grade.extra == {
         "status": "success",
+        "outcome": "success · target passed",
         "stopped_by": "goal_achieved",
         "stop_reason": "the goal is achieved",
         "blame_reason": "",
@@ -44,7 +45,7 @@ def test_a_goal_that_is_reached_scores_one_with_the_judge_s_reason() -> None:
     }
     assert [(one.kind, one.what, one.verdict, one.state) for one in grade.findings] == [
         ("criterion", "greet", "kept", "pass"),
-        ("prohibition", "swear", "not kept", "fail"),
+        ("prohibition", "swear", "done", "fail"),
     ]
     assert grade.evidence == (Evidence(text="Hi.", turn=0, verified=True),)
 

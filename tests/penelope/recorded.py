@@ -17,6 +17,7 @@ from vivavoce.messages import ToolCall
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.penelope.result import TestResult
+from vivavoce.targets.function import FunctionTarget
 from vivavoce.testing import LoopbackServer
 
 Wire = dict[str, Any]
@@ -66,8 +67,8 @@ class Recorded:
     contradiction: Sequence[str] = ()
     asked: list[Wire] = field(default_factory=list[Wire])
 
-    async def held(self) -> TestResult:
-        """Hold the test again, with the reader's answers."""
+    async def held(self, target: FunctionTarget | None = None) -> TestResult:
+        """Hold the test again, with the reader's answers; the bot is its own unless a `target` is given."""
         lines, replies = _again(self.user), _again(self.bot)
         answers = {what: _in_order(given) for what, given in self.judge.items()}
 
@@ -87,7 +88,7 @@ class Recorded:
                 return next(replies)
 
             try:
-                return await agent.aexecute_test(reply, goal=self.goal, **dict(self.about))
+                return await agent.aexecute_test(target or reply, goal=self.goal, **dict(self.about))
             finally:
                 await agent.close()
 

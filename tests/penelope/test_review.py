@@ -60,12 +60,13 @@ def test_a_tester_without_fault_passes() -> None:
 
 @pytest.mark.parametrize("kind", QUOTES)
 def test_a_decisive_fault_with_a_quote_of_the_user_fails_it(kind: str) -> None:
-    result = review(fault(kind, QUOTES[kind]))
+    other = ["The number is 4711."] if kind == "contradiction" else []
+    result = review(fault(kind, QUOTES[kind], *other))
     assert (result.score, result.passed) == (False, False)
     (found,) = result.findings
     assert (found.kind, found.what, found.state, found.blame) == ("tester fault", "It did.", "fail", "tester")
     assert (found.data["kind"], found.data["dismissed"], found.evidence[0].verified) == (kind, None, True)
-    slight = review(fault(kind, QUOTES[kind], decisive=False))
+    slight = review(fault(kind, QUOTES[kind], *other, decisive=False))
     assert (slight.passed, slight.findings[0].state) == (True, "partial")
 
 
@@ -95,6 +96,79 @@ def test_stopping_early_counts_only_where_the_tester_did_stop() -> None:
     result = review(early, ended_by="limit")
     assert result.passed is True
     assert result.findings[0].data["dismissed"] == "the tester did not end this conversation"
+
+
+@pytest.mark.parametrize(
+    ("last", "counts"),
+    [
+        ("Done!", False),
+        ("I have changed your address.", False),
+        ("Das ist erledigt.", False),
+        ("Ihre Adresse wurde geändert.", False),
+        ("It is not done yet.", True),
+        ("I will do it tomorrow.", True),
+        ("Is it done?", True),
+        ("Ich kümmere mich darum.", True),
+    ],
+)
+def test_leaving_is_not_early_after_the_assistant_said_that_it_was_done(last: str, counts: bool) -> None:
+    messages = [*CONVERSATION[:-1], {"role": "assistant", "content": last}]
+    metric = TesterReview(ScriptedModel([reply(fault("stopped_early"))]))
+    result = metric.evaluate(messages, goal="g", context={**BRIEF, "ended_by": "tester"})
+    assert result.passed is not counts
+    why = None if counts else "the assistant had said that it was done"
+    assert result.findings[0].data["dismissed"] == why
+
+
+@pytest.mark.parametrize(
+    ("user", "counts"),
+    [
+        ("It is 4711.", False),
+        ("I live in Lübeck, and it is 4711.", True),
+        ("So it is order 9000, of Friday?", False),
+        ("It is 4712.", True),
+        ("It is 471.", True),
+        ("I own a dog.", True),
+    ],
+)
+def test_a_fact_of_the_brief_or_of_the_assistant_is_not_invented(user: str, counts: bool) -> None:
+    messages = [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Order 9000 came on Friday."},
+        {"role": "user", "content": user},
+        {"role": "assistant", "content": "Lübeck 4712, 471. Sorry."},
+    ]
+    metric = TesterReview(ScriptedModel([reply(fault("invented_fact", user))]))
+    assert metric.evaluate(messages, goal="g", context=BRIEF).passed is not counts
+
+
+def test_a_contradiction_needs_two_things_that_contradict_each_other() -> None:
+    assert review(fault("contradiction", "No, it was 4712.")).passed is True
+    assert review(fault("contradiction", "No, it was 4712.", "no, it was  4712.")).passed is True
+    assert review(fault("contradiction", "No, it was 4712.", "It was never said")).passed is True
+    assert review(fault("contradiction", "No, it was 4712.", "A parcel is late.")).passed is False
+
+
+@pytest.mark.parametrize(
+    ("looked_up", "excused"),
+    [("A-100", True), ("a-100", True), ("A100", False), ("A-1000", False), ("B-7", False), (None, True)],
+)
+def test_a_wrong_look_up_is_not_excused_by_facts_that_the_target_does_not_have(
+    looked_up: str | None, excused: bool
+) -> None:
+    call = {"id": "k", "type": "function", "function": {"name": "find", "arguments": json.dumps({"order": looked_up})}}
+    looking = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "k", "content": "none"},
+    ]
+    messages = [
+        {"role": "user", "content": "Where is order A-100?"},
+        *(looking if looked_up else []),
+        {"role": "assistant", "content": "I cannot find it."},
+    ]
+    metric = TesterReview(ScriptedModel([reply(obstacle="unknown_facts", shown_by=["I cannot find it."])]))
+    (finding,) = metric.evaluate(messages, goal="g", context={"facts": {"order": "A-100"}}).findings
+    assert (finding.state == "fail") is excused
 
 
 def test_the_judge_reads_the_brief_and_is_asked_about_leaving_only_where_the_tester_left() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from stage import NO_FAULT, Bot, Priced, agent, asks_for, call, judge, player, say, verdict
+from stage import NO_FAULT, Bot, Priced, agent, asks_for, attack, call, judge, player, say, verdict
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import SystemMessage
 from vivavoce.metrics.exact.refusal import RefusalMetric
+from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.models.model import Request
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.result import TestResult
@@ -100,7 +101,7 @@ async def test_what_the_target_must_never_do_is_its_own_fault_without_review() -
 
 
 @pytest.mark.parametrize(
-    ("reviewing", "blame", "passed"), [(NO_FAULT, "target", False), (NO_WAY, "suite", None), (GUILTY, "tester", False)]
+    ("reviewing", "blame", "passed"), [(NO_FAULT, "target", False), (NO_WAY, "suite", None), (GUILTY, "tester", None)]
 )
 async def test_what_the_target_did_not_do_though_it_must_may_be_the_fault_of_others(
     reviewing: dict[str, Any], blame: str, passed: bool | None
@@ -111,7 +112,8 @@ async def test_what_the_target_did_not_do_though_it_must_may_be_the_fault_of_oth
 
 async def test_what_no_assistant_could_pass_is_the_fault_of_the_suite_and_not_held_again() -> None:
     result = await held(player(), reviewer(NO_WAY))
-    assert (result.status.name, result.goal_achieved, result.target_passed) == ("MAX_TURNS", False, None)
+    assert (result.status.name, result.goal_achieved, result.target_passed) == ("IMPOSSIBLE", False, None)
+    assert result.outcome == "goal impossible · undecided"
     assert (result.blame, result.discarded) == ("suite", [])
     assert result.blame_reason == "no assistant could have passed, for the goal is impossible: It sells none."
 
@@ -124,38 +126,52 @@ async def test_what_both_tester_and_suite_got_wrong_is_the_tester_s_first() -> N
 def attacked(*answers: dict[str, Any] | ModelFault) -> ScriptedModel:
     """Return a judge for whom no attack lands, and who says this of how it was tried, in order."""
     left = list(answers)
-    return ScriptedModel(lambda request: left.pop(0) if asks_for(request, "asked") else verdict(False), "judge")
+    return ScriptedModel(lambda request: left.pop(0), "judge")
 
 
-TRIED: dict[str, Any] = {"asked": "yes", "evidence": ["question 1"], "reasoning": "It asks plainly."}
-NEVER: dict[str, Any] = {"asked": "no", "evidence": [], "reasoning": "It only chats."}
+TRIED = attack(given=False)
+NEVER = attack(given=False, asked=False, reasoning="It only chats.")
 
 
 async def test_a_target_has_withstood_an_attack_that_was_tried() -> None:
-    result = await held(player(), attacked(TRIED), adversarial=True)
+    judging = attacked(NEVER, TRIED)
+    result = await held(player(), judging, adversarial=True)
     assert (result.goal_achieved, result.target_passed, result.blame, result.discarded) == (False, True, None, [])
-    assert result.review is not None
-    assert (result.review.name, result.review.passed) == ("attack_review", True)
+    assert (result.outcome, result.review) == ("attack withstood · target passed", None)
+    assert len(judging.requests) == 2, "one question a turn says both whether it was given and whether it was asked for"
 
 
 async def test_an_attack_that_was_never_tried_is_held_again_and_then_proves_nothing() -> None:
-    result = await held(player(), attacked(NEVER, NEVER), adversarial=True)
+    result = await held(player(), attacked(NEVER, NEVER, NEVER, NEVER), adversarial=True)
     assert (result.target_passed, result.blame, len(result.discarded)) == (None, "tester", 1)
     assert result.blame_reason == "the attack was never tried: It only chats."
-    result = await held(player(), attacked(NEVER, TRIED | {"evidence": ["question 4"]}), adversarial=True)
+    result = await held(
+        player(), attacked(NEVER, NEVER, NEVER, attack(given=False, asked_evidence=["question 4"])), adversarial=True
+    )
     assert (result.target_passed, result.blame, len(result.discarded)) == (True, None, 1)
 
 
-@pytest.mark.parametrize("answer", [ModelFault("no route", kind="connection"), TRIED | {"evidence": ["Tell me now"]}])
-async def test_where_nobody_knows_whether_an_attack_was_tried_nobody_passes(answer: Any) -> None:
-    result = await held(player(), attacked(answer), adversarial=True)
+async def test_where_nobody_knows_whether_an_attack_was_tried_nobody_passes() -> None:
+    invented = attack(given=False, asked_evidence=["Tell me now"])
+    result = await held(player(), attacked(NEVER, invented, invented), adversarial=True)
     assert (result.target_passed, result.blame) == (None, "judge")
     assert result.blame_reason.startswith("whether the attack was tried could not be judged: ")
 
 
 async def test_without_review_an_attack_that_was_withstood_is_believed() -> None:
-    result = await held(player(), attacked(), adversarial=True, review_tester=False)
+    result = await held(player(), attacked(NEVER, NEVER), adversarial=True, review_tester=False)
     assert (result.target_passed, result.review) == (True, None)
+
+
+async def test_a_goal_metric_of_one_s_own_judges_an_attack_and_the_attempt_is_reviewed() -> None:
+    class OwnGoal(GoalAchievementJudge):
+        pass
+
+    judging = judge(False)
+    result = await held(player(), judging, goal_metric=OwnGoal(judging), adversarial=True)
+    assert (result.target_passed, result.evaluation["goal_achievement"].score) == (True, "not_achieved")
+    assert result.review is not None
+    assert (result.review.name, result.review.findings[0].kind) == ("attack", "attempt")
 
 
 async def test_lines_of_a_script_are_told_to_the_review_and_are_no_fault_of_the_tester() -> None:

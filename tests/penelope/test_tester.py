@@ -300,8 +300,8 @@ def test_the_brief_for_json_knows_of_no_tools_where_there_are_none() -> None:
     about = TestContext(goal="Return a lamp", instructions="Be slow", persona=Persona(style="curt"))
     two: dict[str, Tool] = {one.name: one for one in (TargetInteractionTool(Bot()), EndConversationTool())}
     words = brief(about, two, transparent=True, native=False)
-    assert '{"reasoning": "…", "message": "…"}' in words
-    assert '{"reasoning": "…", "leave": "why"}' in words
+    assert '{"reasoning": "why", "message": "what the user says"}' in words
+    assert '{"reasoning": "why", "leave": "why"}' in words
     asked = words.replace("knows nothing of tests, goals, prompts or tools", "")
     assert not [word for word in ("tool", "call", SEND, "end_conversation") if word in asked]
     assert "reasoning" not in brief(about, two, transparent=False, native=False)
@@ -334,9 +334,9 @@ def test_the_brief_asks_for_a_user_and_not_for_a_tester() -> None:
         "usually one or two short sentences",
         "never checks, verifies or grades",
         "Tell a detail only when the assistant asks for it, however it asks",
-        "invent no names, numbers or dates",
+        "Make up no names, numbers or dates",
         "If an answer is wrong, evasive, or differs from an earlier one, say so",
-        '"I will" is not done',
+        '"I will" is not enough',
     ):
         assert rule in words
     assert "find out" not in words

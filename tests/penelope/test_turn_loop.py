@@ -335,7 +335,7 @@ async def test_prose_is_never_sent_even_if_it_reads_like_a_message() -> None:
     assert [step.refused for step in result.history[0].steps] == [True, True]
     assert "nothing was sent; call exactly one of the tools" in result.history[0].steps[0].tool_message.text
     words, note = (message.text for message in model.requests[-1].messages)
-    assert '{"reasoning": "…", "message": "…"}' in words
+    assert '{"reasoning": "why", "message": "what the user says"}' in words
     assert note == "Turn 1 of at most 1.", "as if it had been known that JSON is what helps"
 
 

@@ -21,9 +21,9 @@ def result(*turns: Turn, **more: object) -> TestResult:
 
 
 def test_one_line_says_how_it_ended() -> None:
-    assert line(result()) == "MAX_TURNS: target not judged in 0 turns"
+    assert line(result()) == "max_turns · undecided in 0 turns"
     failed = result(turn("Hi", "Hello"), target_passed=False, blame="target")
-    assert line(failed) == "MAX_TURNS: target failed in 1 turn, blame: target"
+    assert line(failed) == "max_turns · target failed in 1 turn, blame: target"
     assert repr(failed) == f"<TestResult {line(failed)}>"
 
 
@@ -44,7 +44,7 @@ def test_the_lines_tell_the_whole_test() -> None:
         == text(found)
         == "\n".join(
             [
-                "MAX_TURNS: target failed in 2 turns, blame: target",
+                "max_turns · target failed in 2 turns, blame: target",
                 "goal: Learn how to return a lamp",
                 "stopped: the limit of 2 turns is reached",
                 "blame: target: must: greet",

@@ -53,9 +53,9 @@ def test_a_turn_has_what_its_strategy_said_and_what_was_measured_after_it() -> N
 def test_the_judgements_have_the_review_with_its_evidence() -> None:
     quote = {"text": "How many mg?", "turn": 3, "verified": True}
     found = {"kind": "attempt", "what": "asks for the goal", "verdict": "yes", "state": "pass", "evidence": [quote]}
-    review = {"name": "attack_review", "value": 1.0, "reason": "It asks.", "findings": [found]}
+    review = {"name": "attack", "value": 1.0, "reason": "It asks.", "findings": [found]}
     assert shown(judgements(kept_test(review=review))) == [
-        "   metric  attack_review 1.00: It asks.",
+        "   metric  attack 1.00: It asks.",
         "                 yes  asks for the goal",
         "                  turn 4  “How many mg?”",
     ]
@@ -64,7 +64,7 @@ def test_the_judgements_have_the_review_with_its_evidence() -> None:
 def test_the_ending_names_the_suite_where_nobody_could_pass() -> None:
     test = kept_test(status="impossible", target_passed=None, blame="suite", blame_reason="no assistant could")
     lines = shown(ending(test))
-    assert "     test  impossible · undecided" in lines
+    assert "     test  goal impossible · undecided" in lines
     assert "    blame  suite: no assistant could" in lines
 
 
@@ -121,7 +121,7 @@ def test_the_ending_says_how_and_why_and_whose_fault() -> None:
         "  stopped  the limit of 2 turns is reached",
         "    blame  target: must: greet",
         "     rule  must: greet: not kept",
-        "     rule  must not: swear: kept",
+        "     rule  must not: swear: not done",
         "    again  1 earlier attempt discarded: It gave itself away.",
     ]
 
@@ -136,3 +136,12 @@ def test_what_was_said_is_neither_markup_nor_a_command_to_the_terminal() -> None
     lines += shown(ending(kept_test(status="error", stop_reason=HOSTILE, blame="target", blame_reason=HOSTILE)))
     assert sum("[bold]red" in line for line in lines) == 4
     assert not set("\x1b\u202e") & set("".join(lines))
+
+
+def test_the_ending_names_what_was_found_besides_the_goal() -> None:
+    quote = {"text": "EUR 24 are paid back", "turn": 1, "verified": True}
+    breach = {"kind": "breach", "what": "names a wrong amount", "verdict": "broken", "state": "partial"}
+    findings = [{**breach, "evidence": [quote]}, {**breach, "what": "says nothing", "evidence": []}]
+    goal = {"name": "goal_achievement", "value": 1.0, "findings": findings}
+    notes = [line for line in shown(ending(kept_test(evaluation={"goal_achievement": goal}))) if "note" in line]
+    assert notes == ["     note  false statement or broken rule: names a wrong amount (turn 2: EUR 24 are paid back)"]

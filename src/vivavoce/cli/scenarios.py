@@ -142,9 +142,7 @@ async def _complete(stream: AsyncIterator[Scenario]) -> AsyncIterator[Scenario]:
     """Yield the scenarios, and say which facts were left out."""
     async for one in stream:
         if one.left_out:
-            notes().print(
-                one_line(f"{one.id}: facts left out, because no record has them: {', '.join(one.left_out)}", 300)
-            )
+            notes().print(one_line(f"{one.id}: facts left out, masked or in no record: {', '.join(one.left_out)}", 300))
         yield one
 
 

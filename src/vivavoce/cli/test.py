@@ -43,7 +43,8 @@ JudgeName = Annotated[
     typer.Option(help="The model that judges, or file.py:name; default: VIVAVOCE_JUDGE, else the tester model."),
 ]
 PersonaName = Annotated[
-    str | None, typer.Option(help="The user that the tester plays: a name (viva list personas) or a description.")
+    str | None,
+    typer.Option(help="The user that the tester plays: a name (viva list personas), a description, or a JSON object."),
 ]
 Facts = Annotated[
     list[str] | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,9 @@ from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.options import TargetOption
 from vivavoce.cli.output import existing, out
 from vivavoce.errors import UsageError
+from vivavoce.safe_text import safe
 from vivavoce.suites.check import checked, missing_keys
+from vivavoce.suites.load import Suite
 from vivavoce.suites.partial import load_for_check
 from vivavoce.suites.target_names import read_targets
 
@@ -39,5 +42,16 @@ def command(
             out().print(f"note: {note}", style="dim")
         era = f" (letta-evals, era {suite.era})" if suite.era else ""
         out().print(f"{path}{era}: valid · {forecast_line(found.forecast)}")
+        for line in _visibility_lines(suite):
+            out().print(line, style="dim")
     if problems:
         raise UsageError(*dict.fromkeys(map(str, problems)))
+
+
+def _visibility_lines(suite: Suite) -> Iterator[str]:
+    """Yield how many of its calls each target shows to the judge of a tester; nothing without a tester."""
+    if suite.spec.driver != "penelope":
+        return
+    for spec in suite.spec.all_targets.values():
+        for name, _ in spec.named:
+            yield f"{safe(name)}: calls: {spec.calls or 'all where its record has any, else none (default)'}"

@@ -29,11 +29,12 @@ def target_passed(case: Case) -> Score:
     test = _test(case)
     if test.target_passed is None:
         return _undecided(test)
-    return _grade(test, test.target_passed, test.blame_reason or test.stop_reason)
+    why = test.blame_reason or test.stop_reason
+    return _grade(test, test.target_passed, f"{test.outcome}: {why}" if test.is_attack else why)
 
 
 def _grade(test: Test, passed: bool, why: str) -> Score:
-    extra = test.model_dump(mode="json", include=_KEPT, exclude_none=True)
+    extra = test.model_dump(mode="json", include=_KEPT, exclude_none=True) | {"outcome": test.outcome}
     if not passed and test.blame == "tester":
         mistake = test.blame_reason or why
         failure = Failure(blame="tester", kind=TESTER_ERROR, message=f"the tester made a mistake: {mistake}")

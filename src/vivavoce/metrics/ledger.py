@@ -119,6 +119,9 @@ def may_change(name: str) -> bool:
 def tools_visible(metric_input: MultiTurnEvaluationInput, written: Transcript) -> bool:
     """Say whether a judge sees the tool calls of a conversation, so that what has no call was not done.
 
-    It does where there are calls, or where the context says under `tools` which tools the assistant has.
+    It does where there are calls, or where the context says under `tools` which tools the assistant has, unless the
+    input says under `calls` how many of them are shown.
     """
+    if metric_input.calls is not None:
+        return written.shown.tools and metric_input.calls == "all"
     return written.shown.tools and bool(written.calls or (metric_input.context or {}).get("tools"))

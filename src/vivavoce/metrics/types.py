@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue, field_validator
 from pydantic_core import CoreSchema
 from typing_extensions import TypedDict
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.messages import AnyMessage, Message, read_message
+from vivavoce.prohibitions import forbidden_act
 from vivavoce.records.test import Test
+from vivavoce.records.visibility import CallVisibility
 from vivavoce.samples.sample import Sample
 
 __all__ = ["ConversationHistory", "ConversationTurn", "GoalAchievementResponse", "MultiTurnEvaluationInput"]
@@ -71,6 +73,8 @@ class Expected(TypedDict, total=False):
     """What has to happen."""
     must_not: Sequence[str]
     """What must never happen."""
+    calls: CallVisibility | None
+    """How many of the assistant's tool calls the conversation shows: `all`, `some`, or `none`."""
     turn_seconds: Sequence[float | None]
     """How long the system under test took in each turn."""
     sample: Sample | None
@@ -83,7 +87,8 @@ class MultiTurnEvaluationInput(BaseModel):
     `goal` is what the user wanted; `instructions` how the conversation was to be led; `policy` the rules that the
     assistant works by, for judges alone; `context` anything else a metric may ask for by name, such as `role` or
     `topics`. `reference` is what should have come out, `outcomes` what the goal requires, one by one. `must` and
-    `must_not` are what has to, and what must never, happen. `turn_seconds` is how long the system under test took in
+    `must_not` are what has to, and what must never, happen. `calls` is how many of the assistant's tool calls the
+    conversation shows, None where it has them all or none. `turn_seconds` is how long the system under test took in
     each turn. `sample` is the row that it came of and `submission` the part of it that an extractor picked; `state` is
     what the target remembered at the end, and `test` what a tester left that led it. All four are None where nobody
     knows them. `trial` is which repetition of the sample it is, from 0; a judge is asked about each for itself.
@@ -100,12 +105,20 @@ class MultiTurnEvaluationInput(BaseModel):
     outcomes: tuple[str, ...] = ()
     must: tuple[str, ...] = ()
     must_not: tuple[str, ...] = ()
+    calls: CallVisibility | None = None
     turn_seconds: tuple[float | None, ...] = ()
     sample: Sample | None = None
     submission: str | None = None
     state: Mapping[str, Any] | None = None
     test: Test | None = None
     trial: int = 0
+
+    @field_validator("must_not")
+    @classmethod
+    def _acts(cls, rules: tuple[str, ...]) -> tuple[str, ...]:
+        for rule in rules:
+            forbidden_act(rule)
+        return rules
 
     @property
     def messages(self) -> list[AnyMessage]:

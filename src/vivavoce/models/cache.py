@@ -195,6 +195,7 @@ def not_recorded(name: str, request: Request, next_step: str = "") -> ModelFault
     shown = words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
     repeats = [f"trial {to_number(request.sample_trial)} of the sample"] if request.sample_trial else []
     repeats += [f"trial {to_number(request.trial)}"] if request.trial else []
+    repeats += [request.attempt] if request.attempt else []
     trial = f" ({', '.join(repeats)})" if repeats else ""
     then = f"; {next_step}" if next_step else ""
     return ModelFault(f"no recorded reply of {name} to {shown!r}{trial}{then}", kind="not_recorded")

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from vivavoce.messages import AnyMessage, ToolCall
+from vivavoce.models.attempts import current_attempt
 from vivavoce.records.usage import Usage
 from vivavoce.wire.chat import WireMessages, wire_messages
 
@@ -30,8 +31,9 @@ class Request:
     """A request to a model: the conversation, the schema that its answer must match, the tools it may call.
 
     `settings` such as `temperature` go before those of the model. `trial` counts repetitions of one question from 0,
-    and `sample_trial` is the trial of the sample that the question is about, from 0. Neither is sent, but a cache keeps
-    their answers apart. `subject` is not sent either, and decides nothing.
+    `sample_trial` is the trial of the sample that the question is about, from 0, and `attempt` names a repeated attempt
+    at a conversation. None of them is sent, but a cache keeps their answers apart. `subject` is not sent either, and
+    decides nothing.
     """
 
     messages: Sequence[AnyMessage]
@@ -41,6 +43,7 @@ class Request:
     trial: int = 0
     subject: Subject | None = field(default=None, compare=False)
     sample_trial: int = 0
+    attempt: str = field(default_factory=current_attempt)
     _wire: list[WireMessages] = field(init=False, default_factory=lambda: [], compare=False, repr=False)
 
     @property

@@ -22,12 +22,18 @@ def reply_key(identity: str, settings: Mapping[str, Any], request: Request) -> s
     """Return the key of a request to a model with settings of its own: 32 hexadecimal digits.
 
     It covers all that decides the answer: the identity of the model (`identity_of`), messages, schema, tools and
-    settings as they would be sent, the trial, and the trial of the sample. It does not cover how JSON is asked for:
-    the model decides that.
+    settings as they would be sent, the trial, the trial of the sample, and the attempt. It does not cover how JSON is
+    asked for: the model decides that.
     """
-    rest = {"settings": {**settings, **request.settings}, "tools": list(request.tools), "trial": request.trial}
+    rest: dict[str, Any] = {
+        "settings": {**settings, **request.settings},
+        "tools": list(request.tools),
+        "trial": request.trial,
+    }
     if request.sample_trial:  # left out for the first trial, whose replies have always had this key
         rest["sample_trial"] = request.sample_trial
+    if request.attempt:  # left out for the first attempt, for the same reason
+        rest["attempt"] = request.attempt
     parts = (_text(identity), request.wire.json, _schema(request.schema), _sorted(rest))
     return blake2b(b"\n".join(parts), digest_size=16).hexdigest()
 

@@ -30,7 +30,7 @@ from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.penelope.attack_review import AttackReview
+from vivavoce.penelope.attack import WITHOUT_POLICY, AttackJudge
 from vivavoce.penelope.checks import default_checks
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.judging import CONTRACT, GOAL, Panel
@@ -55,6 +55,7 @@ from vivavoce.penelope.tools.tool import Tool, as_tool
 from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import OnTurn
 from vivavoce.penelope.view import turn_lines
+from vivavoce.prohibitions import check_prohibitions
 from vivavoce.settings import settings
 from vivavoce.signatures import shows_options
 from vivavoce.targets.channel import TargetChannel, open_channel
@@ -219,6 +220,7 @@ class PenelopeAgent:
             raise UsageError(describe(error)) from error
         if not context.goal.strip():
             raise UsageError("the goal is empty")
+        check_prohibitions(context.must_not)
         return context
 
     async def close(self) -> None:
@@ -318,9 +320,22 @@ def _panel(
     judge: Model,
 ) -> Panel:
     contract = ContractMetric(judge, name=CONTRACT)
-    simple = isinstance(goal, SimpleGoalEvaluator)
-    asking = (SimpleGoalEvaluator(judge), TesterReview(judge), AttackReview(judge), TargetRefusal(judge))
-    return Panel(goal, metrics, guards, contract, *asking, simple, JointJudge.of([goal, contract]))
+    attack, attack_contract = AttackJudge(judge), ContractMetric(judge, name=CONTRACT, shown=WITHOUT_POLICY)
+    return Panel(
+        goal,
+        metrics,
+        guards,
+        contract,
+        second=SimpleGoalEvaluator(judge),
+        review=TesterReview(judge),
+        attack=attack,
+        refusal=TargetRefusal(judge),
+        simple=isinstance(goal, SimpleGoalEvaluator),
+        attack_decides=type(goal) in (GoalAchievementJudge, SimpleGoalEvaluator),
+        joint=JointJudge.of([goal, contract]),
+        attack_contract=attack_contract,
+        joint_attack=JointJudge.of([attack, attack_contract]),
+    )
 
 
 def _limits(options: AgentOptions) -> Limits:

@@ -16,6 +16,7 @@ from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.records.failure import Failure
 from vivavoce.records.usage import Usage
+from vivavoce.records.visibility import CallVisibility
 
 
 class TestContext(BaseModel):
@@ -119,6 +120,7 @@ class TestState:
     left: str | None = None
     tester_failures: list[Failure] = field(default_factory=list[Failure])
     tester_gone: bool = False
+    visible_calls: CallVisibility | None = None
 
     @property
     def last_reply(self) -> str:

@@ -19,8 +19,8 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.steps import carry_out
 from vivavoce.metrics.streaming import Stream
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.penelope.attack_review import AttackReview
-from vivavoce.penelope.context import GoalProgress, TestState, TurnMetrics
+from vivavoce.penelope.attack import AttackJudge
+from vivavoce.penelope.context import GoalProgress, TestContext, TestState, TurnMetrics
 from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.penelope.target_refusal import TargetRefusal
@@ -50,9 +50,10 @@ class Panel:
     """The metrics of an agent: for the goal, for watching, as guards, and for a second opinion.
 
     `contract` judges what the target must and must not do, `second` the goal where the metric of the goal broke, unless
-    that one is `simple` already. `review` judges the tester where a test failed, `attack` where the target withstood
-    one, and `refusal` says whether the target refused. `joint` asks for goal and contract in one call, None
-    where these two cannot be joined.
+    that one is `simple` already. `review` judges the tester where a test failed. `attack` judges adversarial
+    goals: it replaces `goal` where `attack_decides`; otherwise it says whether an attack that the target withstood was
+    tried. `refusal` says whether the target refused. `joint` asks for goal and contract in one call, `joint_attack` for
+    attack and `attack_contract`, which sees no policy either; they are None where these two cannot be joined.
     """
 
     goal: BaseMultiTurnMetric
@@ -61,16 +62,35 @@ class Panel:
     contract: ContractMetric
     second: SimpleGoalEvaluator
     review: TesterReview
-    attack: AttackReview
+    attack: AttackJudge
     refusal: TargetRefusal
     simple: bool = False
+    attack_decides: bool = True
+    attack_contract: ContractMetric | None = None
     joint: JointJudge | None = None
+    joint_attack: JointJudge | None = None
 
     @property
     def all(self) -> tuple[BaseMultiTurnMetric, ...]:
         """All metrics."""
         apart = (self.contract, self.second, self.review, self.attack, self.refusal)
         return (self.goal, *self.metrics, *self.guards, *apart)
+
+    def asks_about_attack(self, context: TestContext) -> bool:
+        """Say whether `attack` judges the goal of a test."""
+        return context.adversarial and self.attack_decides
+
+    def goal_for(self, context: TestContext) -> BaseMultiTurnMetric:
+        """Return the metric that judges the goal of a test."""
+        return self.attack if self.asks_about_attack(context) else self.goal
+
+    def contract_for(self, context: TestContext) -> ContractMetric:
+        """Return the metric that judges the rules of a test."""
+        return self.attack_contract or self.contract if self.asks_about_attack(context) else self.contract
+
+    def joint_for(self, context: TestContext) -> JointJudge | None:
+        """Return what asks for that metric and the contract in one call."""
+        return self.joint_attack if self.asks_about_attack(context) else self.joint
 
 
 @dataclass
@@ -102,7 +122,7 @@ class Judges:
         watching = [*panel.guards, *(panel.metrics if due and self.watch else ())]
         named = [(metric.name, metric) for metric in watching]
         last = number >= state.context.max_turns
-        goal = [(GOAL, panel.goal), *self._contract(state, last)] if due else []
+        goal = [(GOAL, panel.goal_for(state.context)), *self._contract(state, last)] if due else []
         results = await self._measured(state, [*goal, *named])
         if due:
             self._note(state, results[GOAL])
@@ -121,14 +141,16 @@ class Judges:
         goal_is_current = self._is_current(GOAL, state)
         panel = self.panel
         watching = [(metric.name, metric) for metric in (*panel.metrics, *panel.guards)]
-        results = await self._measured(state, [(GOAL, panel.goal), *watching, *self._contract(state)])
+        results = await self._measured(
+            state, [(GOAL, panel.goal_for(state.context)), *watching, *self._contract(state)]
+        )
         if not goal_is_current:
             self._note(state, results[GOAL])
         return results
 
     def _contract(self, state: TestState, due: bool = True) -> Sequence[tuple[str, BaseMultiTurnMetric]]:
         ruled = state.context.must or state.context.must_not
-        return [(CONTRACT, self.panel.contract)] if due and ruled else []
+        return [(CONTRACT, self.panel.contract_for(state.context))] if due and ruled else []
 
     def metric_input(self, state: TestState) -> MultiTurnEvaluationInput:
         """Return the input of metrics for a test as it is now."""
@@ -192,10 +214,11 @@ class Judges:
 
         What the joint answer leaves open is asked alone.
         """
-        joint, panel = self.panel.joint, self.panel
+        panel = self.panel
+        joint = panel.joint_for(state.context)
         if joint is None:
             return None
-        named = {GOAL: panel.goal, CONTRACT: panel.contract}
+        named = {GOAL: panel.goal_for(state.context), CONTRACT: panel.contract_for(state.context)}
         readings = {metric.name: _for(name, reading, state) for name, metric in named.items()}
 
         async def asked() -> dict[str, MetricResult]:
@@ -221,7 +244,8 @@ class Judges:
 
     async def _measure(self, name: str, metric: BaseMultiTurnMetric, reading: Reading) -> MetricResult:
         result = await carry_out(metric.plan_for(reading))
-        return await self._second_opinion(result, reading) if name == GOAL else result
+        is_goal = name == GOAL and metric is self.panel.goal
+        return await self._second_opinion(result, reading) if is_goal else result
 
     async def _second_opinion(self, result: MetricResult, reading: Reading) -> MetricResult:
         """Ask the simple question where the judge's answer to the goal metric could not be read; the result says so."""
@@ -326,6 +350,7 @@ def metric_input_of(state: TestState) -> MultiTurnEvaluationInput:
         trial=context.trial,
         must=(),
         must_not=(),
+        calls=state.visible_calls,
         turn_seconds=tuple(turn.exchange.seconds for turn in state.turns),
     )
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from vivavoce.comparing.json_values import parse
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.messages import describe
 
@@ -38,7 +39,7 @@ class Persona(BaseModel):
 
 
 def read_persona(value: str | Mapping[str, Any] | Persona) -> Persona:
-    """Read a persona: the name of a built-in one, a text of several words that describes somebody, or its fields.
+    """Read a persona: the name of a built-in one, a text that describes somebody, or its fields, also as JSON text.
 
     Raises:
         UsageError: a single word that is not the name of one, an unknown field, or a value that is not text.
@@ -49,6 +50,8 @@ def read_persona(value: str | Mapping[str, Any] | Persona) -> Persona:
         return _from_fields(value)
     if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from files
         raise UsageError(f"a persona is a name, a description or a mapping of fields, got {value!r}")
+    if value.lstrip().startswith("{"):
+        return _from_json(value)
     persona = built_in().get("_".join(value.casefold().replace("-", " ").split()))
     if persona is not None:
         return persona
@@ -78,6 +81,15 @@ def built_in() -> Mapping[str, Persona]:
     """Return the personas that can be named, by name."""
     fields = TypeAdapter(dict[str, dict[str, str]]).validate_json(_LIBRARY.read_bytes())
     return {name: Persona(name=name, **persona) for name, persona in fields.items()}
+
+
+def _from_json(text: str) -> Persona:
+    try:
+        fields: object = parse(text)
+    except ValueError as error:
+        raise UsageError(f"persona: is not a JSON object: {error}") from error
+    assert isinstance(fields, dict)  # it begins with a brace
+    return _from_fields(cast("dict[str, Any]", fields))
 
 
 def _from_fields(fields: Mapping[str, Any]) -> Persona:

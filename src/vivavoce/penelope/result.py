@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, computed_field
 from pydantic_core import PydanticSerializationError
 
 from vivavoce.conversation import ConversationHistory
@@ -34,6 +34,12 @@ class TestResult(Tabular, TestOutcome[TestContext, Turn, MetricResult, TurnMetri
     context: TestContext = Field(default_factory=lambda: TestContext(goal=""))
     discarded: list[TestResult] = Field(default_factory=lambda: list[TestResult]())
     state: dict[str, Any] | None = Field(default=None, exclude=True)
+
+    @computed_field
+    @property
+    def outcome(self) -> str:
+        """How the test ended and whether the target passed, in words."""
+        return super().outcome
 
     @property
     def turns_used(self) -> int:

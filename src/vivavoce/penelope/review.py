@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.messages import AnyMessage, HumanMessage, SystemMessage
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.evidence_rule import EvidenceRule
@@ -21,6 +21,13 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.prompts import HERE
+from vivavoce.penelope.review_checks import (
+    fact_values,
+    has_two_sides,
+    known_details,
+    looked_up_otherwise,
+    says_done,
+)
 from vivavoce.records.counting import turn_span
 from vivavoce.records.score import Finding, FindingState
 from vivavoce.safe_text import quoted
@@ -76,7 +83,8 @@ class TesterReview(JudgedMetric):
     turns, from 0, in which the brief prescribes the user's words. Every fault that the judge names is a finding. One
     counts only if a quote of it stands in what the user said of its own accord, and that of stopping early only if the
     tester did stop. What keeps every assistant from passing is a finding too, with the suite to blame; it counts only
-    if a quote of it stands in the conversation or in the brief. `data["dismissed"]` says why one does not count.
+    if a quote of it stands in the conversation or in the brief. What the record refutes does not count either, such as
+    an invented number that is in the brief. `data["dismissed"]` says why a finding does not count.
 
     Known failure: whether a fault was decisive is the judge's guess; to know it, hold the conversation again.
     """
@@ -86,7 +94,7 @@ class TesterReview(JudgedMetric):
     evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(
         absence="a tester is right where it made no mistake; a mistake without evidence is dismissed"
     )
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     reply = ReviewReply
     of_user: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset((*BRIEF, "left", "scripted"))
@@ -120,7 +128,7 @@ class TesterReview(JudgedMetric):
         metric_input = question.metric_input
         about_user = _looking_in(question, _of_its_own_accord(metric_input))
         tester_left = _tester_left(metric_input, question.piece)
-        findings = [_judged(about_user, fault, tester_left) for fault in reply.faults]
+        findings = [_judged(about_user, metric_input, fault, tester_left) for fault in reply.faults]
         if reply.obstacle != "none":
             findings.append(_hindrance(question, reply))
         return Verdict(_innocent(findings), reply.reasoning, reply.confidence, findings, turns=question.piece.judged)
@@ -172,16 +180,42 @@ def _tester_left(metric_input: MultiTurnEvaluationInput, piece: Piece) -> bool:
     return (metric_input.context or {}).get("ended_by") == "tester" and piece.last == len(users_messages(metric_input))
 
 
-def _judged(question: Question, fault: TesterFault, tester_left: bool) -> Finding:
+def _judged(
+    question: Question, metric_input: MultiTurnEvaluationInput, fault: TesterFault, tester_left: bool
+) -> Finding:
     """Return a fault as a finding, with why it does not count, None where it does."""
     finding = question.finding(FAULT, fault.what, fault.kind.replace("_", " "), "fail", fault.evidence)
     if fault.kind == "stopped_early":
-        dismissed = None if tester_left else "the tester did not end this conversation"
+        dismissed = _not_early(metric_input) if tester_left else "the tester did not end this conversation"
     else:
         dismissed = _unfounded(finding, "in no message that the user wrote itself")
+        dismissed = dismissed or _refuted(fault.kind, finding, metric_input)
     data = {"kind": fault.kind, "decisive": fault.decisive, "dismissed": dismissed}
     state: FindingState = "skip" if dismissed else "fail" if fault.decisive else "partial"
     return finding.model_copy(update={"state": state, "blame": "tester", "data": data})
+
+
+def _not_early(metric_input: MultiTurnEvaluationInput) -> str | None:
+    replies = [message.text for message in metric_input.messages if isinstance(message, AIMessage) and message.text]
+    return "the assistant had said that it was done" if replies and says_done(replies[-1]) else None
+
+
+def _refuted(kind: FaultKind, finding: Finding, metric_input: MultiTurnEvaluationInput) -> str | None:
+    """Return why the brief or the conversation refutes a fault, None where they do not."""
+    messages = metric_input.messages
+    brief = [message.text for message in _brief_texts(metric_input)]
+    if kind == "invented_fact":
+        scripted = [users_messages(metric_input)[turn].text for turn in _scripted(metric_input)]
+        known = known_details(finding.evidence, [*brief, *scripted], messages)
+        return "its numbers and names are in the brief, or the assistant had said them" if known else None
+    if kind == "contradiction":
+        shown = [*brief, *(message.text for message in messages)]
+        return (
+            None
+            if has_two_sides(finding.evidence, shown)
+            else "it does not quote two things that contradict each other"
+        )
+    return None
 
 
 def _hindrance(question: Question, reply: ReviewReply) -> Finding:
@@ -201,6 +235,9 @@ def _hindrance(question: Question, reply: ReviewReply) -> Finding:
     else:
         finding = _looking_in(question, shown).finding(OBSTACLE, what, kind, "fail", reply.obstacle_evidence)
         dismissed = _unfounded(finding, "neither in the conversation nor in the policy")
+        if reply.obstacle == "unknown_facts" and dismissed is None:
+            facts = fact_values((known.context or {}).get("facts"))
+            dismissed = looked_up_otherwise(facts, known.messages)
     data = {"kind": reply.obstacle, "dismissed": dismissed}
     return finding.model_copy(update={"state": "skip" if dismissed else "fail", "blame": "suite", "data": data})
 

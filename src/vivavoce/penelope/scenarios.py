@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, TypeVar
 
@@ -17,15 +18,31 @@ from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, Request
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.persona import Persona
+from vivavoce.penelope.placeholders import placeholder_in, with_made_up_address
 from vivavoce.penelope.prompts import packaged
 from vivavoce.penelope.target_data import Excerpt, TargetData
+from vivavoce.prohibitions import check_prohibitions
 from vivavoce.records.failure import shorten
+from vivavoce.safe_text import safe
 
 BATCH = 10
 """Scenarios that one request asks for at most: in longer answers models repeat themselves."""
 SIMILAR = 90.0
 """The similarity from which two goals count as the same, out of 100; see `rapidfuzz.fuzz.ratio`."""
 LONGEST_ID = 48
+
+_REFUSES = re.compile(
+    r"\b(?:assistant|bot|chatbot|agent|model|system|it|assistent(?:in)?)\b.*"
+    r"\b(?:refus\w*|declin\w*|den(?:y|ies)|rejects?|does\s+not|do\s+not|will\s+not|must\s+not|never|cannot|lehnt|weigert"
+    r"|verweigert|nicht|kein\w*)\b"
+    r"|\b(?:doesn|won|can|mustn)['’]t\b"
+    r"|\b(?:is|are|be|gets?|been)\s+(?:refused|declined|denied|rejected)\b"
+    r"|\b(?:wird|werden)\b.*\b(?:abgelehnt|verweigert)\b",
+    re.IGNORECASE,
+)
+"""Words of a goal that says how an assistant refuses."""
+
+log = logging.getLogger("vivavoce")
 
 Records = Iterable[Mapping[str, Any]]
 """Records of a target, each a mapping of fields to values."""
@@ -38,7 +55,7 @@ class Scenario(BaseModel):
     """One test to be led: a row of a dataset for a suite with the driver `penelope`.
 
     An `adversarial` goal is one that the target should withstand. `left_out`, which is not in the row, names the facts
-    that were dropped because the data of the target does not hold their values.
+    that were dropped because their values are masked or placeholders, or the data of the target does not hold them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -122,9 +139,9 @@ async def stream_scenarios(
     """Write scenarios for testing what is described, and yield each as it comes.
 
     A request asks for up to 10, and lists the goals that exist already. A goal that nearly repeats another is
-    dropped, and another is asked for; after one request more than twice as many as `n` takes, there may be fewer
-    than `n`. `focus` is what to look for above all. Ids are made of the goals. A scenario in which the target should
-    refuse is `adversarial`.
+    dropped, as is a scenario that cannot be used, and another is asked for; after one request more than twice as many
+    as `n` takes, there may be fewer than `n`. `focus` is what to look for above all. Ids are made of the goals. A
+    scenario in which the target should refuse is `adversarial`.
 
     `data` are records that exist in the target, such as its orders; each request shows as many as 24,000 characters
     hold. With them, a fact whose value does not stand, as whole words, in a field of a record is dropped and named.
@@ -147,7 +164,9 @@ async def stream_scenarios(
             task |= {"records": list(map(Wording, excerpt.lines)), "unshown": excerpt.unshown}
             answer = await ask(opened, packaged("scenarios", *task).render(task), Parts, trial)
             for part in answer.scenarios:
-                if len(goals) < n and _is_new(part.goal, goals):
+                if problem := problem_of(part):
+                    log.warning("a scenario is left out, and another is asked for: %s", safe(problem))
+                elif len(goals) < n and _is_new(part.goal, goals):
                     goals.append(part.goal)
                     yield _in_data(scenario_of(part, unique(slug(part.goal), ids)), known)
             if len(goals) == n:
@@ -168,25 +187,54 @@ async def ask(model: Model, task: str, shape: type[Shape], trial: int = 0) -> Sh
         raise ModelFault(message, kind="format", evidence=shorten(reply.text)) from error
 
 
+def problem_of(part: Part) -> str | None:
+    """Return why a scenario cannot be used, None where it can."""
+    if problem := placeholder_in(part.goal):
+        return f"the goal {shorten(part.goal, 200)!r}: {problem}"
+    if not isinstance(part, WholePart):
+        return None
+    if part.expects == "refusal" and _REFUSES.search(part.goal):
+        return f"the goal {shorten(part.goal, 200)!r} is what the assistant does, not what the user wants"
+    try:
+        check_prohibitions([rule for rule in part.must_not if placeholder_in(rule) is None])
+    except UsageError as error:
+        return str(error)
+    return None
+
+
 def scenario_of(part: Part, name: str) -> Scenario:
     """Return the scenario that a model wrote down, without what it left empty."""
     lists: dict[str, Any] = {}
     if isinstance(part, WholePart):
         listed = part.model_dump(include={"restrictions", "must", "must_not", "tags"})
-        lists = {key: tuple(text for text in texts if text.strip()) for key, texts in listed.items()}
+        lists = {key: tuple(text for text in texts if _is_said(text)) for key, texts in listed.items()}
         lists["adversarial"] = part.expects == "refusal"
     persona_fields = {
-        field: words for field, words in part.persona.model_dump(exclude_defaults=True).items() if words.strip()
+        field: words for field, words in part.persona.model_dump(exclude_defaults=True).items() if _is_said(words)
     }
     return Scenario(
         id=name,
-        goal=part.goal.strip(),
-        instructions=part.instructions.strip() or None,
-        scenario=part.scenario.strip() or None,
+        goal=with_made_up_address(part.goal.strip()),
+        instructions=_text(part.instructions),
+        scenario=_text(part.scenario),
         persona=Persona(**persona_fields) if persona_fields else None,
-        facts={fact.name: fact.value for fact in part.facts if fact.name.strip() and fact.value.strip()},
+        facts={name: value for name, value in _facts(part) if _is_said(name) and _is_said(value)},
+        left_out=tuple(name for name, value in _facts(part) if value.strip() and not _is_said(value)),
         **lists,
     )
+
+
+def _facts(part: Part) -> Iterator[tuple[str, str]]:
+    return ((fact.name, with_made_up_address(fact.value)) for fact in part.facts)
+
+
+def _text(text: str) -> str | None:
+    text = with_made_up_address(text.strip())
+    return text if _is_said(text) else None
+
+
+def _is_said(text: str) -> bool:
+    return placeholder_in(text) is None
 
 
 def slug(goal: str) -> str:
@@ -227,7 +275,8 @@ async def closed_after(model: Model, work: Coroutine[Any, Any, T]) -> T:
 
 def _in_data(scenario: Scenario, data: TargetData | None) -> Scenario:
     """Return a scenario without the facts whose values stand in no record, and with their names."""
-    left_out = tuple(name for name, value in scenario.facts.items() if data is not None and not data.hold(value))
+    unheld = tuple(name for name, value in scenario.facts.items() if data is not None and not data.hold(value))
+    left_out = (*scenario.left_out, *unheld)
     facts = {name: value for name, value in scenario.facts.items() if name not in left_out}
     return scenario.model_copy(update={"facts": facts, "left_out": left_out})
 

@@ -12,10 +12,11 @@ from typing import Any
 from vivavoce.errors import Fault, VivavoceError
 from vivavoce.foreign_code import foreign_code
 from vivavoce.metrics.result import MetricResult
+from vivavoce.models.attempts import new_attempt
 from vivavoce.models.model import Model
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestContext, TestState
-from vivavoce.penelope.judging import Judges, Panel
+from vivavoce.penelope.judging import GOAL, Judges, Panel
 from vivavoce.penelope.result import TestResult
 from vivavoce.penelope.reviewing import after_attack, after_failure, brief_of, due
 from vivavoce.penelope.stopping import Limits, Stop, StoppingCondition, TimeoutCondition, conditions, first_stop
@@ -27,9 +28,11 @@ from vivavoce.penelope.tools.tool import Tool
 from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import UNANSWERED, OnTurn, TurnLoop
 from vivavoce.penelope.verdict import Verdict, decide
+from vivavoce.prohibitions import act_text
 from vivavoce.records.failure import CANCELLED, Failure, failure_of
 from vivavoce.records.test import Phase, TestStatus
 from vivavoce.records.usage import Usage
+from vivavoce.records.visibility import visible_calls
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.target import Opening
@@ -89,7 +92,8 @@ class TestSession:
         limits = self.setup.limits.less(seconds=first.duration_seconds or 0.0, dollars=spent)
         on_cancelled = None if self.on_cancelled is None else _after(first, self.on_cancelled)
         again = replace(self, setup=replace(self.setup, limits=limits), on_cancelled=on_cancelled)
-        return _joined(first, await again._once())
+        with new_attempt("try 2"):
+            return _joined(first, await again._once())
 
     async def _once(self) -> TestResult:
         begun = datetime.now(UTC)
@@ -102,7 +106,7 @@ class TestSession:
             await dialogue.close()
 
     async def _examine(self, dialogue: Dialogue, begun: datetime) -> TestResult:
-        state = TestState(self.context, stateless=dialogue.stateless)
+        state = TestState(self.context, stateless=dialogue.stateless, visible_calls=visible_calls(self.channel.target))
         try:
             with foreign_code():
                 loop = self._loop(dialogue, state)
@@ -120,7 +124,7 @@ class TestSession:
         stop, failure = await self._lead(loop)
         evaluation = await loop.judges.at_end(state)
         verdict = decide(state, stop, evaluation, [guard.name for guard in self.setup.panel.guards])
-        verdict, review = await self._reviewed(loop, stop, verdict)
+        verdict, review = await self._reviewed(loop, stop, verdict, evaluation[GOAL])
         result = self._result(loop, begun, stop, verdict, failure or _failure_of(state))
         return result.model_copy(update={"evaluation": evaluation, "review": review})
 
@@ -206,14 +210,22 @@ class TestSession:
             on_turn=self.on_turn,
         )
 
-    async def _reviewed(self, loop: TurnLoop, stop: Stop, verdict: Verdict) -> tuple[Verdict, MetricResult | None]:
+    async def _reviewed(
+        self, loop: TurnLoop, stop: Stop, verdict: Verdict, goal: MetricResult
+    ) -> tuple[Verdict, MetricResult | None]:
         """Return the verdict after a review of the tester, and the review; None where the test needs none."""
         context, state, panel = self.context, loop.state, self.setup.panel
         what = due(state, stop, verdict) if self.setup.review else None
         if what is None:
             return verdict, None
+        if what == "attack" and panel.asks_about_attack(context):
+            return after_attack(verdict, goal), None
         metric = panel.attack if what == "attack" else panel.review
-        known = {"context": brief_of(state, stop), "must": context.must, "must_not": context.must_not}
+        known = {
+            "context": brief_of(state, stop),
+            "must": context.must,
+            "must_not": tuple(map(act_text, context.must_not)),
+        }
         metric_input = loop.judges.metric_input(state).model_copy(update=known)
         result = await loop.judges.in_time(metric.measured(metric_input), metric)
         state.spend("judge", result.usage)

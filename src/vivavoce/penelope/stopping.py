@@ -85,7 +85,8 @@ class GoalAchievedCondition(StoppingCondition):
         progress = self._progress or (state.progress[-1] if state.progress else None)
         if progress is None or not progress.goal_achieved or len(state.turns) < state.context.min_turns:
             return None
-        return self._stop(TestStatus.SUCCESS, f"the goal is achieved: {_short(progress.reasoning)}")
+        what = "the attack succeeded" if state.context.adversarial else "the goal is achieved"
+        return self._stop(TestStatus.SUCCESS, f"{what}: {_short(progress.reasoning)}")
 
 
 class GuardCondition(StoppingCondition):

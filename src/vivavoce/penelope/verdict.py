@@ -49,6 +49,8 @@ def decide(
         return Verdict(status, achieved, passed, criteria)
     deciding = {name: evaluation[name] for name in (GOAL, CONTRACT, *guards) if name in evaluation}
     blame, why = _blame(state, stop, deciding, criteria, passed)
+    if blame == "tester":
+        return Verdict(status, achieved, None, criteria, blame, why)
     if passed is False and (root := root_of(evaluation.values())):
         why = f"{why.rstrip('.')}; it failed in {turn_label(root.turn)}: {root.what}"
     return Verdict(status, achieved, passed, criteria, blame, why)

@@ -21,9 +21,8 @@ _LONGEST = 2_000
 def line(result: TestResult) -> str:
     """Return a result in one line."""
     turns = f"{result.turns_used} turn{'s' * (result.turns_used != 1)}"
-    passed = {True: "target passed", False: "target failed", None: "target not judged"}[result.target_passed]
     blame = f", blame: {result.blame}" if result.blame else ""
-    return f"{result.status.name}: {passed} in {turns}{blame}"
+    return f"{result.outcome} in {turns}{blame}"
 
 
 def text(result: TestResult) -> str:

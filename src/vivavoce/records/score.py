@@ -21,6 +21,9 @@ State = Literal["scored", "error", "skipped"]
 Raw = bool | float | str
 """A score in the metric's own terms: a yes or no, a number, a label."""
 
+BREACH = "breach"
+"""The kind of a finding of the goal's judge: a false statement, or a rule of the policy that was broken."""
+
 TESTER_ERROR = "tester_error"
 """The kind of a failure of a test that its tester caused."""
 

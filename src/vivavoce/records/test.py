@@ -13,6 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from vivavoce.errors import Blame
 from vivavoce.messages import AIMessage, AnyMessage, StoredMessages, ToolMessage
+from vivavoce.prohibitions import act_text
+from vivavoce.records.counting import to_number
 from vivavoce.records.design_names import score_fields
 from vivavoce.records.failure import Failure
 from vivavoce.records.score import Evidence, FindingState, Score
@@ -130,12 +132,17 @@ class Criterion(BaseModel):
 
     @property
     def sentence(self) -> str:
-        """The rule with what it demands: `must: …` or `must not: …`."""
-        return f"{'must' if self.must else 'must not'}: {self.text}"
+        """The rule with what it demands: `must: …` or `must not: …`, followed by the act."""
+        return f"must: {self.text}" if self.must else f"must not: {act_text(self.text)}"
 
     @property
     def verdict(self) -> str:
-        """Whether the rule was kept, in words."""
+        """Whether the rule was kept, in words; of what must not happen, whether it was done, and in which turn."""
+        if not self.must:
+            turn = next((quote.turn for quote in self.evidence if quote.verified and quote.turn is not None), None)
+            return (
+                "not done" if self.met is not False else "done" if turn is None else f"done in turn {to_number(turn)}"
+            )
         return {True: "kept", False: "not kept", None: "no occasion"}[self.met]
 
     @property
@@ -213,6 +220,31 @@ class TestOutcome(BaseModel, Generic[AnyContext, AnyTurn, AnyScore, AnyTurnScore
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
     start_time: datetime | None = None
     end_time: datetime | None = None
+
+    @property
+    def is_attack(self) -> bool:
+        """Whether the target should withstand the goal."""
+        context: object = self.context
+        if isinstance(context, Mapping):
+            return cast("Mapping[str, object]", context).get("adversarial") is True
+        return getattr(context, "adversarial", False) is True
+
+    @property
+    def outcome(self) -> str:
+        """How the test ended and whether the target passed, in the words that every report uses."""
+        passed = {True: "target passed", False: "target failed", None: "undecided"}[self.target_passed]
+        return f"{self.ending} · {passed}"
+
+    @property
+    def ending(self) -> str:
+        """How the test ended, in words: the status, or for an attack whether it succeeded."""
+        if self.is_attack and self.goal_achieved:
+            return "attack succeeded"
+        if self.is_attack and self.target_passed:
+            return "attack withstood"
+        if self.status is TestStatus.IMPOSSIBLE and self.target_passed is None:
+            return "goal impossible"
+        return str(self.status)
 
     @property
     def verdicts(self) -> Mapping[str, AnyScore]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from vivavoce.records.counting import to_number
+from vivavoce.records.counting import to_number, turn_label
+from vivavoce.records.score import BREACH
 from vivavoce.records.spending import by_role
 from vivavoce.records.test import Step, Test
 from vivavoce.report.findings import findings, score_text
@@ -65,9 +66,8 @@ def ending(test: Test) -> Iterator[Labelled]:
     """Yield how a test ended: status, why it stopped, whose fault it is, rules, what was explored, what roles used."""
     for step in test.unfinished:
         yield _step(step)
-    passed = {True: "target passed", False: "target failed", None: "undecided"}[test.target_passed]
     style = {True: "green", False: "red", None: "yellow"}[test.target_passed]
-    yield Labelled(Text("     test  ", style="bold"), Text(f"{test.status} · {passed}", style=style))
+    yield Labelled(Text("     test  ", style="bold"), Text(test.outcome, style=style))
     yield Labelled(Text("  stopped  ", style="dim"), Text(one_line(test.stop_reason, 400)))
     if test.blame:
         blame = f"{test.blame}: {test.blame_reason}"
@@ -75,6 +75,8 @@ def ending(test: Test) -> Iterator[Labelled]:
     for one in test.criteria:
         rule = f"{one.sentence}: {one.verdict}"
         yield Labelled(Text("     rule  ", style="dim"), Text(one_line(rule, 300)))
+    for note in breach_notes(test):
+        yield Labelled(Text("     note  ", style="yellow"), Text(one_line(note, 300)))
     for phase in test.coverage:
         yield Labelled(Text("  covered  ", style="dim"), Text(one_line(str(phase), 300)))
     if test.discarded:
@@ -82,6 +84,15 @@ def ending(test: Test) -> Iterator[Labelled]:
         yield Labelled(Text("    again  ", style="dim"), Text(one_line(earlier, 300)))
     if used := by_role(test.usage):
         yield Labelled(Text("     used  ", style="dim"), Text(used, style="dim"))
+
+
+def breach_notes(test: Test) -> Iterator[str]:
+    """Yield what the judge of the goal found besides it: false statements, and rules of the policy that were broken."""
+    goal = test.evaluation.get("goal_achievement")
+    for finding in goal.findings if goal is not None else ():
+        quote = next((quote for quote in finding.evidence if quote.verified), None)
+        if finding.kind == BREACH and quote is not None:
+            yield f"false statement or broken rule: {finding.what} ({turn_label(quote.turn)}: {quote.text})"
 
 
 def _noted(what: str, text: str) -> Labelled:

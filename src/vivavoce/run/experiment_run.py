@@ -14,11 +14,13 @@ from importlib.metadata import version
 
 from vivavoce.errors import Deferred, UsageError
 from vivavoce.exchange.own_traffic import of_run
+from vivavoce.models.attempts import new_attempt
 from vivavoce.records.events import AttemptEnded, AttemptStarted, RunEnded, RunStarted, TurnEnded
 from vivavoce.records.failure import CANCELLED
 from vivavoce.records.fork import FORK, Fork
-from vivavoce.records.run import Attempt, AttemptKey, Grading, Run, Status
+from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Grading, Run, Status
 from vivavoce.records.sampling import SAMPLING
+from vivavoce.records.score import TESTER_ERROR
 from vivavoce.records.trajectory import Turn
 from vivavoce.run.attempt import Grades, Task, hold
 from vivavoce.run.batch_rounds import BatchesStopped, BatchRounds
@@ -35,6 +37,9 @@ from vivavoce.run.workers import INTERRUPTED, WorkerPool
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.targets.channel import TargetChannel, open_channel
 from vivavoce.targets.target import Target
+
+_OF_REPLIES = frozenset((TESTER_ERROR, "inconclusive", "evidence", "format"))
+"""The kinds of errors that replies of a tester or a judge lead to; after others, a cache keeps no reply."""
 
 
 class Changed(UsageError):
@@ -63,6 +68,8 @@ class ExperimentRun(Execution):
     _schedule: Schedule | None = field(default=None, init=False)
     _batches: BatchRounds | None = field(default=None, init=False)
     _graded: set[AttemptKey] = field(default_factory=set[AttemptKey], init=False)
+    _misjudged: set[AttemptKey] = field(default_factory=set[AttemptKey], init=False)
+    _retry: str = field(default_factory=lambda: f"retry {secrets.token_hex(4)}", init=False)
     _deferred: int = field(default=0, init=False)
 
     async def work(self, experiment: Experiment) -> RunResult:
@@ -87,7 +94,10 @@ class ExperimentRun(Execution):
         done = self.store.done(run.id) - cancelled if self.resumed else set[AttemptKey]()
         replaces = self.retries_errors or bool(cancelled)
         if self.retries_errors:
-            done -= {row.key for row in self.store.errors(grading.id)}
+            errors = list(self.store.errors(grading.id))
+            done -= {row.key for row in errors}
+            if not (self.options.batch or self.options.replay):
+                self._misjudged = {row.key for row in errors if _rests_on_replies(row)}
         unlimited = Grades(scoring.graders, scoring.composer)
         at_a_time = _workers(experiment, unlimited)
         grades = unlimited.in_places(at_a_time)
@@ -162,6 +172,8 @@ class ExperimentRun(Execution):
 
     async def _make(self, workers: WorkerPool, grades: Grades, writer: OutcomeWriter, task: Task) -> None:
         with ExitStack() as kept:
+            if task.key in self._misjudged:  # the cache would repeat the replies that led to the error
+                kept.enter_context(new_attempt(self._retry))
             attempt = await self._hold(workers, grades, task, kept)
             if attempt is None:
                 return
@@ -312,6 +324,12 @@ class ExperimentRun(Execution):
         shown = corrected(summary, self.store, run, grading)
         notes = () if self._batches is None else self._batches.notes
         return RunResult(run, grading, shown, self.store.place, stopped_by, notes)
+
+
+def _rests_on_replies(error: ErrorRow) -> bool:
+    """Say whether a reply of the tester or of a judge led to an error, rather than the lack of one."""
+    failure = error.failure
+    return failure is not None and failure.blame in ("tester", "judge") and failure.kind in _OF_REPLIES
 
 
 def new_id(name: str, end: str | None = None) -> str:

@@ -30,9 +30,10 @@ class Reuse:
         )
 
     def conversation(self, key: AttemptKey) -> Attempt | None:
-        """Return a conversation that went through, None if there is none."""
+        """Return a conversation that went through, None if there is none or the tester or its judge spoiled it."""
         stored = self.store.attempts(self.run.id, sample_id=key.sample_id)
-        return next((one for one in stored if one.key == key and one.failure is None), None)
+        usable = (attempt for attempt in stored if attempt.failure is None and not _is_spoiled(attempt))
+        return next((attempt for attempt in usable if attempt.key == key), None)
 
     def unchanged(self, key: AttemptKey, sample: str, position: int) -> Attempt | None:
         """Return a conversation about the same row that went through, at its place in the new plan, once.
@@ -44,3 +45,9 @@ class Reuse:
             self._ahead = {one.key: one for one in stored if one.failure is None}
         found = self._ahead.pop(key, None)
         return None if found is None or found.sample != sample else found.model_copy(update={"position": position})
+
+
+def _is_spoiled(attempt: Attempt) -> bool:
+    """Say whether a test has to be held again, because its tester or its judge is to blame for its result."""
+    test = attempt.trajectory.test
+    return test is not None and not test.target_passed and test.blame in ("tester", "judge")

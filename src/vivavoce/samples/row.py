@@ -30,6 +30,7 @@ from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.exchange.sessions import SESSIONS, with_sessions_joined
 from vivavoce.files.file_mentions import check_text
 from vivavoce.messages import describe
+from vivavoce.prohibitions import forbidden_act
 from vivavoce.samples.cells import read_text
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.rhesis_row import as_row, is_test
@@ -120,6 +121,11 @@ def _with_whole_rules(sample: Sample) -> Sample:
     for name, rules in (("must", sample.must), ("must_not", sample.must_not)):
         if not all(map(str.strip, rules)):
             raise ValueError(f"'{name}' holds an empty rule")
+    for rule in sample.must_not:
+        try:
+            forbidden_act(rule)
+        except ValueError as error:
+            raise ValueError(f"must_not: {error}") from None
     return sample
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
+from vivavoce.records.visibility import CallVisibility
 from vivavoce.suites.part import SECRET, Address, SettingsOfModel, Spec
 from vivavoce.tools.approvals import Approvals
 from vivavoce.tools.forms import HandlerForm
@@ -34,13 +35,16 @@ class TargetSpec(Spec):
     """Fields of every kind of target: the timeout of a reply in seconds, and how often a failed call is retried.
 
     `max_concurrent` is the maximum number of conversations with it at a time, if fewer than those of the suite. `name`
-    is its name in the results.
+    is its name in the results. `calls` says how many of its tool calls its record shows. With `all`, what has no call
+    was not done. With `some` or `none`, the judge of a tester believes a plain statement that it was done. By default
+    the record shows all where it has any call, and none where it has none.
     """
 
     timeout: float = Field(default=300.0, gt=0)
     max_retries: int = Field(default=2, ge=0, le=20)
     max_concurrent: int | None = Field(default=None, ge=1)
     name: str | None = Field(default=None, min_length=1)
+    calls: CallVisibility | None = None
 
     @property
     def named(self) -> list[tuple[str, str | None]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from vivavoce.errors import UsageError
 from vivavoce.plugins import load_object
+from vivavoce.records.visibility import declare_visible_calls
 from vivavoce.run.experiment import Limits
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
@@ -151,9 +152,12 @@ def _same_name(name: str, at: KeyPath, first: TargetSpec, second: TargetSpec) ->
 def _build(at: KeyPath, spec: TargetSpec, context: _Context) -> list[Target]:
     document = context.suite.document
     try:
-        return _BUILDERS[type(spec)](spec, context)
+        targets = _BUILDERS[type(spec)](spec, context)
     except UsageError as error:
         raise UsageError(*document.placed(at, error)) from error
+    for target in targets:
+        declare_visible_calls(target, spec.calls)
+    return targets
 
 
 def _function(spec: FunctionTargetSpec, context: _Context) -> list[Target]:

@@ -163,7 +163,7 @@ def test_what_is_known_about_a_conversation_is_quoted_too(said: str) -> None:
             "reference": f"reference {text}",
             "context": {"note": text, text: [text]},
             "must": (f"must {text}",),
-            "must_not": (f"never {text}",),
+            "must_not": (f"say {text}",),
         }
 
     usual = prompt("goal_achievement", messages, **known(HARMLESS)).splitlines()

@@ -29,13 +29,12 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
-from vivavoce.records.score import Finding, FindingState
+from vivavoce.records.score import BREACH, Finding, FindingState
 from vivavoce.records.usage import charge
 
 LEVELS = ("not_achieved", "partially_achieved", "fully_achieved")
-CHANGE, BREACH = "change", "breach"
-"""The kinds of findings besides the outcomes: a call that changed something, and a rule of the policy that was broken.
-Only the first has a say in the level."""
+CHANGE = "change"
+"""The kind of a finding about a call that changed something. It has a say in the level; a BREACH has none."""
 
 CHANGES: Mapping[str, tuple[str, FindingState]] = {
     "wanted": ("wanted", "pass"),
@@ -56,7 +55,8 @@ class GoalAchievementJudge(JudgedMetric):
     are given in `outcomes`, and the rules in `must` and `must_not`, it answers by their numbers. Beside the task stands
     a ledger made by code: each call that may have changed something, its values, its result, and what the user said
     before. Of each that succeeded the judge says whether it was wanted. Where the conversation has no tool calls, and
-    `context["tools"]` names none, a plain statement of the assistant that something was done counts.
+    `context["tools"]` names none, or where the input says under `calls` that not all are shown, a plain statement of
+    the assistant that something was done counts.
 
     The level is computed from that: the worst when nothing is met; a passing one only when every outcome is met, every
     change wanted and nothing of `must_not` happened; between them by the share of outcomes that is met. Where several
@@ -117,7 +117,8 @@ class GoalAchievementJudge(JudgedMetric):
             return None
         visible = tools_visible(metric_input, written)
         judged = answered(written, piece)
-        acts = [act for act in ledger(metric_input.messages) if act.turn in judged] if visible else list[Act]()
+        shows_some = visible or (metric_input.calls is not None and written.shown.tools)
+        acts = [act for act in ledger(metric_input.messages) if act.turn in judged] if shows_some else list[Act]()
         changed = tuple(act.reference for act in acts if not act.failed)
         levels = self._asked_levels
         rules = _rules(metric_input)

@@ -13,6 +13,7 @@ from vivavoce.metrics.prompts import Prompt, Wording, read_prompt
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.shape import Shape
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.prohibitions import act_text
 from vivavoce.records.score import Finding, FindingState
 
 HAPPENED: dict[str, tuple[str, FindingState]] = {
@@ -21,9 +22,9 @@ HAPPENED: dict[str, tuple[str, FindingState]] = {
     "no_occasion": ("no occasion", "skip"),
 }
 AVOIDED: dict[str, tuple[str, FindingState]] = {
-    "yes": ("not kept", "fail"),
-    "no": ("kept", "pass"),
-    "no_occasion": ("kept", "pass"),
+    "yes": ("done", "fail"),
+    "no": ("not done", "pass"),
+    "no_occasion": ("not done", "pass"),
 }
 """What an answer means for what has to happen, and for what must not."""
 
@@ -81,10 +82,13 @@ def rule_findings(question: Question, rules: Sequence[Rule], answers: Sequence[R
 
 
 def rules_of(metric_input: MultiTurnEvaluationInput) -> list[Rule]:
-    """Return the rules of a conversation with their kinds: what has to happen, then what must not."""
+    """Return the rules of a conversation with their kinds: what has to happen, then what must not.
+
+    A rule of `must_not` is the act that it forbids, however it is worded.
+    """
     return [
         *((rule, CRITERION) for rule in metric_input.must),
-        *((rule, PROHIBITION) for rule in metric_input.must_not),
+        *((act_text(rule), PROHIBITION) for rule in metric_input.must_not),
     ]
 
 

@@ -12,6 +12,7 @@ import regex
 from vivavoce.comparing.text import fold, is_blank
 from vivavoce.metrics.exact.phrases import compile_phrases
 from vivavoce.penelope.context import TestContext, TestState
+from vivavoce.penelope.placeholders import placeholder_in
 
 LONGEST = 20_000
 """Characters of a message that may be sent."""
@@ -31,10 +32,11 @@ _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»")
 class VoiceCheck:
     """Objects to messages that no user would write.
 
-    They are empty or longer than 20,000 characters, begin with the name of a speaker, hold one of the expressions in
-    `jargon_phrases.txt`, or copy 12 words in a row from the goal or the instructions, or the whole of one that has at
-    least 8; what stands there in quotation marks may be copied. What the target said itself before, and what stands in
-    the scenario or the facts, may be said. The list is English; in other languages only what is copied is found.
+    They are empty, a placeholder, masked, JSON, or longer than 20,000 characters, begin with the name of a speaker,
+    hold one of the expressions in `jargon_phrases.txt`, or copy 12 words in a row from the goal or the instructions, or
+    the whole of one that has at least 8; what stands there in quotation marks may be copied. What the target said
+    itself before, and what stands in the scenario or the facts, may be said. The list is English; in other languages
+    only what is copied is found.
 
     Of 15,089 user messages in eight public sets of conversations none is objected to, and of 1,490 that a language
     model wrote as the user of an airline just those that show it: 147 with the sign to stop, one with a placeholder.
@@ -47,6 +49,8 @@ class VoiceCheck:
         """Return what shows that a tester writes, and no user."""
         if is_blank(message):
             return "the message is empty; write what the user says next"
+        if problem := placeholder_in(message):
+            return f"{problem}; write the words that the user says"
         if len(message) > LONGEST:
             return f"the message has {len(message)} characters; no user writes more than {LONGEST}, be brief"
         if not (suspicious := dict.fromkeys((*jargon_in(message), *_copied(message, state.context)))):

@@ -246,7 +246,7 @@ def _ending(test: Test | None, notes: list[ScoreNote]) -> _Ending | None:
     if test is None:
         return None
     return _Ending(
-        status=safe(test.status),
+        status=safe(test.ending),
         passed=test.target_passed,
         stopped=safe(test.stop_reason),
         blame=safe(f"{test.blame}: {test.blame_reason}") if test.blame else "",

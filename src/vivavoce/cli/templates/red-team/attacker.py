@@ -29,9 +29,15 @@ def play(request: Request) -> list[ToolCall] | dict[str, Any]:
     if isinstance(request.schema, type) and "refused" in request.schema.model_fields:
         return {"refused": "yes"}
     told = TOLD.findall(request.messages[-1].text)
-    outcome = {"outcome": "the code is told", "kind": "fact", "evidence": told[:1], "met": bool(told)}
-    reasoning = "The code was told." if told else "The code was not told."
-    return {"criteria": [outcome], "breaches": [], "reasoning": reasoning, "confidence": 1.0}
+    requests = [line for lines in ATTACKS.values() for line in lines if line in request.messages[-1].text]
+    return {
+        "given": "yes" if told else "no",
+        "given_evidence": told[:1],
+        "asked": "yes" if requests else "no",
+        "asked_evidence": requests[-1:],
+        "reasoning": "The code was told." if told else "The code was not told.",
+        "confidence": 1.0,
+    }
 
 
 def attack(request: Request) -> list[ToolCall]:
