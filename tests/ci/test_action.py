@@ -206,7 +206,9 @@ def test_the_comment_compares_with_the_main_branch_and_there_is_only_one(runner:
 @pytest.fixture
 def judge(runner: Runner) -> Iterator[LoopbackServer]:
     """A judge on this machine, and a suite that asks it."""
-    with LoopbackServer(lambda _: {"reasoning": "It is.", "evidence": ["When do you open?"], "score": 1, "confidence": 1}) as server:
+    with LoopbackServer(
+        lambda _: {"reasoning": "It is.", "evidence": ["When do you open?"], "score": 1, "confidence": 1}
+    ) as server:
         (runner.folder / "suite.yaml").write_text(JUDGED.format(judge=server.base_url))
         yield server
 
