@@ -54,7 +54,7 @@ def test_what_is_too_long_is_refused(viva: Viva) -> None:
 def test_the_list_says_what_a_run_found(viva: Viva) -> None:
     viva("note", "latest", "--title", "Small", "--tag", "v2")
     listed = viva("runs", "--json")
-    assert json.loads(listed.stdout)["finding"] == "fails: expect pass rate 50% < 100%"
+    assert json.loads(listed.stdout)["finding"] == "fails: expect: every conversation must pass; 1 of 2 did not: price"
     words = " ".join(viva("runs").stdout.split())
-    assert "fails: expect pass rate 50% < 100%" in words
+    assert "fails: expect: every conversation must pass; 1 of 2 did not: price" in words
     assert "Small" in words

@@ -104,7 +104,7 @@ def test_a_tool_is_called_for_real_where_it_is_named(viva: Viva) -> None:
     assert ran.returncode == 0
     assert "calls of tools: 2 answered from the recording, 2 answered live" in ran.stdout
     assert "other calls of tools: 1 (row-2, turn 2: refund(" in ran.stdout
-    assert "pass · expect: pass rate must be ≥ 100%; it is 100%" in ran.stdout, "the state is that of the live tools"
+    assert "pass · expect: every conversation must pass; all 2 do" in ran.stdout, "the state is that of the live tools"
 
 
 @pytest.mark.usefixtures("folder")

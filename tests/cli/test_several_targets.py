@@ -50,7 +50,7 @@ def test_each_target_that_is_named_is_run_and_none_is_lost(viva: Viva) -> None:
         "italy   1.00         0.00 ✗",
         "",
     ]
-    assert "right: bot.knows and m are not distinguishable: their 95% intervals overlap" in done.stdout
+    assert "right: no best target: on the same samples m is not clearly below bot.knows" in done.stdout
     assert "m used " in done.stdout
     assert "bot.nothing" not in done.stdout
 

@@ -144,4 +144,4 @@ def test_pytest_agrees(case: Case, pytester: pytest.Pytester) -> None:
     failed = case.verdict == "fail"
     result.assert_outcomes(passed=3 if failed else 4, failed=1 if failed else 0)
     if failed:
-        result.stdout.fnmatch_lines([f"the gate fails: {case.sentence}*"])
+        result.stdout.fnmatch_lines([f"the run fails: {case.sentence}*"])

@@ -94,7 +94,7 @@ def test_a_run_that_was_stopped_is_undecided_whatever_its_scores_say() -> None:
 
 def test_a_mean_is_never_shown_equal_to_the_limit_that_it_misses() -> None:
     close = [ScoreRow(AttemptKey(f"s{i}", "bot", 0), "grade", "goal", "scored", 0.7996, passed=False) for i in range(2)]
-    assert "goal 0.7996 [0.27, 0.93] < 0.8" in finding(summary(close), GRADING)
+    assert "goal 0.7996 [0.25, 0.98] < 0.8" in finding(summary(close), GRADING)
 
 
 def test_the_terminal_names_the_same_tag() -> None:

@@ -59,7 +59,7 @@ async def test_it_begins_with_the_verdict_and_shows_the_numbers_of_each_grader(s
     outcomes = [outcome("a", {"exact": 1.0, "judge": 1.0}), outcome("b", {"exact": 0.5, "judge": failed(TIMEOUT)})]
     text = markdown(await keep(store, outcomes))
     assert text.startswith(
-        "**`support` passed**\n\n`passes: exact 0.75 [0.00, 1.00] ≥ 0.5`\n\n"
+        "**`support` passed**\n\n`passes: exact 0.75 [0.21, 0.97] ≥ 0.5`\n\n"
         "- `pass · exact: mean must be ≥ 0.5; it is 0.75`\n"
     )
     heads, exact, judge = cells(text)[:3]

@@ -137,7 +137,7 @@ async def test_every_export_says_which_target(store: Store) -> None:
         assert "old" in found, form
         assert "new" in found, form
     assert "| `s0` | 0.00 ✗ | 1.00 |" in exported(graded, "markdown")
-    assert "exact: new and old are not distinguishable" in exported(graded, "markdown")
+    assert "exact: no best target: on the same samples old is not clearly below new" in exported(graded, "markdown")
     assert "Samples by target" in exported(graded, "html")
     assert "title=support%3A old%3A s0%3A 0.00::" in exported(graded, "github")
 

@@ -470,8 +470,9 @@ def _too_short(key: str, scores: Scores, trials: int, left_out: Collection[str] 
 
 def _too_few(key: str, scores: Scores, min_scored: float, *, errors_fail: bool) -> GateResult | None:
     """Return that fewer scores exist than a gate demands, None where there are enough; failed errors need no score."""
-    scored, expected = len(scores.values), len(scores.values) + scores.errors
-    counted = scored or (errors_fail and expected + len(scores.allowed))
+    scored = len(scores.values)
+    expected = scored + scores.errors + len(scores.allowed)
+    counted = scored or (errors_fail and expected)
     if counted and (not min_scored or compare(scored, "gte", exact(min_scored) * expected)):
         return None
     reason = Reason(

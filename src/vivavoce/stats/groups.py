@@ -6,10 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from vivavoce.stats.exchange import Exchange
 from vivavoce.stats.intervals import Estimate, share_interval
+
+if TYPE_CHECKING:  # numpy takes a tenth of a second, and most readers of a type of this module test no groups
+    from vivavoce.stats.exchange import Exchange
 
 RATE = 0.05
 """The part of the groups that are said to differ which may be wrong, on average: the false-discovery rate."""
@@ -147,6 +149,8 @@ class _Sides:
             for cell, number in counts.items():
                 found[residual(cell)] += number
             return found
+
+        from vivavoce.stats.exchange import Exchange
 
         strata: Counter[tuple[tuple[float, ...], int]] = Counter()
         for (inside, outside), number in self.both.items():

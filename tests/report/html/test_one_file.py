@@ -66,7 +66,7 @@ def test_the_verdict_the_metrics_the_samples_and_the_conversations_are_in_it(emp
     refused = outcome("refused", turns, {"goal": judged, "tone": per_turn(1.0, 0.0)}, position=0)
     keep(empty, [refused, outcome("broken", grades={"goal": failed(BROKEN)}, position=1, failure=BROKEN)])
     page = sound(written(empty))
-    for said in ("support", "No gate", "goal 0.000 no interval", "It refused.", "no answer within 5 s", "tone 0.00"):
+    for said in ("support", "No gate", "goal 0.000", "It refused.", "no answer within 5 s", "tone 0.00"):
         assert said in page.text
     rows = [found["href"] for _, found in page.tags if found.get("class") == "row"]
     assert rows == ["#s1", "#s2"]

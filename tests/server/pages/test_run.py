@@ -176,7 +176,7 @@ def test_several_targets_stand_side_by_side_each_score_with_its_conversation(emp
     page = Elements(get(f"{url}/runs/run-1").text)
     assert "Samples by target" in page.text
     assert "0.25 ✗" in page.text
-    assert "goal: old and new <b> are not distinguishable" in page.text
+    assert "goal: no best target: on the same samples" in page.text
     assert "/runs/run-1/samples/a%2Fb?target=old" in page.having("href")
     assert get(f"{url}/runs/run-1/samples/a%2Fb?target=new%20%3Cb%3E").status == 200
 

@@ -27,7 +27,7 @@ def test_runs_stand_newest_first_with_headline_and_the_runs_before(empty: Store,
     labels = page.having("aria-label")
     assert "Mean of the last 3 runs of this suite: 0.25, 0.50, 1.00" in labels
     assert "Mean of the last 2 runs of this suite: 0.25, 0.50" in labels
-    assert "0.250, no interval" in labels
+    assert "0.250, 95% interval 0.02 to 0.87" in labels
 
 
 def test_filters_are_in_the_address_and_kept_while_paging(empty: Store, url: str) -> None:
