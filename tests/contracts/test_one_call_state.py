@@ -546,4 +546,38 @@ def test_pairing_never_invents_calls_or_results(steps: list[str]) -> None:
             made, came = int(call.name[1:]), int(result.text)
             assert made < came
             has_call_of_its_id = result.tool_call_id and f"call {result.tool_call_id}" in steps[:came]
-            assert result.tool_call_id == call.id if has_call_of_its_id else "user" not in steps[made:came]
+            if has_call_of_its_id:
+                assert result.tool_call_id == call.id
+            else:
+                assert None in (result.tool_call_id, call.id)
+                assert "user" not in steps[made:came]
+
+
+@pytest.mark.parametrize(
+    ("calls", "results", "answers"),
+    [
+        (["1"], ["2"], [None]),
+        (["1", "2"], ["2", "3"], [None, 0]),
+        (["1", "2"], ["3", None], [1, None]),
+        (["1"], [None], [0]),
+        (["1"], [""], [0]),
+        ([None], ["2"], [0]),
+        ([""], ["2"], [0]),
+        (["1", None], ["2"], [None, 0]),
+        ([None, None], [None, None], [0, 1]),
+    ],
+)
+def test_a_result_with_the_id_of_no_call_answers_no_call_with_an_id(
+    calls: list[str | None], results: list[str | None], answers: list[int | None]
+) -> None:
+    messages = read_messages(
+        [
+            {"role": "user", "content": "?"},
+            {"role": "assistant", "tool_calls": [{"id": identity, "name": TOOL} for identity in calls]},
+            *({"role": "tool", "tool_call_id": identity, "content": str(n)} for n, identity in enumerate(results)),
+            {"role": "assistant", "content": "!"},
+        ]
+    )
+    records = call_records(messages)
+    assert [record.result and int(record.result.text) for record in records] == answers
+    assert [record.state for record in records] == ["unanswered" if n is None else "succeeded" for n in answers]
