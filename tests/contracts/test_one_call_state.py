@@ -533,6 +533,82 @@ def test_a_field_decides_and_words_only_without_one(fields: Json, text: str, sta
     assert [record.state for record in call_records(messages)] == [state]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Error**: no",
+        "__Error__: no",
+        "_error_: no",
+        "`error`",
+        "## Error\n\nno",
+        "> Error: no",
+        "- Error: no",
+        "❌ Error: no",
+        "⚠️ **Failed** to book",
+        "🚫🚫 failure",
+        "<error>no</error>",
+        '<error code="5">no</error>',
+        "<b>Error</b>: no",
+        "<p class='x'><b>Error</b>: no",
+        "\uff25\uff52\uff52\uff4f\uff52: no",
+        "Er\u200bror: no",
+        "\ufeffError: no",
+        "\u200b\u200bError: no",
+        '\ufeff{"error": "no"}',
+        '\u200b {"ok": false}',
+        "“Error”: no",
+        "RuntimeError: no",
+        "requests.exceptions.ConnectionError: no",
+        "java.lang.NullPointerException: no",
+        "HTTPError: 500",
+        "HTTP_Error: 500",
+        "**ValueError**: no",
+        "❌ `ToolException`: no",
+        "\uff36alueError: no",
+        "Value\u200bError: no",
+    ],
+)
+def test_words_that_begin_with_a_failure_say_it_in_any_dress(text: str) -> None:
+    assert words_say_failed(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "❌",
+        "**Booked**: no error",
+        "❌ not an error",
+        '[{"error": null}]',
+        '{"error": null}',
+        '\ufeff{"error": null}',
+        "<error/>",
+        "<error></error>",
+        "<ok/>",
+        "<p>no Error</p>",
+        "error_rate: 5",
+        "errors: 0",
+        "terror: a film",
+        "TerrorErrors: none",
+        "RuntimeError",
+        "RuntimeErrors: two kinds",
+        "It raised RuntimeError: no",
+        "mirror: clean",
+        "0 failed",
+        '{"note": "RuntimeError: no"}',
+    ],
+)
+def test_words_that_only_mention_a_failure_do_not_say_it(text: str) -> None:
+    assert not words_say_failed(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["<" * 100_000, "<>" * 50_000, "_" * 100_000, "A." * 50_000, "A" * 100_000, "é" * 100_000]
+)
+def test_a_long_result_is_read_only_at_its_beginning(text: str) -> None:
+    assert not words_say_failed(text)
+
+
 def test_a_call_without_a_result_is_requested_at_the_end_and_unanswered_before() -> None:
     asked, called, _, said = _own()[0]["messages"]
     assert [one.state for one in call_records(read_messages([asked, called]))] == ["requested"]

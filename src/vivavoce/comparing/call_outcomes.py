@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, cast
 
-from vivavoce.comparing.text import fold
+from vivavoce.comparing.text import fold, fold_encoding, is_blank
 
 CallOutcome = Literal["succeeded", "failed", "refused"]
 """What a result states about its call. A `refused` call was never made: the user declined it, or it was invalid."""
@@ -24,7 +24,17 @@ _MARKS_OF_ERROR = ("is_error", "isError")
 _ANSWERED_WITHOUT_TOOL = ("user", "vivavoce")
 _STATUS_OF_ERROR = ("error", "incomplete")
 _STRONGEST_FIRST: tuple[CallOutcome, ...] = ("refused", "failed", "succeeded")
-_FAILURE_AT_START = re.compile(r"[\s\[(\"']*(error|exception|failed|failure|traceback)\b", re.IGNORECASE)
+_HEAD_CHARS = 1000
+"""How much of a result is looked at for the words that it begins with."""
+_MARKUP = r"(?:[^\w{]|_)*"
+"""Signs before a word, such as an emoji; what follows a brace is data."""
+_EMPTY_ELEMENT = r"\s*(?:/>|>\s*</)"
+_FAILURE_AT_START = re.compile(
+    rf"{_MARKUP}(?:error|exception|failed|failure|traceback)(?:\b|_+(?!\w))(?!{_EMPTY_ELEMENT})", re.IGNORECASE
+)
+_EXCEPTION_AT_START = re.compile(rf"{_MARKUP}(?:\w+\.)*[A-Z]\w*?(?:Error|Exception)[*_`\"']*\s?:")
+"""The name of an exception, with or without its module, as Python, Java, and JavaScript print it."""
+_TAG = re.compile(r"<[^<>{]*>")
 _PYTHON_ERROR = re.compile(r"\s*\{\s*'error'\s*:(?!\s*(?:None|False|''|\"\"|\[\]|\{\}))", re.IGNORECASE)
 """A dict that begins with an error, as Python prints it."""
 
@@ -102,9 +112,11 @@ def _mark_in(holder: Mapping[str, object]) -> CallOutcome | None:
 
 def words_say_failed(text: str) -> bool:
     """Return whether the words of a result say that its call failed: they begin so, or are an object with an error."""
-    if _FAILURE_AT_START.match(text):
+    head = fold_encoding(text.lstrip()[:_HEAD_CHARS])
+    if any(map(_begins_with_failure, (head, _TAG.sub(" ", head)))):
         return True
-    if not text.lstrip().startswith("{"):
+    text = text[max(text.find("{"), 0) :] if is_blank(text.partition("{")[0]) else text
+    if not text.startswith("{"):
         return False
     try:
         value: object = json.loads(text, object_pairs_hook=list)  # keeps every value of a key that occurs twice
@@ -112,6 +124,10 @@ def words_say_failed(text: str) -> bool:
         return _PYTHON_ERROR.match(text) is not None
     members = cast("list[tuple[str, object]]", value)
     return any(_member_says_failed(fold(key), member) for key, member in members)
+
+
+def _begins_with_failure(head: str) -> bool:
+    return bool(_FAILURE_AT_START.match(head) or _EXCEPTION_AT_START.match(head))
 
 
 def _member_says_failed(key: str, value: object) -> bool:
