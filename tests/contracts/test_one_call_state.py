@@ -142,7 +142,7 @@ def _adk(response: Json) -> list[Any]:
     return [{"events": events}]
 
 
-def _autogen(*, is_error: bool) -> list[Any]:
+def _autogen(*, is_error: object) -> list[Any]:
     result: Any = {"content": SAID, "name": TOOL, "call_id": "c1", "is_error": is_error}
     return [
         {
@@ -169,7 +169,7 @@ def _crewai(**event: Any) -> list[Any]:
     ]
 
 
-def _livekit(*, is_error: bool) -> list[Any]:
+def _livekit(*, is_error: object) -> list[Any]:
     return [
         {
             "items": [
