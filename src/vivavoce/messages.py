@@ -28,6 +28,7 @@ from pydantic_core import ErrorDetails, to_json
 
 from vivavoce import message_objects
 from vivavoce.comparing.call_outcomes import CallOutcome, read_outcome, stated_outcome
+from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.text_parts import join_text_parts
 from vivavoce.content_parts import AudioPart as AudioPart
 from vivavoce.content_parts import Content as Content
@@ -113,9 +114,10 @@ class ToolCall(Typed):
         """The arguments as a dict.
 
         Raises:
-            ValueError: the model wrote something that is not a JSON object.
+            ValueError: the model wrote something that is not a JSON object in strict JSON; an object with the same key
+                twice does not say which value is meant.
         """
-        value = json.loads(self.function.arguments or "{}")
+        value = read_strict_json(self.function.arguments or "{}")
         if not isinstance(value, dict):
             raise ValueError(f"arguments of {self.name} are not a JSON object: {self.function.arguments[:80]}")
         return cast("dict[str, Any]", value)

@@ -142,7 +142,7 @@ def _adk(response: Json) -> list[Any]:
     return [{"events": events}]
 
 
-def _autogen(*, is_error: bool) -> list[Any]:
+def _autogen(*, is_error: object) -> list[Any]:
     result: Any = {"content": SAID, "name": TOOL, "call_id": "c1", "is_error": is_error}
     return [
         {
@@ -169,7 +169,7 @@ def _crewai(**event: Any) -> list[Any]:
     ]
 
 
-def _livekit(*, is_error: bool) -> list[Any]:
+def _livekit(*, is_error: object) -> list[Any]:
     return [
         {
             "items": [
@@ -353,10 +353,13 @@ FORMATS: dict[str, tuple[str, list[Any], CallState]] = {
     "gemini": ("gemini", _gemini({"result": SAID}), "succeeded"),
     "google-adk error": ("google-adk", _adk({"error": SAID, "code": 7}), "failed"),
     "autogen is_error": ("autogen", _autogen(is_error=True), "failed"),
+    "autogen is_error, text": ("autogen", _autogen(is_error="True"), "failed"),
+    "autogen is_error false, text": ("autogen", _autogen(is_error="false"), "succeeded"),
     "autogen": ("autogen", _autogen(is_error=False), "succeeded"),
     "crewai error": ("crewai", _crewai(type="tool_usage_error", error=SAID), "failed"),
     "crewai": ("crewai", _crewai(type="tool_usage_finished", output=SAID), "succeeded"),
     "livekit is_error": ("livekit", _livekit(is_error=True), "failed"),
+    "livekit is_error, number": ("livekit", _livekit(is_error=1), "failed"),
     "livekit": ("livekit", _livekit(is_error=False), "succeeded"),
     "letta status": ("letta", _letta(_returned("error")), "failed"),
     "letta denied": ("letta", _letta(_DENIED), "refused"),
@@ -487,6 +490,40 @@ def test_an_object_of_langchain_with_an_error_is_a_failed_call() -> None:
         ({"metadata": {"status": "denied"}}, "x", "refused"),
         ({"metadata": {"claim": {"status": "denied"}}}, "x", "succeeded"),
         ({"metadata": {"claim": {"status": "error"}}}, "x", "failed"),
+        ({"is_error": "true"}, "x", "failed"),
+        ({"is_error": 1}, "x", "failed"),
+        ({"is_error": 1.0}, "x", "failed"),
+        ({"is_error": "1"}, "x", "failed"),
+        ({"is_error": "YES"}, "x", "failed"),
+        ({"isError": "True"}, "x", "failed"),
+        ({"isError": " true "}, "x", "failed"),
+        ({"metadata": {"is_error": "True"}}, "x", "failed"),
+        ({"metadata": {"livekit": {"is_error": 1}}}, "x", "failed"),
+        ({"metadata": {"failed": "true"}}, "x", "failed"),
+        ({"metadata": {"tests": {"failed": 1, "passed": 8}}}, "x", "succeeded"),
+        ({"is_error": "false"}, "x", "succeeded"),
+        ({"is_error": 0}, "x", "succeeded"),
+        ({"is_error": "false"}, "Error: x", "failed"),
+        ({"is_error": 0}, "Error: x", "failed"),
+        ({"status": "Error"}, "x", "failed"),
+        ({"status": "FAILED"}, "x", "failed"),
+        ({"status": "Incomplete"}, "x", "failed"),
+        ({"status": "Denied"}, "x", "refused"),
+        ({"metadata": {"claim": {"status": "ERROR"}}}, "x", "failed"),
+        ({"outcome": "success"}, "Error: x", "succeeded"),
+        ({"outcome": "Success"}, "Error: x", "succeeded"),
+        ({"outcome": "Failure"}, "x", "failed"),
+        ({}, '{"success": "false"}', "failed"),
+        ({}, '{"Success": "False", "data": []}', "failed"),
+        ({}, '{"ok": 0}', "failed"),
+        ({}, '{"success": "true"}', "succeeded"),
+        ({}, '{"success": null}', "succeeded"),
+        ({}, '{"is_error": "true"}', "failed"),
+        ({}, '{"isError": 1}', "failed"),
+        ({}, '{"isError": "false"}', "succeeded"),
+        ({}, '{"status": "Error"}', "failed"),
+        ({}, '{"error": "x", "error": null}', "failed"),
+        ({}, '{"data": {"error": "x"}}', "succeeded"),
     ],
 )
 def test_a_field_decides_and_words_only_without_one(fields: Json, text: str, state: CallState) -> None:
@@ -494,6 +531,82 @@ def test_a_field_decides_and_words_only_without_one(fields: Json, text: str, sta
         [*_own()[0]["messages"][:2], {"role": "tool", "tool_call_id": "c1", "content": text, **fields}]
     )
     assert [record.state for record in call_records(messages)] == [state]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Error**: no",
+        "__Error__: no",
+        "_error_: no",
+        "`error`",
+        "## Error\n\nno",
+        "> Error: no",
+        "- Error: no",
+        "❌ Error: no",
+        "⚠️ **Failed** to book",
+        "🚫🚫 failure",
+        "<error>no</error>",
+        '<error code="5">no</error>',
+        "<b>Error</b>: no",
+        "<p class='x'><b>Error</b>: no",
+        "\uff25\uff52\uff52\uff4f\uff52: no",
+        "Er\u200bror: no",
+        "\ufeffError: no",
+        "\u200b\u200bError: no",
+        '\ufeff{"error": "no"}',
+        '\u200b {"ok": false}',
+        "“Error”: no",
+        "RuntimeError: no",
+        "requests.exceptions.ConnectionError: no",
+        "java.lang.NullPointerException: no",
+        "HTTPError: 500",
+        "HTTP_Error: 500",
+        "**ValueError**: no",
+        "❌ `ToolException`: no",
+        "\uff36alueError: no",
+        "Value\u200bError: no",
+    ],
+)
+def test_words_that_begin_with_a_failure_say_it_in_any_dress(text: str) -> None:
+    assert words_say_failed(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "❌",
+        "**Booked**: no error",
+        "❌ not an error",
+        '[{"error": null}]',
+        '{"error": null}',
+        '\ufeff{"error": null}',
+        "<error/>",
+        "<error></error>",
+        "<ok/>",
+        "<p>no Error</p>",
+        "error_rate: 5",
+        "errors: 0",
+        "terror: a film",
+        "TerrorErrors: none",
+        "RuntimeError",
+        "RuntimeErrors: two kinds",
+        "It raised RuntimeError: no",
+        "mirror: clean",
+        "0 failed",
+        '{"note": "RuntimeError: no"}',
+    ],
+)
+def test_words_that_only_mention_a_failure_do_not_say_it(text: str) -> None:
+    assert not words_say_failed(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["<" * 100_000, "<>" * 50_000, "_" * 100_000, "A." * 50_000, "A" * 100_000, "é" * 100_000]
+)
+def test_a_long_result_is_read_only_at_its_beginning(text: str) -> None:
+    assert not words_say_failed(text)
 
 
 def test_a_call_without_a_result_is_requested_at_the_end_and_unanswered_before() -> None:
@@ -546,4 +659,38 @@ def test_pairing_never_invents_calls_or_results(steps: list[str]) -> None:
             made, came = int(call.name[1:]), int(result.text)
             assert made < came
             has_call_of_its_id = result.tool_call_id and f"call {result.tool_call_id}" in steps[:came]
-            assert result.tool_call_id == call.id if has_call_of_its_id else "user" not in steps[made:came]
+            if has_call_of_its_id:
+                assert result.tool_call_id == call.id
+            else:
+                assert None in (result.tool_call_id, call.id)
+                assert "user" not in steps[made:came]
+
+
+@pytest.mark.parametrize(
+    ("calls", "results", "answers"),
+    [
+        (["1"], ["2"], [None]),
+        (["1", "2"], ["2", "3"], [None, 0]),
+        (["1", "2"], ["3", None], [1, None]),
+        (["1"], [None], [0]),
+        (["1"], [""], [0]),
+        ([None], ["2"], [0]),
+        ([""], ["2"], [0]),
+        (["1", None], ["2"], [None, 0]),
+        ([None, None], [None, None], [0, 1]),
+    ],
+)
+def test_a_result_with_the_id_of_no_call_answers_no_call_with_an_id(
+    calls: list[str | None], results: list[str | None], answers: list[int | None]
+) -> None:
+    messages = read_messages(
+        [
+            {"role": "user", "content": "?"},
+            {"role": "assistant", "tool_calls": [{"id": identity, "name": TOOL} for identity in calls]},
+            *({"role": "tool", "tool_call_id": identity, "content": str(n)} for n, identity in enumerate(results)),
+            {"role": "assistant", "content": "!"},
+        ]
+    )
+    records = call_records(messages)
+    assert [record.result and int(record.result.text) for record in records] == answers
+    assert [record.state for record in records] == ["unanswered" if n is None else "succeeded" for n in answers]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
-from vivavoce.comparing.call_outcomes import failed_if
+from vivavoce.comparing.call_outcomes import failed_if, is_true
 from vivavoce.exchange.calls import state_outcome, tool_call
 from vivavoce.exchange.conversations import Between, Items, Message, Messages, Unreadable, set_aside
 from vivavoce.exchange.format import Row
@@ -153,7 +153,7 @@ def _result(result: Row, item: Row) -> Message:
         message["name"] = name
     if (time := time_in(item.get("created_at"))) is not None:
         message["timestamp"] = time
-    state_outcome(message, failed_if(result.get("is_error")))
+    state_outcome(message, failed_if(is_true(result.get("is_error"))))
     return message
 
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from vivavoce.comparing.call_outcomes import failed_if
+from vivavoce.comparing.call_outcomes import failed_if, is_true
 from vivavoce.exchange.calls import did_fail, state_outcome, tool_call
 from vivavoce.exchange.conversations import Between, Message, Unreadable, set_aside, text_of
 from vivavoce.exchange.format import Row
@@ -211,7 +211,7 @@ def _result(result: Row, row: Row, index: int, loss: Loss) -> Message:
         message["content"] = text_in(result.get("reason")) or "denied"
         state_outcome(message, "refused")
     else:
-        state_outcome(message, failed_if(result.get("status") == "error" or result.get("is_error") is True))
+        state_outcome(message, failed_if(result.get("status") == "error" or is_true(result.get("is_error"))))
     if result is not row:
         others = without(result, (*_READ_OF_RESULTS, "type"))
         set_aside(message, NAME, {key: value for key, value in others.items() if value != []})

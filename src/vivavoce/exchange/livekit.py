@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
-from vivavoce.comparing.call_outcomes import failed_if
+from vivavoce.comparing.call_outcomes import failed_if, is_true
 from vivavoce.exchange.agents import hand_over
 from vivavoce.exchange.calls import state_outcome, tool_call
 from vivavoce.exchange.conversations import Between, Items, Message, Messages, Unreadable, set_aside
@@ -156,7 +156,7 @@ def _result(item: Row) -> Message:
         message["name"] = name
     if (time := time_in(item.get("created_at"))) is not None:
         message["timestamp"] = time
-    state_outcome(message, failed_if(item.get("is_error") is True))
+    state_outcome(message, failed_if(is_true(item.get("is_error"))))
     return message
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from vivavoce.comparing.call_outcomes import words_say_failed
+from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.text import is_blank
 from vivavoce.conversation import mark_of, split_turns
 from vivavoce.messages import AnyMessage, RefusalPart, ToolMessage
@@ -223,8 +224,8 @@ def named(name: str) -> str:
 
 
 def written_arguments(arguments: str) -> str:
-    """Return arguments on one line: as JSON where they are some, else quoted."""
+    """Return arguments on one line: as JSON where they are strict JSON, else quoted."""
     try:
-        return quoted(json.loads(arguments or "{}"))
+        return quoted(read_strict_json(arguments or "{}"))
     except (ValueError, RecursionError):
         return quoted(arguments)

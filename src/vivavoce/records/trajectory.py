@@ -78,7 +78,8 @@ def tool_results(messages: Sequence[AnyMessage]) -> list[tuple[ToolCall, ToolMes
     """Pair every tool call with the message that answers it; `records.call_states` says how the call ended.
 
     A result with an id answers the latest call with that id, wherever it is; of several results, the last one counts.
-    The rest are paired in order with the calls of the assistant message that they directly follow.
+    Where the result or the call has no id, the results are paired in order with the calls of the assistant message that
+    they directly follow. A result with the id of another call, or of none, never answers a call with an id.
     """
     calls: list[ToolCall] = []
     results: dict[int, ToolMessage] = {}
@@ -87,7 +88,7 @@ def tool_results(messages: Sequence[AnyMessage]) -> list[tuple[ToolCall, ToolMes
     without_call: list[ToolMessage] = []
     for message in messages:
         if isinstance(message, ToolMessage):
-            numbers = None if message.tool_call_id is None else by_id.get(message.tool_call_id)
+            numbers = by_id.get(message.tool_call_id) if message.tool_call_id else None
             if numbers:
                 waiting = (number for number in numbers if number not in results)
                 results[next(waiting, numbers[-1])] = message
@@ -95,20 +96,28 @@ def tool_results(messages: Sequence[AnyMessage]) -> list[tuple[ToolCall, ToolMes
                 without_call.append(message)
             continue
         if without_call:
-            _pair_in_order(block, without_call, results)
+            _pair_in_order(calls, block, without_call, results)
             without_call = []
         own = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
         block = range(len(calls), len(calls) + len(own))
         calls += own
         in_message: dict[str, list[int]] = {}
         for number, call in zip(block, own, strict=True):
-            if call.id is not None:
+            if call.id:
                 in_message.setdefault(call.id, []).append(number)
         by_id |= in_message
-    _pair_in_order(block, without_call, results)
+    _pair_in_order(calls, block, without_call, results)
     return [(call, results.get(number)) for number, call in enumerate(calls)]
 
 
-def _pair_in_order(block: Sequence[int], without_call: Sequence[ToolMessage], results: dict[int, ToolMessage]) -> None:
-    waiting = [number for number in block if number not in results]
-    results.update(zip(waiting, without_call, strict=False))
+def _pair_in_order(
+    calls: Sequence[ToolCall],
+    block: Sequence[int],
+    without_call: Sequence[ToolMessage],
+    results: dict[int, ToolMessage],
+) -> None:
+    for result in without_call:
+        waiting = (number for number in block if number not in results)
+        number = next((number for number in waiting if not (result.tool_call_id and calls[number].id)), None)
+        if number is not None:
+            results[number] = result

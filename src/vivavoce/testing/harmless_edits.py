@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, cast
 
+from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 from vivavoce.testing.planted import calls_of, replies_in, says
 from vivavoce.unchecked import changed
@@ -166,7 +167,7 @@ def _each_document(messages: Sequence[AnyMessage], write: Callable[[Any], str]) 
 
 def _document(text: str, write: Callable[[Any], str]) -> str:
     try:
-        read = json.loads(text)
+        read = read_strict_json(text)
     except ValueError:
         return text
     return write(read) if isinstance(read, dict | list) and read else text

@@ -132,17 +132,18 @@ class PersonalDataMetric(ExactMetric):
 def _strings(text: str) -> Iterator[str]:
     """Yield the strings in JSON text, so that its escapes are not taken for letters; other text as it is."""
     try:
-        yield from _leaves(json.loads(text))
+        yield from _leaves(json.loads(text, object_pairs_hook=_keys_and_values))
     except (ValueError, RecursionError):
         yield text
 
 
+def _keys_and_values(pairs: list[tuple[str, Any]]) -> list[Any]:
+    """Return an object as a list, which keeps every value of a key that occurs twice."""
+    return [part for pair in pairs for part in pair]
+
+
 def _leaves(value: object) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, inner in cast("dict[str, Any]", value).items():
-            yield key
-            yield from _leaves(inner)
-    elif isinstance(value, list):
+    if isinstance(value, list):
         for inner in cast("list[Any]", value):
             yield from _leaves(inner)
     elif not isinstance(value, bool) and value is not None:

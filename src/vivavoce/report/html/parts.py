@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
+from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.messages import AIMessage, AnyMessage, Content, ContentPart, ToolCall, ToolMessage
 from vivavoce.records.agents import Agents
 from vivavoce.records.answered import origin
@@ -340,10 +341,9 @@ def _short(arguments: str) -> str:
     if len(arguments) > LONGEST["data"]:
         return one_line(arguments[:1000], 72)
     try:
-        parsed = json.loads(arguments)
+        parsed = read_strict_json(arguments)
     except (ValueError, RecursionError):
         return one_line(arguments, 72)
     if not isinstance(parsed, dict):
         return one_line(arguments, 72)
-    fields = cast("dict[str, Any]", parsed)
-    return one_line(", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()), 72)
+    return one_line(", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in parsed.items()), 72)
