@@ -250,6 +250,8 @@ _CODES = (
 )
 _CODE = rf"(?:{'|'.join(_CODES.split())})"
 _SYMBOLS = "$€£¥₹₩₽₺₫₪₦₱฿₴₸¢₡₲₵₼₾₿"
+_CURRENCIES = "$¢-¥֏؋৲৳૱௹฿៛₠-₿﷼"
+"""The signs of all currencies; `_SYMBOLS` are those that units may be."""
 _CAPITAL_UNITS = frozenset((_CODES + " KB MB GB TB PB KG G MG KM M CM MM L ML W KW MW KWH V A HZ MHZ GHZ").split())
 """Words in capitals that follow a number and a hyphen without making them a code, as in `30-GB`."""
 _L = "A-Za-zªµº\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u036f\u0370-\u052f\u1e00-\u1fff"
@@ -274,6 +276,14 @@ _PHONE = (
     rf"|0[0-9]{{1,5}}(?:[ /-][0-9]{{2,9}}){{1,6}}(?![{_W}])"
 )
 _SIGNED = re.compile(rf"([-+–])(?:[{_SYMBOLS}] ?|{_CODE} ?)?\Z")
+_AFTER_NUMBER = re.compile(
+    rf"(?P<markup>[*_`~]{{1,3}}|)(?:(?<![{_W}])[-+–]?(?:[{_SYMBOLS}]|{_CODE})? ?)?"
+    rf"(?:[0-9][0-9.,' {_NO_BREAK}]{{0,30}})?[0-9{_FRACTIONS}]"
+    rf"(?:[ {_NO_BREAK}]?(?:(?:Tsd|Mio|Mrd)\.?[ {_NO_BREAK}]?)?(?:[A-Za-z]{{0,3}}[{_CURRENCIES}℃℉‱″]|{_CODE}))?"
+    rf"(?:[”»]|</[A-Za-z]+>)*(?P=markup)\Z"
+)
+"""A number up to the end of its currency, unit, and markup: a dash that follows is that of a range, not a sign."""
+_MAX_AFTER_NUMBER_CHARS = 48
 _GROUPED_PHONE = re.compile(rf"\+[0-9]{{1,3}}(?:(?: [0-9]{{3}})+|(?:{_NO_BREAK}[0-9]{{3}})+|(?:\.[0-9]{{3}})+)")
 _SLASHED_DATE = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/(?:[0-9]{2}|[0-9]{4})|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
 _YEAR_AND_MONTH = re.compile(r"[12][0-9]{3}-(?:0[1-9]|1[0-2])")
@@ -438,7 +448,9 @@ class _Reader:
         before = self.text[place - 1 : place]
         if re.match(rf"[{_UNSPACED}]", before):
             counts = self.number_end < 0 or place - self.number_end > 3
-        elif sign == "–" and self.text[max(0, place - 2) : place].rstrip()[-1:].isdigit():
+        elif (sign == "–" and self.text[max(0, place - 2) : place].rstrip()[-1:].isdigit()) or (
+            before != " " and _AFTER_NUMBER.search(self.text, max(0, place - _MAX_AFTER_NUMBER_CHARS), place)
+        ):
             counts = False
         elif before in ("'", '"'):
             counts = not self.text[place - 2 : place - 1].isdigit()
