@@ -130,6 +130,15 @@ def is_inside_code(text: str, start: int, end: int) -> bool:
     return bool(_GOES_ON_BEFORE.search(before) or _GOES_ON_AFTER.match(after))
 
 
+def may_be_scaled(text: str) -> bool:
+    """Say whether words in a text may make its numbers larger: `5 million`, `50 lakh`, `5 Mio. €`, `$5m`.
+
+    Such a number counts as it is written in digits; a reader for whom a number is a limit must assume the worst.
+    """
+    folded = _fold(text)[0]
+    return bool(_SCALE_WORD.search(folded) or _SCALE_AFTER_NUMBER.search(folded) or _MONEY_AND_LETTER.search(folded))
+
+
 _EXACT = Context(prec=5000, Emax=MAX_EMAX, Emin=MIN_EMIN)
 """Exact for sums and products of what people and JSON write as wanted numbers and tolerances."""
 
@@ -284,6 +293,31 @@ _AFTER_NUMBER = re.compile(
 )
 """A number up to the end of its currency, unit, and markup: a dash that follows is that of a range, not a sign."""
 _MAX_AFTER_NUMBER_CHARS = 48
+_SCALE_STEMS = (
+    "dozen docen douzain dutzend hundred hundert thousand tausend duizend tusen tusind tuhat tuhan tysiąc tysięc tisíc"
+    " ezer million millión milión millon millón miljo miljon miljard milhão milhões milion milyon milyar miliar"
+    " billion billón billon biljon bilhão bilhões biliard billiard trilli trillón trilion trilhão trilhões"
+    " quadrill millia тысяч тысяц миллион миллиард триллион мільйон мільярд тисяч juta ribu nghìn ngàn triệu"
+    " χιλιάδ εκατομμ δισεκατομμ ألف آلاف مليون ملايين مليار هزار میلیون אלף אלפים מיליון מיליארד"
+)
+_SCALE_SIGNS = "हज़ार हज़ार हजार लाख करोड़ करोड़ พัน หมื่น แสน ล้าน 兆"
+_SCALE_WORD = re.compile(
+    rf"(?<![^\W\d_])(?:{'|'.join(_SCALE_STEMS.split())}|mille\b|lakhs?\b|lacs?\b|crores?\b)"
+    rf"|{'|'.join(_SCALE_SIGNS.split())}"
+    r"|(?<![0-9])(?<![0-9][百千])[万萬億亿]|[百千](?![万萬億亿])|[천만억조](?=\W|[원달유개명]|\Z)",
+    re.IGNORECASE,
+)
+"""A word for a power of ten or a dozen, in any place; ten thousands that touch digits are part of a number."""
+_SCALE_AFTER_NUMBER = re.compile(
+    rf"[0-9{_FRACTIONS}](?!(?:[kKMB]|bn)(?![{_W}]))[*_`~)\]]*[ {_NO_BREAK}-]?[*_`~(\[]*"
+    r"(?:[kKMB]|(?i:tsd|tys|tis|mio|mrd|mn|mln|mld|mlrd|bn|bln|tn|trn|thsd|thou|cr|lk|mil|mila|miles(?= de)|bin"
+    rf"|arab|grand|rb|jt|тыс|млн|млрд|трлн|тис))(?![{_L}])"
+)
+_MONEY_AND_LETTER = re.compile(
+    rf"(?:[{_CURRENCIES}]|{_CODE}) ?[0-9.,]*[0-9] ?(?:mm?|[LT])(?![{_W}])"
+    rf"|[0-9] ?(?:mm?|[LT]) ?(?:[{_CURRENCIES}]|{_CODE}(?![{_W}]))"
+)
+"""A letter that is a unit after other numbers: `$5m`, `5 T€`, `₹5 L`."""
 _GROUPED_PHONE = re.compile(rf"\+[0-9]{{1,3}}(?:(?: [0-9]{{3}})+|(?:{_NO_BREAK}[0-9]{{3}})+|(?:\.[0-9]{{3}})+)")
 _SLASHED_DATE = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/(?:[0-9]{2}|[0-9]{4})|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
 _YEAR_AND_MONTH = re.compile(r"[12][0-9]{3}-(?:0[1-9]|1[0-2])")

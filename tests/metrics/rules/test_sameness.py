@@ -152,6 +152,85 @@ def test_what_is_above_a_limit_surely_and_possibly(value: Any, surely: bool, pos
     assert may_lie_above(value, 100) is possibly
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "5 million",
+            "5 thousand",
+            "50 lakh",
+            "5 crore",
+            "5 Mio",
+            "5 Mio. €",
+            "5 Mrd",
+            "5 Tsd",
+            "5 mille",
+            "5 k",
+            "$5m",
+        ),
+        *(
+            "5 hundred",
+            "5 billion",
+            "5million",
+            "5-million",
+            "**5** Million",
+            "5 (thousand)",
+            "5 M€",
+            "EUR 5 m",
+            "5 mil",
+        ),
+        *("5 millones", "5 millions", "5 Milliarden", "5 тыс.", "5 млн", "5 万", "5 억", "5 लाख", "5 ล้าน", "5 tusen"),
+        *(
+            "5 ｍｉｌｌｉｏｎ",
+            "5 mil\u00adlion",
+            "5\u00a0Mio.",
+            "in thousands: 5",
+            "5 trillion",
+            "5 grand",
+            "5 cr",
+            "-5 or 5 million",
+        ),
+    ],
+)
+def test_a_scale_word_may_put_a_number_above_a_limit(text: str) -> None:
+    assert may_lie_above(text, 100)
+    assert not lies_below(text, 100)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "5 miles",
+        "5 kg",
+        "5 m",
+        "5 min",
+        "5 items",
+        "5 Millicent Road",
+        "5 Miller Street",
+        "EUR 5",
+        "5 Mr",
+        "5 mg",
+        "5 months",
+        "5 mm",
+        "5 L",
+        "bin 5",
+    ],
+)
+def test_other_words_leave_a_number_as_it_is(text: str) -> None:
+    assert lies_below(text, 100)
+    assert not may_lie_above(text, 100)
+
+
+def test_a_scale_word_makes_a_number_only_larger() -> None:
+    assert lies_above("5 million", 1)
+    assert not may_lie_above("0 million", 1)
+    assert lies_below("$5k", 10_000)
+    assert lies_below("5百万", 10**7)
+    assert lies_below("3万円", 10**5)
+    assert not may_lie_below("5 million", 1)
+    assert may_lie_below("-5 million", -100)
+
+
 def test_what_is_below_a_limit_surely_and_possibly() -> None:
     assert [lies_below(value, 2) for value in (1, "1", "1.500", "unknown")] == [True, True, False, False]
     assert [may_lie_below(value, 2) for value in (1, "1", "1.500", "unknown", 2, "5")] == [True] * 4 + [False] * 2
