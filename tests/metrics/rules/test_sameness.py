@@ -89,6 +89,13 @@ def test_a_value_is_mentioned_in_any_script_and_encoding(value: Any, text: str, 
     assert mentions(text, value) is found
 
 
+@pytest.mark.parametrize(
+    ("value", "text"), [("Ana", "I am Ana¹."), ("A-17", "№A-17"), ("A-17", "A-17² is it"), ("m²", "2 m²")]
+)
+def test_a_sign_is_no_part_of_a_mentioned_value(value: str, text: str) -> None:
+    assert mentions(text, value)
+
+
 def test_arguments_that_differ_only_in_encoding_are_the_same_thing() -> None:
     assert alike("caf\u00e9", "cafe\u0301")
     assert not alike("Café", "café")

@@ -10,7 +10,7 @@ from operator import gt, lt
 from pydantic import JsonValue
 
 from vivavoce.comparing.numbers import canonical, exact, is_inside_code, may_be_scaled, numbers_in, read_number, states
-from vivavoce.comparing.text import FoldedText, fold, fold_encoding
+from vivavoce.comparing.text import FoldedText, fold, fold_encoding, without_signs
 
 
 def identity(value: JsonValue) -> str:
@@ -112,7 +112,10 @@ def mentions(text: str, value: JsonValue) -> bool:
         return states(text, number)
     if not isinstance(value, str) or not (written := value.strip()):
         return False
-    folded = FoldedText(fold(text))  # so that places in it are those of the folded text
-    places = folded.find_all(written, whole=True)
     has_digit = any(map(str.isdigit, written))
-    return any(not has_digit or not is_inside_code(folded.text, start, end) for start, end in places)
+    for variant in dict.fromkeys((text, without_signs(text))):
+        folded = FoldedText(fold(variant))  # so that places in it are those of the folded text
+        places = folded.find_all(written, whole=True)
+        if any(not has_digit or not is_inside_code(folded.text, start, end) for start, end in places):
+            return True
+    return False
