@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.comparing.json_values import BrokenJson, parse, read_strict_json, same_json
+from vivavoce.comparing.json_values import BrokenJson, decode_exact_from, parse, read_strict_json, same_json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
@@ -102,6 +102,39 @@ def test_a_number_is_the_decimal_that_it_is_written_as(digits: int, places: int)
 def test_two_texts_hold_the_same_value(a: str, b: str, same: bool) -> None:
     assert same_json(read_strict_json(a), read_strict_json(b)) is same
     assert same_json(read_strict_json(b), read_strict_json(a)) is same
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "9007199254740993.0",
+        "9007199254740993e0",
+        "0.10000000000000000001",
+        "1e-400",
+        "-1e-400",
+        "24.900000000000000001",
+        "1e-99999999999999999999",
+        "1.0000000000000000000000001",
+    ],
+)
+def test_a_number_that_cannot_be_compared_exactly_is_refused(number: str) -> None:
+    with pytest.raises(BrokenJson, match="has more digits than can be compared"):
+        read_strict_json(f'{{"a": [{number}]}}')
+    with pytest.raises(BrokenJson, match="has more digits than can be compared"):
+        decode_exact_from(f"see [{number}]", 4)
+    assert parse(number) == float(number)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_number_that_is_written_as_short_as_possible_is_read(number: float) -> None:
+    assert read_strict_json(json.dumps(number)) == number
+
+
+@pytest.mark.parametrize(
+    "number", ["0.1", "24.90", "1e3", "100.0", "0.30000000000000004", "0.0", "-0.0", "0e5", "5E-324"]
+)
+def test_an_ordinary_number_is_read(number: str) -> None:
+    assert same_json(read_strict_json(number), Decimal(number))
 
 
 def test_deep_values_are_compared_and_nan_is_not_the_same_as_itself() -> None:

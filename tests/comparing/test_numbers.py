@@ -252,6 +252,43 @@ def test_an_ambiguous_text_says_so(text: str, readings: list[str]) -> None:
     assert [show_number(reading) for reading in number.readings] == readings
 
 
+@pytest.mark.parametrize("dash", ["-", "–", "−"])
+@pytest.mark.parametrize(
+    "bound",
+    [
+        "{}€",
+        "{} €",
+        "{}$",
+        "{}£",
+        "{}¥",
+        "{}₹",
+        "{}৳",
+        "{} EUR",
+        "{} US$",
+        "{} Mio. €",
+        "{}℃",
+        "**{}**",
+        "**{} €**",
+        "`{}`",
+        "_{}_",
+        "~{}~",
+        "<b>{}</b>",
+        "“{}”",
+        "**${}**",
+    ],
+)
+def test_a_dash_after_a_number_and_its_unit_is_that_of_a_range(bound: str, dash: str) -> None:
+    text = f"it costs {bound.format(5)}{dash}{bound.format(7)} today"
+    assert [number.value for number in numbers_in(text)] == [5, 7]
+
+
+@pytest.mark.parametrize(
+    "text", ["2**-7", "2>-7", "$2, $-7", "2 or $-7", "[2,-7]", "**2**: -7", "2€ -7€", "x = **-7**"]
+)
+def test_a_dash_after_anything_else_is_a_sign(text: str) -> None:
+    assert numbers_in(text)[-1].value == -7
+
+
 @pytest.mark.parametrize("text", ["24.90", "24,90", "1.240,50", "1,240.50", "1'250", "1\u00a0250", "5kg", "0.500"])
 def test_a_plain_text_is_not_ambiguous(text: str) -> None:
     assert not numbers_in(text)[0].ambiguous

@@ -122,6 +122,23 @@ def test_texts_that_a_reader_tells_apart_are_not_the_same(a: str, b: str) -> Non
         ("c++ is it", "C++"),
         ("Acme™ phones", "acme"),
         ("हिन्दी में", "हिन्दी"),
+        ("Ana¹", "Ana"),
+        ("I am Ana², she said", "ana"),
+        ("①Ana", "Ana"),
+        ("№4711", "4711"),
+        ("№4711", "No4711"),
+        ("℡4711", "4711"),
+        ("4711㎏", "4711"),
+        ("4711㎏", "4711kg"),
+        ("℅Ana", "Ana"),
+        ("Anaª", "Ana"),
+        ("Ana½", "Ana"),
+        ("AnaⅧ", "Ana"),
+        ("₨4711", "4711"),
+        ("⑴Ana⒜", "Ana"),
+        ("50 m²", "m²"),
+        ("ＡＮＡ¹", "Ana"),
+        ("ⒶⓃⒶ", "Ana"),
     ],
 )
 def test_words_are_found_as_whole_words_in_any_script(text: str, words: str) -> None:
@@ -195,6 +212,14 @@ def test_words_are_split_at_boundaries_and_at_letters_of_scripts_without_spaces(
         "don",
         "t",
     ]
+
+
+def test_a_word_beside_a_sign_has_its_place_in_the_original_text() -> None:
+    text = FoldedText("①Ana, Ana, №4711 and Ana¹; banana¹")
+    assert [text.text[start:end] for start, end in text.find_all("ana", whole=True)] == ["Ana", "Ana", "Ana"]
+    assert [start for start, _ in text.find_all("ana", whole=True)] == [1, 6, 21]
+    assert not contains_words("banana¹", "ana")
+    assert not contains_words("ＡｎａＢ", "ana")
 
 
 def test_parts_are_found_one_after_another() -> None:

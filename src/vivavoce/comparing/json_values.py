@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn, cast
 
 from pydantic import JsonValue
@@ -43,10 +43,11 @@ def read_strict_json(text: str) -> JsonValue:
     """Return the one JSON value in a text.
 
     Raises:
-        BrokenJson: the text is not JSON, holds NaN, Infinity, a number such as 1e999, or an object with the same key
-            twice, is nested too deeply, or goes on after the value. It is a ValueError.
+        BrokenJson: the text is not JSON, holds NaN, Infinity, a number such as 1e999 or one with more digits than can
+            be compared, or an object with the same key twice, is nested too deeply, or goes on after the value. It is
+            a ValueError.
     """
-    return parse(text)
+    return _read(text, _EXACT_DECODER)
 
 
 def same_json(a: Any, b: Any) -> bool:
@@ -87,11 +88,17 @@ def as_decimal(number: Any) -> Decimal:
 def parse(text: str) -> Any:
     """Return what `read_strict_json` returns, for readers that check the type of each part themselves.
 
+    A fraction with more digits than a float holds is rounded: a record may have times and probabilities with many.
+
     Raises:
         BrokenJson: the text is not one strict JSON value.
     """
+    return _read(text, _DECODER)
+
+
+def _read(text: str, decoder: json.JSONDecoder) -> Any:
     try:
-        value = _whole(text)
+        value = _whole(text, decoder)
     except (ValueError, RecursionError) as error:
         raise broken(error) from error
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
@@ -108,6 +115,17 @@ def decode_from(text: str, at: int) -> tuple[Any, int]:
         RecursionError: it is nested too deeply.
     """
     return _DECODER.raw_decode(text, at)
+
+
+def decode_exact_from(text: str, at: int) -> tuple[JsonValue, int]:
+    """Return the value that begins at a character, as `decode_from` does, where its numbers are to be compared.
+
+    Raises:
+        BrokenJson: it is not strict, or a number has more digits than can be compared.
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    return _EXACT_DECODER.raw_decode(text, at)
 
 
 def decode_lenient_from(text: str, at: int) -> tuple[Any, int]:
@@ -145,10 +163,10 @@ def broken(error: ValueError | RecursionError, offset: int | None = None) -> Bro
     return BrokenJson(f"not valid JSON: {error}", offset)
 
 
-def _whole(text: str) -> Any:
+def _whole(text: str, decoder: json.JSONDecoder) -> Any:
     """Return the value of a text, as the decoder's own `decode` does, which takes longer to look for blanks."""
     at = len(text) - len(text.lstrip(BLANK)) if text[:1] in BLANK else 0
-    value, end = _DECODER.raw_decode(text, at)
+    value, end = decoder.raw_decode(text, at)
     if rest := text[end:].lstrip(BLANK):
         raise json.JSONDecodeError("Extra data", text, len(text) - len(rest))
     return value
@@ -174,7 +192,20 @@ def _float(digits: str) -> float:
     return number
 
 
+def _exact_float(digits: str) -> float:
+    """Return a number that a float holds as it is written."""
+    number = _float(digits)
+    try:
+        is_exact = as_decimal(number) == Decimal(digits)
+    except InvalidOperation:  # an exponent that even a decimal cannot have
+        is_exact = False
+    if not is_exact:
+        raise BrokenJson(f"the number {digits[:40]} has more digits than can be compared")
+    return number
+
+
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+_EXACT_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_exact_float)
 _LENIENT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda _: None)
 
 

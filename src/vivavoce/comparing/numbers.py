@@ -130,6 +130,15 @@ def is_inside_code(text: str, start: int, end: int) -> bool:
     return bool(_GOES_ON_BEFORE.search(before) or _GOES_ON_AFTER.match(after))
 
 
+def may_be_scaled(text: str) -> bool:
+    """Say whether words in a text may make its numbers larger: `5 million`, `50 lakh`, `5 Mio. €`, `$5m`.
+
+    Such a number counts as it is written in digits; a reader for whom a number is a limit must assume the worst.
+    """
+    folded = _fold(text)[0]
+    return bool(_SCALE_WORD.search(folded) or _SCALE_AFTER_NUMBER.search(folded) or _MONEY_AND_LETTER.search(folded))
+
+
 _EXACT = Context(prec=5000, Emax=MAX_EMAX, Emin=MIN_EMIN)
 """Exact for sums and products of what people and JSON write as wanted numbers and tolerances."""
 
@@ -250,6 +259,8 @@ _CODES = (
 )
 _CODE = rf"(?:{'|'.join(_CODES.split())})"
 _SYMBOLS = "$€£¥₹₩₽₺₫₪₦₱฿₴₸¢₡₲₵₼₾₿"
+_CURRENCIES = "$¢-¥֏؋৲৳૱௹฿៛₠-₿﷼"
+"""The signs of all currencies; `_SYMBOLS` are those that units may be."""
 _CAPITAL_UNITS = frozenset((_CODES + " KB MB GB TB PB KG G MG KM M CM MM L ML W KW MW KWH V A HZ MHZ GHZ").split())
 """Words in capitals that follow a number and a hyphen without making them a code, as in `30-GB`."""
 _L = "A-Za-zªµº\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u036f\u0370-\u052f\u1e00-\u1fff"
@@ -274,6 +285,39 @@ _PHONE = (
     rf"|0[0-9]{{1,5}}(?:[ /-][0-9]{{2,9}}){{1,6}}(?![{_W}])"
 )
 _SIGNED = re.compile(rf"([-+–])(?:[{_SYMBOLS}] ?|{_CODE} ?)?\Z")
+_AFTER_NUMBER = re.compile(
+    rf"(?P<markup>[*_`~]{{1,3}}|)(?:(?<![{_W}])[-+–]?(?:[{_SYMBOLS}]|{_CODE})? ?)?"
+    rf"(?:[0-9][0-9.,' {_NO_BREAK}]{{0,30}})?[0-9{_FRACTIONS}]"
+    rf"(?:[ {_NO_BREAK}]?(?:(?:Tsd|Mio|Mrd)\.?[ {_NO_BREAK}]?)?(?:[A-Za-z]{{0,3}}[{_CURRENCIES}℃℉‱″]|{_CODE}))?"
+    rf"(?:[”»]|</[A-Za-z]+>)*(?P=markup)\Z"
+)
+"""A number up to the end of its currency, unit, and markup: a dash that follows is that of a range, not a sign."""
+_MAX_AFTER_NUMBER_CHARS = 48
+_SCALE_STEMS = (
+    "dozen docen douzain dutzend hundred hundert thousand tausend duizend tusen tusind tuhat tuhan tysiąc tysięc tisíc"
+    " ezer million millión milión millon millón miljo miljon miljard milhão milhões milion milyon milyar miliar"
+    " billion billón billon biljon bilhão bilhões biliard billiard trilli trillón trilion trilhão trilhões"
+    " quadrill millia тысяч тысяц миллион миллиард триллион мільйон мільярд тисяч juta ribu nghìn ngàn triệu"
+    " χιλιάδ εκατομμ δισεκατομμ ألف آلاف مليون ملايين مليار هزار میلیون אלף אלפים מיליון מיליארד"
+)
+_SCALE_SIGNS = "हज़ार हज़ार हजार लाख करोड़ करोड़ พัน หมื่น แสน ล้าน 兆"
+_SCALE_WORD = re.compile(
+    rf"(?<![^\W\d_])(?:{'|'.join(_SCALE_STEMS.split())}|mille\b|lakhs?\b|lacs?\b|crores?\b)"
+    rf"|{'|'.join(_SCALE_SIGNS.split())}"
+    r"|(?<![0-9])(?<![0-9][百千])[万萬億亿]|[百千](?![万萬億亿])|[천만억조](?=\W|[원달유개명]|\Z)",
+    re.IGNORECASE,
+)
+"""A word for a power of ten or a dozen, in any place; ten thousands that touch digits are part of a number."""
+_SCALE_AFTER_NUMBER = re.compile(
+    rf"[0-9{_FRACTIONS}](?!(?:[kKMB]|bn)(?![{_W}]))[*_`~)\]]*[ {_NO_BREAK}-]?[*_`~(\[]*"
+    r"(?:[kKMB]|(?i:tsd|tys|tis|mio|mrd|mn|mln|mld|mlrd|bn|bln|tn|trn|thsd|thou|cr|lk|mil|mila|miles(?= de)|bin"
+    rf"|arab|grand|rb|jt|тыс|млн|млрд|трлн|тис))(?![{_L}])"
+)
+_MONEY_AND_LETTER = re.compile(
+    rf"(?:[{_CURRENCIES}]|{_CODE}) ?[0-9.,]*[0-9] ?(?:mm?|[LT])(?![{_W}])"
+    rf"|[0-9] ?(?:mm?|[LT]) ?(?:[{_CURRENCIES}]|{_CODE}(?![{_W}]))"
+)
+"""A letter that is a unit after other numbers: `$5m`, `5 T€`, `₹5 L`."""
 _GROUPED_PHONE = re.compile(rf"\+[0-9]{{1,3}}(?:(?: [0-9]{{3}})+|(?:{_NO_BREAK}[0-9]{{3}})+|(?:\.[0-9]{{3}})+)")
 _SLASHED_DATE = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/(?:[0-9]{2}|[0-9]{4})|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
 _YEAR_AND_MONTH = re.compile(r"[12][0-9]{3}-(?:0[1-9]|1[0-2])")
@@ -438,7 +482,9 @@ class _Reader:
         before = self.text[place - 1 : place]
         if re.match(rf"[{_UNSPACED}]", before):
             counts = self.number_end < 0 or place - self.number_end > 3
-        elif sign == "–" and self.text[max(0, place - 2) : place].rstrip()[-1:].isdigit():
+        elif (sign == "–" and self.text[max(0, place - 2) : place].rstrip()[-1:].isdigit()) or (
+            before != " " and _AFTER_NUMBER.search(self.text, max(0, place - _MAX_AFTER_NUMBER_CHARS), place)
+        ):
             counts = False
         elif before in ("'", '"'):
             counts = not self.text[place - 2 : place - 1].isdigit()

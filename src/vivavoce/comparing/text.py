@@ -55,6 +55,9 @@ _ATTACHED = re.compile(
 """What NFKC would merge with the digits or letters before it: 10², 10₂, 1½, and Acme™ are not 102, 11/2, or Acmetm."""
 _FOLLOWING = re.compile(rf"[{_RAISED}{_LOWERED}{_FRACTIONS}{_SIGNS}]")
 
+_BARE_SIGN = "\ufdd0"
+"""Stands for a sign that is not a part of a word; no text has this character, which Unicode keeps free."""
+
 _SINGLE_QUOTES = (
     "\u2018\u2019\u201a\u201b\u2039\u203a\u2032\u2035\u02b9\u02bb\u02bc\u02bd\u02c8\u055a\ua78c\u275b\u275c`"
 )
@@ -114,6 +117,16 @@ def contains_words(text: str, words: str) -> bool:
     return FoldedText(text).contains(words, whole=True)
 
 
+def without_signs(text: str) -> str:
+    """Return a text of the same length without the signs that touch words: those of `Ana¹`, `№4711`, and `5㎏`.
+
+    NFKC turns such a sign into letters or digits, which would go on with the word.
+    """
+    if text.isascii():
+        return text
+    return text.translate({ord(sign): _BARE_SIGN for sign in filter(_is_sign, set(text))})
+
+
 def is_blank(text: str | None) -> bool:
     """Return whether a text shows nothing: it is empty, or has only white space and invisible characters."""
     return not text or _VISIBLE.search(text) is None
@@ -158,7 +171,11 @@ class FoldedText:
         needle = _fold_words(words)
         if not needle:
             return bool(words) and words in self.text
-        return next(self._places(needle, whole, 0), None) is not None if whole else needle in self.folded
+        if not whole:
+            return needle in self.folded
+        return next(self._places(needle, whole, 0), None) is not None or (
+            self._bare is not None and self._bare.contains(words, whole=True)
+        )
 
     def find(self, words: str, *, whole: bool = False) -> Span | None:
         """Return where in the original text some words stand first, None where they do not."""
@@ -167,8 +184,8 @@ class FoldedText:
     def find_all(self, words: str, *, whole: bool = False) -> Iterator[Span]:
         """Yield where in the original text some words stand, without overlaps."""
         needle = _fold_words(words)
-        for place in self._places(needle, whole, 0) if needle else ():
-            yield self.span(place, place + len(needle))
+        spans = (self.span(place, place + len(needle)) for place in (self._places(needle, whole, 0) if needle else ()))
+        yield from spans if self._bare is None or not whole else _merge(spans, self._bare.find_all(words, whole=True))
 
     def find_in_order(self, parts: Iterable[str]) -> list[Span]:
         """Return where parts stand in the original text, each after the one before it; empty if one is missing."""
@@ -183,9 +200,9 @@ class FoldedText:
         return spans
 
     def matches(self, pattern: regex.Pattern[str]) -> Iterator[Span]:
-        """Yield where in the original text a pattern for folded text matches."""
-        for match in pattern.finditer(self.folded):
-            yield self.span(match.start(), match.end())
+        """Yield where in the original text a pattern for folded text matches, also right before or after a sign."""
+        spans = (self.span(match.start(), match.end()) for match in pattern.finditer(self.folded))
+        yield from spans if self._bare is None else _merge(spans, self._bare.matches(pattern))
 
     def span(self, start: int, end: int) -> Span:
         """Return where a part of the folded text stands in the original text, in whole characters."""
@@ -205,6 +222,12 @@ class FoldedText:
                 start = end
             else:
                 start = place + 1
+
+    @cached_property
+    def _bare(self) -> FoldedText | None:
+        """The text without the signs that are not a part of a word, None where it has none."""
+        bare = without_signs(self.text)
+        return None if bare == self.text else FoldedText(bare)
 
     @cached_property
     def _origins(self) -> tuple[list[int], list[int]]:
@@ -248,6 +271,15 @@ def _fold_characters(text: str, *, case: bool) -> str:
     return text
 
 
+def _merge(spans: Iterable[Span], more: Iterable[Span]) -> Iterator[Span]:
+    """Yield the spans of both in order, without overlaps."""
+    end = 0
+    for span in sorted({*spans, *more}):
+        if span.start >= end:
+            yield span
+            end = span.end
+
+
 def _detach(match: re.Match[str]) -> str:
     sign = "^" if match["raised"] else "_" if match["lowered"] else " "
     return sign + match[0]
@@ -289,6 +321,17 @@ def _is_invisible(character: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def _is_sign(character: str) -> bool:
+    """Return whether NFKC makes letters or digits of a character that is none itself, or that is raised or lowered."""
+    folded = unicodedata.normalize("NFKC", character)
+    if folded == character or not any(map(_joins, folded)):
+        return False
+    return unicodedata.category(character) in _SIGN_CATEGORIES or unicodedata.decomposition(character).startswith(
+        ("<super>", "<sub>")
+    )
+
+
+@lru_cache(maxsize=4096)
 def _joins(character: str) -> bool:
     return _JOINING_CHARACTER.match(character) is not None
 
@@ -303,5 +346,6 @@ def _is_mark(character: str) -> bool:
     return unicodedata.category(character).startswith("M")
 
 
+_SIGN_CATEGORIES = frozenset(("No", "Nl", "So", "Sc", "Sm"))
 _JOINING_CHARACTER = regex.compile(_JOINING)
 _HANGUL_CHARACTER = regex.compile(_HANGUL)

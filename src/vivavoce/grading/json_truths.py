@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from vivavoce.comparing.json_values import BrokenJson, decode_from, read_strict_json, same_json
+from vivavoce.comparing.json_values import BrokenJson, decode_exact_from, read_strict_json, same_json
 from vivavoce.metrics.exact.arguments import show
 
 _MAX_ATTEMPTS = 1000
@@ -38,6 +38,6 @@ def _values_in(text: str, bracket: str) -> Iterator[JsonValue]:
         if place < 0:
             return
         try:
-            yield decode_from(text, place)[0]
+            yield decode_exact_from(text, place)[0]
         except (ValueError, RecursionError):
             continue

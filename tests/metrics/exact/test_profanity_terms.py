@@ -34,6 +34,13 @@ def test_terms_are_counted_and_shown_where_they_stand() -> None:
     assert [(found.text, found.turn) for found in result.evidence] == [("SHIT", 1), ("shit", 1), ("Piss\noff", 1)]
 
 
+@pytest.mark.parametrize("text", ["Oh fuck¹ that", "②fuck that", "℅fuck", "fuckª", "fuck½", "№fuck", "fuck㎏"])
+def test_a_sign_beside_a_term_does_not_hide_it(text: str) -> None:
+    result = ProfanityTermsMetric().evaluate(answered(text))
+    assert result.score == 1
+    assert "fuck" in result.evidence[0].text
+
+
 def test_the_list_can_be_longer_and_shorter() -> None:
     metric = ProfanityTermsMetric(terms=["f*ck", "Mist"], allowed=["WTF"])
     assert metric.evaluate(answered("f*ck", "so ein mist!", "wtf")).score == pytest.approx(2 / 3)

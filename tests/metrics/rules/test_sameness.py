@@ -89,6 +89,13 @@ def test_a_value_is_mentioned_in_any_script_and_encoding(value: Any, text: str, 
     assert mentions(text, value) is found
 
 
+@pytest.mark.parametrize(
+    ("value", "text"), [("Ana", "I am Ana¹."), ("A-17", "№A-17"), ("A-17", "A-17² is it"), ("m²", "2 m²")]
+)
+def test_a_sign_is_no_part_of_a_mentioned_value(value: str, text: str) -> None:
+    assert mentions(text, value)
+
+
 def test_arguments_that_differ_only_in_encoding_are_the_same_thing() -> None:
     assert alike("caf\u00e9", "cafe\u0301")
     assert not alike("Café", "café")
@@ -150,6 +157,85 @@ def test_a_value_may_be_nested_deeper_than_python_can_call() -> None:
 def test_what_is_above_a_limit_surely_and_possibly(value: Any, surely: bool, possibly: bool) -> None:
     assert lies_above(value, 100) is surely
     assert may_lie_above(value, 100) is possibly
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "5 million",
+            "5 thousand",
+            "50 lakh",
+            "5 crore",
+            "5 Mio",
+            "5 Mio. €",
+            "5 Mrd",
+            "5 Tsd",
+            "5 mille",
+            "5 k",
+            "$5m",
+        ),
+        *(
+            "5 hundred",
+            "5 billion",
+            "5million",
+            "5-million",
+            "**5** Million",
+            "5 (thousand)",
+            "5 M€",
+            "EUR 5 m",
+            "5 mil",
+        ),
+        *("5 millones", "5 millions", "5 Milliarden", "5 тыс.", "5 млн", "5 万", "5 억", "5 लाख", "5 ล้าน", "5 tusen"),
+        *(
+            "5 ｍｉｌｌｉｏｎ",
+            "5 mil\u00adlion",
+            "5\u00a0Mio.",
+            "in thousands: 5",
+            "5 trillion",
+            "5 grand",
+            "5 cr",
+            "-5 or 5 million",
+        ),
+    ],
+)
+def test_a_scale_word_may_put_a_number_above_a_limit(text: str) -> None:
+    assert may_lie_above(text, 100)
+    assert not lies_below(text, 100)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "5 miles",
+        "5 kg",
+        "5 m",
+        "5 min",
+        "5 items",
+        "5 Millicent Road",
+        "5 Miller Street",
+        "EUR 5",
+        "5 Mr",
+        "5 mg",
+        "5 months",
+        "5 mm",
+        "5 L",
+        "bin 5",
+    ],
+)
+def test_other_words_leave_a_number_as_it_is(text: str) -> None:
+    assert lies_below(text, 100)
+    assert not may_lie_above(text, 100)
+
+
+def test_a_scale_word_makes_a_number_only_larger() -> None:
+    assert lies_above("5 million", 1)
+    assert not may_lie_above("0 million", 1)
+    assert lies_below("$5k", 10_000)
+    assert lies_below("5百万", 10**7)
+    assert lies_below("3万円", 10**5)
+    assert not may_lie_below("5 million", 1)
+    assert may_lie_below("-5 million", -100)
 
 
 def test_what_is_below_a_limit_surely_and_possibly() -> None:

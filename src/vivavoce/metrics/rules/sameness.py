@@ -9,8 +9,8 @@ from operator import gt, lt
 
 from pydantic import JsonValue
 
-from vivavoce.comparing.numbers import canonical, exact, is_inside_code, numbers_in, read_number, states
-from vivavoce.comparing.text import FoldedText, fold, fold_encoding
+from vivavoce.comparing.numbers import canonical, exact, is_inside_code, may_be_scaled, numbers_in, read_number, states
+from vivavoce.comparing.text import FoldedText, fold, fold_encoding, without_signs
 
 
 def identity(value: JsonValue) -> str:
@@ -87,9 +87,18 @@ def _possibly(value: JsonValue, limit: float, compare: Callable[[Decimal, Decima
 
 
 def _readings(value: JsonValue) -> list[tuple[Decimal, ...]]:
-    """Return for each number of a value what it may mean; none for NaN, and for what is neither a number nor a text."""
+    """Return for each number of a value what it may mean; none for NaN, and for what is neither a number nor a text.
+
+    A number such as `5 million` lies somewhere between its digits and infinity.
+    """
     if isinstance(value, str):
-        return [number.readings for number in numbers_in(value)]
+        all_readings = [number.readings for number in numbers_in(value)]
+        if not may_be_scaled(value):
+            return all_readings
+        return [
+            (*readings, Decimal("Infinity").copy_sign(readings[0])) if readings[0] else readings
+            for readings in all_readings
+        ]
     number = number_of(value)
     return [] if number is None or number.is_nan() else [(number,)]
 
@@ -103,7 +112,10 @@ def mentions(text: str, value: JsonValue) -> bool:
         return states(text, number)
     if not isinstance(value, str) or not (written := value.strip()):
         return False
-    folded = FoldedText(fold(text))  # so that places in it are those of the folded text
-    places = folded.find_all(written, whole=True)
     has_digit = any(map(str.isdigit, written))
-    return any(not has_digit or not is_inside_code(folded.text, start, end) for start, end in places)
+    for variant in dict.fromkeys((text, without_signs(text))):
+        folded = FoldedText(fold(variant))  # so that places in it are those of the folded text
+        places = folded.find_all(written, whole=True)
+        if any(not has_digit or not is_inside_code(folded.text, start, end) for start, end in places):
+            return True
+    return False
