@@ -51,8 +51,7 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def test_a_file_is_one_idea_of_at_most_500_lines() -> None:
-    assert [name_of(path) for path in SOURCES if path.read_text().count("\n") > 500] == []
+def test_a_file_is_named_by_its_subject() -> None:
     assert [name_of(path) for path in SOURCES if path.stem in FORBIDDEN] == []
 
 

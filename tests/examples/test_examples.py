@@ -96,7 +96,14 @@ def demo(viva: str, store: Path) -> subprocess.CompletedProcess[str]:
 def test_the_demo_shows_both_releases_and_what_to_do_next(tmp_path: Path) -> None:
     done = demo(str(program("viva")), tmp_path / "demo.db")
     assert done.returncode == 0, done.stderr
-    told = ["PASS", "FAIL", "show latest question-before-yes", "compare latest~1 latest", "0.250", "init my-suite"]
+    told = [
+        "PASS",
+        "FAIL",
+        "show latest question-before-yes",
+        "compare latest~1 latest",
+        "it is 0.8727",
+        "init my-suite",
+    ]
     told += ["success · target passed", "impossible · target failed", "target: the bot paid EUR 24.90 back"]
     assert [text for text in told if text not in done.stdout] == []
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith("demo.db")] == []

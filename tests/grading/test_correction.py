@@ -156,7 +156,11 @@ def test_errors_are_counted_as_either() -> None:
     [
         (None, None, "its judge is not calibrated; calibrate it with: viva calibrate RUN --grader goal"),
         (calibration(*COUNTS), CalibrationNeed(labels=61), "on 61 labels drawn at random, and is on 60"),
-        (calibration(*COUNTS), CalibrationNeed(labels=60, kappa=0.9), "by κ 0.9, and does by 0.66"),
+        (
+            calibration(*COUNTS),
+            CalibrationNeed(labels=60, kappa=0.9),
+            "κ 0.9 with 95% confidence, and does by 0.66",
+        ),
         (calibration(40, 0, 0, 0), CalibrationNeed(labels=10), "all labels and verdicts are equal"),
         (calibration(20, 20, 10, 10), None, "cannot be corrected: the judge passes bad conversations as often"),
     ],
@@ -171,11 +175,11 @@ def test_a_judge_that_may_not_decide_leaves_the_gate_undecided(
 
 
 def test_a_gate_by_the_mean_may_need_a_calibration_too() -> None:
-    need, mine = CalibrationNeed(labels=50, kappa=0.6), Correction(calibration(*COUNTS), "run-2", "bot")
+    need, mine = CalibrationNeed(labels=50, kappa=0.3), Correction(calibration(*COUNTS), "run-2", "bot")
     assert gate(50, "mean", need).decide({"goal": scores(70, mine)}).verdict == "pass"
     assert gate(50, "mean", need).decide({"goal": scores(70, None)}).verdict == "inconclusive"
 
 
 def test_kappa_is_of_the_drawn_labels() -> None:
-    assert kappa_of(calibration(*COUNTS)) == pytest.approx(0.6591, abs=1e-4)
+    assert kappa_of(calibration(*COUNTS)) == pytest.approx((0.6591, 0.3821), abs=1e-4)
     assert kappa_of(calibration(*COUNTS, drawn=None)) is None

@@ -47,7 +47,7 @@ def test_all_layers_are_checked_in_one_pass(prompt: str) -> None:
         "10:21 graders.c.metric",
         "11:56 graders.d.prompt",
         "12:22 gate.metric_key",
-        "12:40 gate.opp",
+        "12:42 gate.opp",
     ]
 
 

@@ -93,7 +93,7 @@ def test_each_sample_of_a_suite_is_a_test_that_says_what_was_wrong(pytester: pyt
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         [
-            "expect: turn 2: is 20, expected 24.9 ± 0, said 'You get EUR 20.00 back.'",
+            "expect: turn 2: the number is 20.00, expected 24.9 ± 0, said 'You get EUR 20.00 back.'",
             "  turn 2",
             "       user  1042",
             "  assistant  You get EUR 20.00 back.",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
+from vivavoce.plugins import lazy
 from vivavoce.safe_text import quoted
 
 if TYPE_CHECKING:
@@ -119,9 +120,9 @@ def _text_of(path: Path) -> str:
 
 @cache
 def _environment() -> Environment:
-    from vivavoce.safe_template import SafeEnvironment
-
-    return SafeEnvironment(autoescape=False, trim_blocks=True, lstrip_blocks=True, finalize=_quoted)
+    # most readers of this module render nothing, and Jinja takes a while to load
+    environment = lazy("vivavoce.safe_template:SafeEnvironment")
+    return environment(autoescape=False, trim_blocks=True, lstrip_blocks=True, finalize=_quoted)
 
 
 def _quoted(value: Any) -> Any:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
+from vivavoce.plugins import lazy
+
 if TYPE_CHECKING:
     from vivavoce.run.tallies import Tallies, Tally
 
@@ -48,15 +50,13 @@ def target_differences(tallies: Tallies) -> list[TargetDifference]:
 def _of_grader(grader: str, scored: Mapping[str, Tally]) -> Iterator[TargetDifference]:
     if len(scored) < 2:
         return
-    from vivavoce.stats.paired import paired_difference
-
     by_sample = {target: _by_sample(scores.samples, scores.values) for target, scores in scored.items()}
     highest = max(scored, key=lambda target: math.fsum(scored[target].values) / len(scored[target].values))
     level = 1 - 0.05 / (len(scored) - 1)
     for other in scored:
         if other == highest:
             continue
-        found = paired_difference(by_sample[other], by_sample[highest], level)
+        found = lazy("vivavoce.stats.paired:paired_difference")(by_sample[other], by_sample[highest], level)
         if found is not None:
             yield TargetDifference(
                 grader=grader,

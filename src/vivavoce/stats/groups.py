@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from vivavoce.plugins import lazy
 from vivavoce.stats.intervals import Estimate, share_interval
 
 if TYPE_CHECKING:  # numpy takes a tenth of a second, and most readers of a type of this module test no groups
@@ -150,12 +151,11 @@ class _Sides:
                 found[residual(cell)] += number
             return found
 
-        from vivavoce.stats.exchange import Exchange
-
         strata: Counter[tuple[tuple[float, ...], int]] = Counter()
         for (inside, outside), number in self.both.items():
             strata[tuple(map(residual, (*inside, *outside))), len(inside)] += number
-        return Exchange(residuals(self.inside), residuals(self.outside), strata)
+        exchange = lazy("vivavoce.stats.exchange:Exchange")
+        return exchange(residuals(self.inside), residuals(self.outside), strata)
 
     def difference(self, p_value: float, q_value: float, level: float) -> GroupDifference:
         """Return the difference of the rates, for a p value and its adjusted one."""

@@ -56,7 +56,9 @@ def _without_mistakes(path: Path, targets: Sequence[dict[str, Any]]) -> Suite:
         except ValidationError as error:
             current = copy.copy(document)
             current.data = data
-            problems += [problem for problem in mistakes_in(current, error) if problem not in problems]
+            places = {(problem.line, problem.column) for problem in problems if problem.line is not None}
+            mistakes = mistakes_in(current, error)  # one at the place of another only follows from it
+            problems += [problem for problem in mistakes if (problem.line, problem.column) not in places]
             data = _mended(data, error.errors(include_url=False), wrong)
             continue
         found = tuple(dict.fromkeys(problems))
