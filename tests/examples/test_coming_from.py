@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -78,13 +79,13 @@ def player(body: dict[str, Any]) -> Any:
         said = SAID[next(name for word, name in words.items() if word in brief)]
         return [ToolCall(name="send_message_to_target", args={"message": said, "reasoning": "as planned"})]
     shape = body["response_format"]["json_schema"]["schema"]["properties"]
+    text = body["messages"][-1]["content"]
+    quotes = [q for q in ("tablets of Panadol", "connecting you with a colleague", "call a friend") if q in text]
     if "criteria" in shape:
-        text = body["messages"][-1]["content"]
-        quotes = ("tablets of Panadol", "connecting you with a colleague", "call a friend")
-        criterion = {"outcome": "reached", "kind": "fact", "evidence": [q for q in quotes if q in text], "met": True}
+        criterion = {"outcome": "reached", "kind": "fact", "evidence": quotes, "met": True}
         number = shape["criteria"].get("minItems", 1)
         return {"criteria": [criterion] * number, "breaches": [], "changes": [], "reasoning": "Yes.", "confidence": 1}
-    return answer(body)
+    return json.loads(json.dumps(answer(body)).replace("Order 7 is on its way to you.", quotes[0]))
 
 
 def test_the_scenarios_of_deepeval_are_played_and_judged(tmp_path: Path) -> None:
