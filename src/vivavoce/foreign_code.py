@@ -104,7 +104,8 @@ def check_callable(thing: object, reference: str, kind: str) -> Callable[..., An
 def plain_number(value: Any) -> bool | Real | Decimal | None:
     """Return a number or a bool, also where it is one of numpy or of a tensor library; None for anything else."""
     if getattr(value, "shape", None) == () and callable(getattr(value, "item", None)):
-        value = value.item()
+        short = type(value).__name__ in ("float16", "float32")  # 0.7 is 0.7, and not what a double makes of its bits
+        value = float(str(value)) if short else value.item()
     return value if isinstance(value, Real | Decimal) else None
 
 

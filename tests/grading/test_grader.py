@@ -210,6 +210,7 @@ async def test_running_out_of_budget_is_not_swallowed() -> None:
         (Fraction(1, 4), 0.25),
         (numpy.bool_(True), 1.0),
         (numpy.float32(0.25), 0.25),
+        (numpy.float32(0.7), 0.7),
         (numpy.float64(0.25), 0.25),
         (numpy.int64(1), 1.0),
         (numpy.array(0.5), 0.5),

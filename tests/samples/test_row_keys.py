@@ -44,7 +44,7 @@ reference_answer correct_answer target Expected_Output
 """
 
 
-@pytest.mark.parametrize("key", TRUTHS.split())
+@pytest.mark.parametrize("key", [*TRUTHS.split(), "expectedOutput", "__expected1", "Expected Output", "solution"])
 @pytest.mark.parametrize("value", ["Paris", ["Paris", "paris"], 42, {"a": 1}])
 def test_a_word_of_another_tool_for_the_truth_is_refused(key: str, value: object) -> None:
     told = refusal({key: value})

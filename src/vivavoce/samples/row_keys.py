@@ -6,6 +6,7 @@ run without its test, so the key is refused. A key that is meant as data goes un
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -25,20 +26,23 @@ _OPTIONS = frozenset(
 _PLAIN_WORDS = frozenset(("state", "final_state", "calls", "latency", "metric", "all", "any", "not"))
 """Names of assertions that are keys of plain data as well."""
 
-_OF_ASSERTIONS = frozenset(
-    ("assert", "asserts", "assertion", "assertions", "check", "checks", "expects", "expectation", "expectations")
-)
+_ASSERTIONS_ELSEWHERE = """
+assert asserts assertion assertions check checks expects expectation expectations tests evaluations should_contain
+should_not_contain must_contain must_not_contain
+"""
+_OF_ASSERTIONS = frozenset(_ASSERTIONS_ELSEWHERE.split()) | (ASSERTIONS - _PLAIN_WORDS)
 _TRUTHS_ELSEWHERE = """
 expected expected_output expected_outputs expected_answer expected_answers expected_response expected_responses
-expected_result expected_results expected_value expected_text expected_completion answer answers ideal ideal_answer
-ideal_output ideal_response gold gold_answer gold_label golden golden_answer golden_output golden_response groundtruth
+expected_outcome expected_outcomes expected_result expected_results expected_value expected_text expected_completion
+answer answers ideal ideal_answer ideal_output ideal_response gold gold_answer gold_label golden golden_answer
+golden_output golden_response groundtruth
 ground_truths truth reference_answer reference_answers reference_output reference_outputs reference_response
-reference_text references correct_answer correct_answers label target
+reference_text references correct_answer correct_answers solution label target
 """
 _OF_TRUTHS = frozenset(_TRUTHS_ELSEWHERE.split())
 _CALLS_ELSEWHERE = """
 expected_tools expected_tool_calls expected_calls expected_functions expected_function_calls expected_trajectory
-reference_tools reference_calls reference_trajectory
+expect_tools reference_tools reference_calls reference_trajectory
 """
 _OF_CALLS = frozenset(_CALLS_ELSEWHERE.split())
 _OF_DATA_TOO = frozenset(("label", "target"))
@@ -59,7 +63,7 @@ class UnknownKeys:
 
     def problem(self, key: str, value: object, row: Mapping[str, Any]) -> str | None:
         """Return why a key cannot be kept as data, None where it can; `row` is the whole row."""
-        meant = _meant(key.lower(), value, row, log=self.log)
+        meant = _meant(_snake_case(key), value, row, log=self.log)
         if meant is None:
             self.names[key] = None
             return None
@@ -84,13 +88,19 @@ def _meant(key: str, value: object, row: Mapping[str, Any], *, log: bool) -> str
     return "ground_truth"
 
 
+def _snake_case(key: str) -> str:
+    """Return a key as the lists here have it: `expectedOutput` and `__expected1` of other tools too."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)
+    return words.lower().replace("-", "_").replace(" ", "_").strip("_").rstrip("0123456789").rstrip("_") or key
+
+
 def _has_truth(row: Mapping[str, Any]) -> bool:
     return any(row.get(name) is not None for name in _TRUTHS)
 
 
 def is_known_elsewhere(key: str) -> bool:
     """Return whether a key is a word of other tools, and so no misspelt field."""
-    return key.lower() in _OF_ASSERTIONS - {"expects"} | _OF_TRUTHS - {"label", "groundtruth"} | _OF_CALLS
+    return _snake_case(key) in _OF_ASSERTIONS - {"expects"} | _OF_TRUTHS - {"label", "groundtruth"} | _OF_CALLS
 
 
 def looks_like_assertions(value: object, *, log: bool = False) -> bool:
