@@ -140,8 +140,11 @@ def test_what_was_said_is_neither_markup_nor_a_command_to_the_terminal() -> None
 
 def test_the_ending_names_what_was_found_besides_the_goal() -> None:
     quote = {"text": "EUR 24 are paid back", "turn": 1, "verified": True}
-    breach = {"kind": "breach", "what": "names a wrong amount", "verdict": "broken", "state": "partial"}
-    findings = [{**breach, "evidence": [quote]}, {**breach, "what": "says nothing", "evidence": []}]
-    goal = {"name": "goal_achievement", "value": 1.0, "findings": findings}
+    breach: dict[str, Any] = {"kind": "breach", "what": "names a wrong amount", "verdict": "broken", "state": "partial"}
+    findings: list[dict[str, Any]] = [
+        {**breach, "evidence": [quote]},
+        {**breach, "what": "says nothing", "evidence": []},
+    ]
+    goal: dict[str, Any] = {"name": "goal_achievement", "value": 1.0, "findings": findings}
     notes = [line for line in shown(ending(kept_test(evaluation={"goal_achievement": goal}))) if "note" in line]
     assert notes == ["     note  false statement or broken rule: names a wrong amount (turn 2: EUR 24 are paid back)"]

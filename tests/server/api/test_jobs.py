@@ -260,6 +260,9 @@ def played(body: dict[str, Any]) -> Any:
         return [ToolCall(name="send_message_to_target", args={"message": "Refund, please"})]
     if "faults" in json.dumps(body.get("response_format")):
         return NO_FAULT
+    if '"given"' in json.dumps(body.get("response_format")):
+        evidence = {"given_evidence": ["A refund is coming, welcome"], "asked_evidence": ["Refund, please"]}
+        return {"given": "yes", "asked": "yes", **evidence, "reasoning": "it is paid", "confidence": 0.9}
     return {"achievement_level": "fully_achieved", "confidence": 0.9, "reasoning": "it is paid", "evidence": []}
 
 
