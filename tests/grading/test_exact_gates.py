@@ -265,3 +265,9 @@ def test_the_words_of_a_reason_hold_if_and_only_if_it_passes(values: list[float]
 def test_a_gate_that_counts_by_a_threshold_of_its_own_names_it() -> None:
     reason = _of(Threshold("accuracy", "gte", 100, pass_threshold=0.6), [0.5])
     assert reason_text(reason) == "s: share of scores ≥ 0.6 must be ≥ 100%; it is 0%"
+
+
+def test_errors_that_a_limit_allows_still_lack_a_score_for_min_scored() -> None:
+    gate = SimpleGate("g", Threshold("avg_score", "gte", 0.5), min_scored=0.9)
+    assert gate.decide({"g": Scores([1.0], [True], ["a"], allowed=("b", "c"))}).verdict == "inconclusive"
+    assert gate.decide({"g": Scores([1.0], [True], ["a"])}).verdict == "pass"
