@@ -123,7 +123,7 @@ def test_what_a_metric_needs_is_found_in_another_field_or_it_is_skipped_and_says
     done = viva("judge", "talks.jsonl", "--metrics", "goal_achievement", "--judge", model)
     assert done.returncode == 3
     assert "nothing was scored" in done.stdout
-    assert "goal_achievement skipped 8 conversations: needs a goal, and none is given" in done.stdout
+    assert "goal_achievement skipped 8 of 8 conversations: needs a goal, and none is given" in done.stdout
     assert server.requests == []
     more = ["--field", "goal=metadata.wish", "--store", "other.db"]
     done = viva("judge", "talks.jsonl", "--metrics", "goal_achievement", "--judge", model, *more)

@@ -226,7 +226,7 @@ REFUSED: dict[str, tuple[Scripted, str]] = {
     "wrong type": (call(SEND, message=5), "wrong arguments"),
     "no JSON": (raw("{message"), "not a JSON object"),
     "a list": (raw("[1]"), "not a JSON object"),
-    "NaN": (raw('{"message": NaN}'), "wrong arguments"),
+    "NaN": (raw('{"message": NaN}'), "not a JSON object"),
     "a number of 6,000 digits": (raw(f'{{"message": {"9" * 6000}}}'), "not a JSON object"),
     "a hole without end": (raw(DEEP), "not a JSON object"),
     "an empty message": (say(""), "the message is empty"),

@@ -97,7 +97,7 @@ def test_each_sample_of_a_suite_is_a_test_that_says_what_was_wrong(pytester: pyt
             "  turn 2",
             "       user  1042",
             "  assistant  You get EUR 20.00 back.",
-            "  ✗ expect 0.50  gives 24.9: is 20, expected 24.9 ± 0",
+            "  ✗ expect 0.50  gives 24.9: the number is 20.00, expected 24.9 ± 0",
             "the whole conversation: viva show refunds-?????? refund",
             "refunds · 2 conversations · expect 0.750 · fail*· viva show refunds-??????",
             "FAILED shop.viva.yaml::refund - Failed: expect: turn 2*",
