@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordings import RECORDINGS, needs_recordings
+from vivavoce.stats.intervals import mean_interval, wilson
 from vivavoce.stats.passes import Passes, pass_at_k, pass_hat_k, passes
 
 AIRLINE = RECORDINGS / "tau_bench_airline/sierra__gpt-4o__airline.jsonl"
@@ -23,7 +24,18 @@ def test_both_are_the_share_of_all_draws_of_k_trials(outcomes: list[bool], data:
 
 
 def test_samples_with_fewer_trials_are_left_out_and_counted() -> None:
-    assert passes([(2, 2), (1, 2), (1, 1)], k=2) == Passes(k=2, at_k=1.0, hat_k=0.5, samples=2, left_out=1)
+    interval = mean_interval([1.0, 0.0])
+    assert interval is not None
+    low, high = interval.low, interval.high
+    expected = Passes(k=2, at_k=1.0, hat_k=0.5, hat_low=low, hat_high=high, samples=2, left_out=1)
+    assert passes([(2, 2), (1, 2), (1, 1)], k=2) == expected
+
+
+def test_a_chance_of_zero_has_an_interval_above_zero() -> None:
+    none_always_passes = passes([(1, 2), (0, 2), (1, 2), (1, 2)], k=2)
+    assert none_always_passes is not None
+    assert (none_always_passes.hat_k, none_always_passes.hat_low) == (0.0, 0.0)
+    assert none_always_passes.hat_high == pytest.approx(wilson(0, 4)[1])
 
 
 def test_without_enough_trials_there_is_no_result() -> None:

@@ -79,7 +79,7 @@ class VarianceSummary(BaseModel):
 
     `samples` is between samples (sampling), `trials` between trials of a sample (the target), `judgements` between
     judgements of one conversation (the judge). One is None where nothing repeats: then it is not measured, and part of
-    the level above. `judged` says whether a model judges.
+    the level above. `judged` says whether a model judges, `counted` of how many samples this is an estimate.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -89,4 +89,5 @@ class VarianceSummary(BaseModel):
     samples: float | None = None
     trials: float | None = None
     judgements: float | None = None
+    counted: int | None = None
     judged: bool = False

@@ -102,4 +102,5 @@ def variance_text(one: VarianceSummary) -> str:
         *(["the target (one trial of each sample)"] if one.trials is None else []),
         *(["the judge (one judgement of each conversation)"] if one.judgements is None and one.judged else []),
     ]
-    return f"{shares}; not measured: {' and '.join(missing)}" if missing else shares
+    estimated = "" if one.counted is None else f" (estimated from {count(one.counted, 'sample')})"
+    return f"{shares}{estimated}; not measured: {' and '.join(missing)}" if missing else shares + estimated

@@ -165,6 +165,10 @@ def trial_lines(summary: Summary) -> Iterator[Text]:
             at = "  ".join(f"{k}: {value:.3f}{fewer.get(k, '')}" for k, value in grader.pass_at.items())
             yield Text(f"{name}  pass^k  {hat}")
             yield Text(f"{' ' * len(name)}  pass@k  {at}")
+            most = max(grader.pass_hat)
+            if most in grader.pass_hat_intervals:
+                low, high = grader.pass_hat_intervals[most]
+                yield Text(f"{' ' * len(name)}  95% interval of pass^{most}  {interval(low, high)}")
 
 
 def agreement_line(found: AgreementSummary) -> Text:

@@ -147,6 +147,7 @@ def _variance(tallies: Tallies, store: Store, grading: Grading, graders: Sequenc
                 samples=split.samples,
                 trials=split.trials,
                 judgements=split.judgements,
+                counted=len(judgements),
                 judged=name in judged or split.judgements is not None,
             )
         )

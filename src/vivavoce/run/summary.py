@@ -37,7 +37,7 @@ class GraderSummary(BaseModel):
     `label` is the name to display where the suite gives one. `low` and `high` are the 95% interval of the mean,
     clustered by sample; `pass_rate` is the share of scores that pass, with its interval from `pass_low` to `pass_high`;
     `pass_at` and `pass_hat` map k to pass@k and pass^k over the samples, counted in `pass_samples`, that have so many
-    scored trials. Of the errors, `tester_errors` were made by the tester that led the conversations: `pass_rate` is net
+    scored trials, and `pass_hat_intervals` to the 95% interval of pass^k. Of the errors, `tester_errors` were made by the tester that led the conversations: `pass_rate` is net
     of them, `raw_pass_rate` counts them as not passed and `highest_pass_rate` as passed, which are bounds for what a
     tester without faults would have found; both are None if there are none. `corrected` is the rate of
     passing without the errors of the judge, or why there is none, where the judge was calibrated. Where the
@@ -68,6 +68,7 @@ class GraderSummary(BaseModel):
     highest_pass_rate: float | None = None
     pass_at: dict[int, float] = Field(default_factory=dict[int, float])
     pass_hat: dict[int, float] = Field(default_factory=dict[int, float])
+    pass_hat_intervals: dict[int, tuple[float, float]] = Field(default_factory=dict[int, tuple[float, float]])
     pass_samples: dict[int, int] = Field(default_factory=dict[int, int])
     corrected: CorrectedRate | None = None
     population: int | None = None
@@ -268,6 +269,11 @@ def _passes(counts: list[tuple[int, int]]) -> dict[str, Any]:
     return {
         "pass_at": {k: p.at_k for k, p in found.items() if p},
         "pass_hat": {k: p.hat_k for k, p in found.items() if p},
+        "pass_hat_intervals": {
+            k: (p.hat_low, p.hat_high)
+            for k, p in found.items()
+            if p and p.hat_low is not None and p.hat_high is not None
+        },
         "pass_samples": {k: p.samples for k, p in found.items() if p},
     }
 

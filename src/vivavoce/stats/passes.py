@@ -8,15 +8,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from vivavoce.comparing.thresholds import mean
+from vivavoce.stats.intervals import mean_interval
 
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """Means over the `samples` that have at least `k` trials; `left_out` samples have fewer."""
+    """Means over the `samples` that have at least `k` trials; `left_out` samples have fewer.
+
+    `hat_low` and `hat_high` are the 95% interval of `hat_k`, by `mean_interval` over the samples.
+    """
 
     k: int
     at_k: float
     hat_k: float
+    hat_low: float | None
+    hat_high: float | None
     samples: int
     left_out: int
 
@@ -47,10 +53,14 @@ def passes(counts: Sequence[tuple[int, int]], k: int) -> Passes | None:
     enough = [(successes, trials) for successes, trials in counts if trials >= k]
     if not enough:
         return None
+    hats = [pass_hat_k(c, n, k) for c, n in enough]
+    interval = mean_interval([float(each) for each in hats])
     return Passes(
         k=k,
         at_k=float(mean([pass_at_k(c, n, k) for c, n in enough])),
-        hat_k=float(mean([pass_hat_k(c, n, k) for c, n in enough])),
+        hat_k=float(mean(hats)),
+        hat_low=interval and interval.low,
+        hat_high=interval and interval.high,
         samples=len(enough),
         left_out=len(counts) - len(enough),
     )

@@ -98,7 +98,7 @@ def test_trials_and_the_errors_of_the_tester_are_told(empty: Store, url: str) ->
     found = [outcome("a", [turn(0, "x")], {"goal": Score(value=float(i))}, trial=i, position=i) for i in range(2)]
     keep(empty, [*found, outcome("b", [turn(0, "x")], {"goal": failed(spoilt)}, position=2)])
     text = Elements(get(f"{url}/runs/run-1").text).text
-    assert "pass^k 0.500 0.000" in text
+    assert "pass^k 0.500 0.06 to 0.94 0.000 0.00 to 0.79" in text
     assert "pass@k 0.500 1.000" in text
     graded, written = GradedRun(empty, empty.run("run-1"), empty.grading("run-1")), StringIO()
     (said,) = spoiled_lines(graded.summary())
