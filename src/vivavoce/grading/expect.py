@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from vivavoce.errors import GraderFault, SuiteFault, UsageError
 from vivavoce.grading.asked import Asked, Judge, Unmeasured, fingerprints_of
-from vivavoce.grading.expected import Expected, mean_held, read_expect
+from vivavoce.grading.expected import Expected, expected_of, mean_held
 from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.graders import Case
@@ -63,19 +63,20 @@ class _ByJudge:
         if case.sample.expect is None:
             return skipped("the sample has no expect")
         try:
-            every = read_expect(case.sample.expect)
+            every = expected_of(case.sample)
         except UsageError as error:
             raise SuiteFault(str(error), kind="options") from error
-        scenes = {turn: scene_of(case.view, turn) for turn in {one.turn for one in every}}
+        first = case.sample.history_turns
+        scenes = {turn: scene_of(case.view, turn, first) for turn in {one.turn for one in every}}
         asked = [(one.turn, part) for one in every if scenes[one.turn] is not None for part in one.asked]
         return self._asked_score(case, every, scenes, asked) if asked else _score(_checked(every, scenes))
 
     def verdicts(self, sample: Sample) -> int:
         """Return how many calls the assertions of a row make."""
-        if sample.expect is None or self.judge is None:
+        if self.judge is None:
             return 0
         try:
-            every = read_expect(sample.expect)
+            every = expected_of(sample)
         except UsageError:  # said where it is graded
             return 0
         return sum(part.calls(self.judge, one.turn, sample) for one in every for part in one.asked)

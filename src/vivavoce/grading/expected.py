@@ -31,6 +31,7 @@ from vivavoce.grading.calls import Calls, NoCall
 from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.grading.state import FinalState, State
 from vivavoce.records.failure import shorten
+from vivavoce.samples.sample import Sample
 
 T = TypeVar("T")
 
@@ -334,6 +335,17 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
     if not expected:
         raise UsageError("expect: no turn has an assertion; remove expect, or write one")
     return _with_whole_severities(expected)
+
+
+def expected_of(sample: Sample) -> list[Expected]:
+    """Return the assertions of a row, each with its turn in the whole conversation; those of a history have none.
+
+    Raises:
+        UsageError: as of `read_expect`.
+    """
+    listed = [] if sample.expect is None else read_expect(sample.expect)
+    before = sample.history_turns
+    return [one if one.turn is None or not before else one._replace(turn=one.turn + before) for one in listed]
 
 
 def _is_plain_list(whole: Assertion) -> TypeGuard[All]:

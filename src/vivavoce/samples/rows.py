@@ -41,9 +41,9 @@ class SampleCount:
     """Counts over a dataset: samples, their turns, samples with a truth per turn, recorded samples.
 
     `silent` counts the samples with neither input nor recording, `goals` those with a goal, `expecting` those with
-    assertions, `returning` those to be asked in several sessions. `shared_rubrics` counts the samples without a rubric
-    of their own, `rubric_vars` are the variables all of them give. `tags` are the tags that any has. `notes` say which
-    format of others was read, and what was lost.
+    assertions, `returning` those to be asked in several sessions, `continued` those with a history. `shared_rubrics`
+    counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give. `tags` are the
+    tags that any has. `notes` say which format of others was read, and what was lost.
     """
 
     samples: int
@@ -58,6 +58,7 @@ class SampleCount:
     tags: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     returning: int = 0
+    continued: int = 0
 
 
 def read_samples(
@@ -113,7 +114,7 @@ def check_samples(
     """
     problems: list[Problem] = []
     hashes = array("Q")
-    turns = per_turn = recorded = shared = silent = goals = expecting = returning = 0
+    turns = per_turn = recorded = shared = silent = goals = expecting = returning = continued = 0
     variables: set[str] | None = None
     seen: set[str] = set()
     file, loss, unknown = _file(source), Loss(), UnknownKeys(log=log or bool(fields))
@@ -126,13 +127,14 @@ def check_samples(
             continue
         hashes.append(_hash(sample))
         seen.update(sample.tags)
-        turns += sample.turn_count
+        turns += sample.turn_count - sample.history_turns
         per_turn += sample.per_turn
         recorded += sample.messages is not None
         silent += sample.messages is None and sample.input is None
         goals += sample.goal is not None
         expecting += sample.expect is not None
         returning += sample.messages is None and len(sample.marks) > 1
+        continued += sample.history is not None
         if sample.rubric is None:
             shared += 1
             variables = set(sample.rubric_vars) if variables is None else variables & sample.rubric_vars.keys()
@@ -143,7 +145,7 @@ def check_samples(
         raise UsageError(*sorted(problems, key=lambda problem: problem.line or 0))
     rubric_vars = frozenset(variables or ())
     counts = (len(hashes), turns, per_turn, recorded, shared, rubric_vars, silent, goals, expecting)
-    return SampleCount(*counts, frozenset(seen), tuple(_notes(source, loss, unknown)), returning)
+    return SampleCount(*counts, frozenset(seen), tuple(_notes(source, loss, unknown)), returning, continued)
 
 
 def unusable_rows(

@@ -31,7 +31,7 @@ from vivavoce.suites.output import check_output
 from vivavoce.suites.plan import Plan, plan_of
 from vivavoce.suites.recording import check_live, check_readable, coverage, with_recording
 from vivavoce.suites.schema_formats import format_notes
-from vivavoce.suites.targets import build_targets, check_returning, has_client
+from vivavoce.suites.targets import build_targets, check_rows, has_client
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.suites.toolbox import known_tools
 
@@ -151,7 +151,7 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
     if tester is not None and prepared is not None:
         _collect(problems, lambda: check_tests(suite, tester))
     if targets is not None and prepared is not None and suite.spec.driver != "replay":
-        _collect(problems, lambda: check_returning(suite, targets, prepared.dataset.returning))
+        _collect(problems, lambda: check_rows(suite, targets, prepared.dataset))
     if prepared is None or problems:
         raise UsageError(*sorted(dict.fromkeys(problems), key=_place))
     grades = Grades(prepared.scoring.graders)
