@@ -1,7 +1,7 @@
-"""Patterns of JSON Schema, which follow ECMA 262, as regular expressions of the library that searches here.
+r"""Patterns of JSON Schema, which follow ECMA 262, as regular expressions of the library that searches here.
 
 The two differ where a text would pass that the pattern forbids: `$` is the end only, not also before a last line break;
-`\\d`, `\\w`, and `\\b` are about ASCII; `\\s` and `.` have their own lists of spaces and line ends.
+`\d`, `\w`, and `\b` are about ASCII; `\s` and `.` have their own lists of spaces and line ends.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ from vivavoce.samples.row import check_fields, read_sample
 from vivavoce.samples.row_keys import UnknownKeys
 from vivavoce.samples.sample import Sample
 
-PROBLEMS_SHOWN = 20
+MAX_PROBLEMS = 10_000
+"""Mistakes that an error lists, for it is kept in memory; it counts the others."""
 KEYS_SHOWN = 20
 """Unknown keys that a note lists."""
 
@@ -59,6 +60,14 @@ class SampleCount:
     notes: tuple[str, ...] = ()
     returning: int = 0
     continued: int = 0
+
+
+class UnusableRows(UsageError):
+    """Rows of a dataset cannot be used; `usable` counts the others."""
+
+    def __init__(self, problems: Sequence[Problem], usable: SampleCount) -> None:
+        super().__init__(*problems)
+        self.usable = usable
 
 
 def read_samples(
@@ -110,22 +119,26 @@ def check_samples(
     of each row for that; only a file that seems to have duplicates is read again, to name them.
 
     Raises:
-        UsageError: with every problem there is, up to twenty.
+        UnusableRows: with every problem there is, up to `MAX_PROBLEMS`, and how many others there are.
+        UsageError: the file cannot be read.
     """
     problems: list[Problem] = []
+    more = 0
     hashes = array("Q")
-    turns = per_turn = recorded = shared = silent = goals = expecting = returning = continued = 0
+    samples = turns = per_turn = recorded = shared = silent = goals = expecting = returning = continued = 0
     variables: set[str] | None = None
     seen: set[str] = set()
     file, loss, unknown = _file(source), Loss(), UnknownKeys(log=log or bool(fields))
     for line, sample in _scan(source, fields, base, limit, tags, format, loss, unknown=unknown):
         found = _problems(sample, line, file, check)
-        problems += found[: PROBLEMS_SHOWN - len(problems)]
+        listed = found[: MAX_PROBLEMS - len(problems)]
+        problems += listed
+        more += len(found) - len(listed)
+        if isinstance(sample, Sample):
+            hashes.append(_hash(sample))
         if not isinstance(sample, Sample) or found:
-            if len(problems) == PROBLEMS_SHOWN:
-                raise UsageError(*problems)
             continue
-        hashes.append(_hash(sample))
+        samples += 1
         seen.update(sample.tags)
         turns += sample.turn_count - sample.history_turns
         per_turn += sample.per_turn
@@ -138,14 +151,18 @@ def check_samples(
         if sample.rubric is None:
             shared += 1
             variables = set(sample.rubric_vars) if variables is None else variables & sample.rubric_vars.keys()
-    pairs = _pairs(hashes)[: PROBLEMS_SHOWN - len(problems)]
+    pairs = _pairs(hashes)
+    more += len(pairs) - len(pairs := pairs[: MAX_PROBLEMS - len(problems)])
     if pairs:
         problems += _name_duplicates(pairs, _scan(source, fields, base, limit, tags, format, Loss()), file)
-    if problems:
-        raise UsageError(*sorted(problems, key=lambda problem: problem.line or 0))
     rubric_vars = frozenset(variables or ())
-    counts = (len(hashes), turns, per_turn, recorded, shared, rubric_vars, silent, goals, expecting)
-    return SampleCount(*counts, frozenset(seen), tuple(_notes(source, loss, unknown)), returning, continued)
+    counts = (samples, turns, per_turn, recorded, shared, rubric_vars, silent, goals, expecting)
+    count = SampleCount(*counts, frozenset(seen), tuple(_notes(source, loss, unknown)), returning, continued)
+    if problems:
+        problems.sort(key=lambda problem: problem.line or 0)
+        rest = [Problem(f"and {more:,} more mistake{'s' * (more != 1)}", file)] if more else []
+        raise UnusableRows([*problems, *rest], count)
+    return count
 
 
 def unusable_rows(

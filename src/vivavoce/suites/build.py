@@ -86,7 +86,8 @@ class Builder:
 
     `dataset` says which variables the rows give to rubrics, None if no row was read. `tester` is the fingerprint of the
     tester that leads the conversations, empty if there is none. `asked` is what assertions of rows ask of metrics.
-    `trials` is how often each sample is run, None for recorded conversations; `until` may end that earlier.
+    `trials` is how often each sample is run, None for recorded conversations; `until` may end that earlier. `usable`
+    are the rows without a mistake, where others have one.
     """
 
     suite: Suite
@@ -96,6 +97,7 @@ class Builder:
     asked: Mapping[str, Asked] = field(default_factory=dict[str, Asked])
     trials: int | None = None
     until: TrialsUntil | None = None
+    usable: SampleCount | None = None
     problems: list[Problem] = field(default_factory=list[Problem])
     models: dict[str, Model] = field(default_factory=dict[str, Model])
     metrics: list[BaseMultiTurnMetric] = field(default_factory=list[BaseMultiTurnMetric])
@@ -384,15 +386,16 @@ class Builder:
                 text = (self.suite.base / where).read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 raise UsageError(f"'{where}' cannot be read: {error}") from error
-        variables = self.dataset.rubric_vars if self.dataset else frozenset[str]()
+        rows = self.dataset or self.usable
+        variables = rows.rubric_vars if rows else frozenset[str]()
         known = _STANDARD | set(spec.rubric_vars or ()) | variables
         rubric = read_rubric(text, known, where)
         if spec.rubric_vars is not None and rubric.syntax == "letta":
             rubric = Rubric(text, "replace", where, frozenset(known))
         missing = sorted(rubric.variables - _STANDARD - variables)
-        if missing and self.dataset and self.dataset.shared_rubrics:
-            hint = did_you_mean(missing[0], _STANDARD | variables)
-            raise UsageError(f"{where} needs the variable '{missing[0]}'{hint}")
+        if missing and rows and rows.shared_rubrics:
+            names = _STANDARD | variables
+            raise UsageError(*(f"{where} needs the variable '{name}'{did_you_mean(name, names)}" for name in missing))
         return rubric
 
     def _composer(self) -> Composer | None:
