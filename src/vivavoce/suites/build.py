@@ -418,18 +418,29 @@ class Builder:
     def _gate(self, spec: AnyGateSpec, at: KeyPath) -> Gate:
         if isinstance(spec, LogicalGateSpec):
             conditions = [self._gate(c, (*at, "conditions", i)) for i, c in enumerate(spec.conditions)]
-            return LogicalGate(spec.operator, conditions)
+            return LogicalGate(spec.operator, conditions, spec.max_unverified)
         if isinstance(spec, WeightedGateSpec):
             for key in spec.weights:
                 self._known_key(key, (*at, "weights", key))
             threshold = Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, "gte", spec.on)
             return WeightedGate(
-                spec.weights, threshold, spec.min_scored, _spoilable(spec), errors_fail=spec.errors == "fail"
+                spec.weights,
+                threshold,
+                spec.min_scored,
+                _spoilable(spec),
+                errors_fail=spec.errors == "fail",
+                max_unverified=spec.max_unverified,
             )
         self._known_key(spec.metric_key, (*at, "metric_key"))
         if isinstance(spec, SamplesGateSpec):
             self._enough_trials(spec.min_pass, (*at, "min_pass"))
-            return SamplesGate(spec.metric_key, spec.min_pass, spec.min_scored, errors_fail=spec.errors == "fail")
+            return SamplesGate(
+                spec.metric_key,
+                spec.min_pass,
+                spec.min_scored,
+                errors_fail=spec.errors == "fail",
+                max_unverified=spec.max_unverified,
+            )
         self._enough_trials(spec.k or 1, (*at, "k"))
         return SimpleGate(
             spec.metric_key,
