@@ -191,10 +191,10 @@ def _patterns(schema: object) -> Iterator[str]:
         for key, value in cast("dict[str, object]", schema).items():
             if key == "pattern" and isinstance(value, str):
                 yield value
-            elif key == "patternProperties" and isinstance(value, dict):
-                yield from cast("dict[str, object]", value)
             if key not in _VALUES:
                 yield from _patterns(value)
+            if key == "patternProperties" and isinstance(value, dict):
+                yield from cast("dict[str, object]", value)
 
 
 @lru_cache(maxsize=1)
