@@ -22,20 +22,20 @@ _UNLIKE = ("", "a", "Z9 _-", "\u2603", "0\n")
 
 
 class Expression:
-    """A regular expression, in the syntax of Python's `re`.
+    """A regular expression, in the syntax of Python's `re`; `shown` is what errors quote in its place.
 
     Raises:
         UsageError: the text is not a regular expression.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, shown: str | None = None) -> None:
         import regex
 
-        self.text = text
+        self.text = text if shown is None else shown
         try:
             self._pattern: Any = regex.compile(text)
         except (regex.error, RecursionError, OverflowError) as error:
-            raise UsageError(f"'{text}' is not a regular expression: {error}") from error
+            raise UsageError(f"'{self.text}' is not a regular expression: {error}") from error
         self.groups: int = self._pattern.groups
 
     def found_in(self, text: str) -> bool:

@@ -224,3 +224,36 @@ def test_a_mistake_of_our_own_is_no_failed_gate(viva_process: Viva, tmp_path: Pa
     assert done.returncode == 3
     assert "ZeroDivisionError: ours" in done.stderr
     assert "a bug in vivavoce" in done.stderr
+
+
+WRONG_SUITE = """\
+name: wrong everywhere
+driver: replay
+dataset: d.jsonl
+graders:
+  judged: {kind: model_judge, model: "judge.py:judge", prompt: "Is {{ topic }} in the {{ tone }}: {{ submission }}"}
+  exact: {kind: function, function: containz}
+gate: {kind: simple, metric_key: judgd, value: 0.5}
+"""
+TALK = '"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]'
+
+
+def test_validate_names_every_mistake_of_every_layer_in_one_pass(viva: Viva, tmp_path: Path) -> None:
+    wrong = [f'{{"id": "r{number}", {TALK}, "expect": {{"all": [{{"contain": "x"}}]}}}}\n' for number in range(30)]
+    right = [f'{{"id": "{name}", {TALK}, "rubric_vars": {{"topik": "x"}}}}\n' for name in ("x", "y", "x")]
+    (tmp_path / "d.jsonl").write_text("".join([*wrong, *right]))
+    (tmp_path / "suite.yaml").write_text(WRONG_SUITE)
+    (tmp_path / "judge.py").write_text("from vivavoce.testing import ScriptedModel\njudge = ScriptedModel([])\n")
+    lines = viva("validate", "suite.yaml").stderr.splitlines()
+    rows, others = lines[:30], lines[30:]
+    assert [line.partition(" ")[0] for line in rows] == [f"d.jsonl:{number}" for number in range(1, 31)]
+    assert [line.partition(";")[0] for line in others] == [
+        "d.jsonl:33 id 'x' with trial 0 is already in line 31",
+        "suite.yaml:5:56 graders.judged.prompt: prompt needs the variable 'tone'",
+        "suite.yaml:5:56 graders.judged.prompt: prompt needs the variable 'topic'",
+        "suite.yaml:6:27 graders.exact.function: no grader 'containz'",
+        "suite.yaml:7:22 gate.metric_key: no grader 'judgd'",
+    ]
+    done = viva("run", "suite.yaml")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-2:] == [rows[19], "and 15 more; viva validate lists every mistake of a suite"]

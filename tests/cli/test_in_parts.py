@@ -104,6 +104,28 @@ def test_a_suite_in_parts_ends_with_the_verdict_of_a_run_in_one_piece(viva: Viva
     assert "parts cannot be run again by themselves" in again.stderr
 
 
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize(("missed", "code"), [(False, 0), (True, 1)])
+def test_a_suite_with_nothing_but_assertions_in_its_rows_works_in_parts(viva: Viva, missed: bool, code: int) -> None:
+    target = 'target: {kind: function, function: "bot.py:bot"}'
+    Path("suite.yaml").write_text(f"name: bot\ndataset: rows.jsonl\n{target}\n", "utf-8")
+    Path("bot.py").write_text(BOT, "utf-8")
+    rows = [{"id": f"r{at}", "input": "When do you open?", "expect": [{"contains": "nine"}]} for at in range(6)]
+    rows.append({"id": "plain", "input": "And?"})
+    if missed:
+        rows.append({"id": "missed", "input": "And?", "expect": [{"contains": "nine"}]})
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n", "utf-8")
+    whole, parts = viva("run", "suite.yaml"), viva("run", "suite.yaml", "--parts", "out")
+    assert (whole.returncode, parts.returncode) == (code, code), parts.stderr
+    assert len(list(Path("out").glob("part-*.parquet"))) > 1
+    assert viva("merge", "out").returncode == code
+    with Store.open(".vivavoce/vivavoce.db") as store:
+        merged, first = store.runs()
+        scores = [{row.key: (row.state, row.value) for row in store.scores(f"{run.id}-g1")} for run in (first, merged)]
+        assert scores[0] == scores[1]
+        assert len(scores[0]) == len(rows)
+
+
 @pytest.mark.parametrize(
     ("options", "rule"),
     [

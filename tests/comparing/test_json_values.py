@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.comparing.json_values import BrokenJson, decode_exact_from, parse, read_strict_json, same_json
+from vivavoce.comparing.json_values import (
+    BrokenJson,
+    decode_exact_from,
+    decode_from,
+    parse,
+    read_strict_json,
+    same_json,
+)
+from vivavoce.messages import read_messages
+from vivavoce.records.trajectory import tool_calls
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
@@ -145,3 +154,26 @@ def test_deep_values_are_compared_and_nan_is_not_the_same_as_itself() -> None:
     assert same_json(deep, other)
     assert not same_json([deep], other)
     assert not same_json(float("nan"), float("nan"))
+
+
+def test_readers_of_rows_round_long_fractions_and_keep_long_whole_numbers() -> None:
+    assert parse("0.10000000000000000001") == 0.1
+    assert decode_from('{"a": 0.10000000000000000001}', 0)[0] == {"a": 0.1}
+    assert parse("9007199254740993") == 9007199254740993
+    flat = {"role": "assistant", "tool_calls": [{"id": "1", "name": "pay", "arguments": {"amount": 0.1}}]}
+    row = parse(json.dumps(flat).replace("0.1}", "0.10000000000000000001}"))
+    (recorded,) = tool_calls(read_messages([row]))
+    assert recorded.args == {"amount": 0.1}
+
+
+def test_what_a_target_writes_is_never_rounded() -> None:
+    (call,) = tool_calls(read_messages([_call('{"amount": 0.10000000000000000001}')]))
+    with pytest.raises(ValueError, match="more digits than can be compared"):
+        _ = call.args
+    with pytest.raises(BrokenJson, match="more digits than can be compared"):
+        read_strict_json("0.10000000000000000001")
+
+
+def _call(arguments: str) -> dict[str, Any]:
+    function = {"name": "pay", "arguments": arguments}
+    return {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": function}]}

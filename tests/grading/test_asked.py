@@ -78,7 +78,7 @@ def test_judged_and_exact_assertions_count_by_weight_in_any_all_and_not() -> Non
 
 def test_a_judge_that_fails_is_an_error_and_no_miss() -> None:
     result, requests = checked(
-        [[{"judged": "It helps."}, {"contains": "nothing of it"}], {"judged": "It refuses."}, None],
+        [[{"judged": "It helps."}, {"not_contains": "nothing of it"}], {"judged": "It refuses."}, None],
         ModelFault("the line is dead", kind="network"),
         says(True),
     )
@@ -89,6 +89,16 @@ def test_a_judge_that_fails_is_an_error_and_no_miss() -> None:
         "turn 1: judged 'It helps.': the line is dead",
     )
     assert len(requests) == 2, "the others are asked all the same"
+
+
+def test_a_miss_decides_although_a_judge_failed() -> None:
+    broken = ModelFault("the line is dead", kind="network")
+    result, _ = checked({"all": [{"judged": "It helps."}, {"contains": "thanks"}]}, broken)
+    assert (result.state, result.value, result.passed) == ("scored", 0.0, False)
+    result, _ = checked({"all": [{"all": [{"judged": "It helps."}, {"contains": "thanks"}], "weight": 2}]}, broken)
+    assert (result.state, result.passed) == ("scored", False)
+    result, _ = checked({"all": [{"judged": "It helps."}, {"contains": "order"}]}, broken)
+    assert result.state == "error"
 
 
 def test_a_judge_that_fails_decides_nothing_that_another_assertion_decides() -> None:

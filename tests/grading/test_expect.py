@@ -7,6 +7,7 @@ import pytest
 
 from conversations import REFUND
 from vivavoce.errors import UsageError
+from vivavoce.grading.expect import judged_by
 from vivavoce.grading.expected import read_expect
 from vivavoce.grading.function_grader import FunctionGrading
 from vivavoce.grading.grader import Grader
@@ -25,7 +26,7 @@ TALK: list[dict[str, Any]] = [
 
 
 def grader(**how: Any) -> Grader:
-    return FunctionGrading(function="expect", **how).grader("expect", Path())
+    return judged_by(FunctionGrading(function="expect", **how).grader("expect", Path()), {}, None)
 
 
 async def score(expect: Any, **how: Any) -> Score:
@@ -75,14 +76,27 @@ async def test_only_five_misses_are_named() -> None:
 
 
 async def test_what_cannot_be_decided_is_an_error() -> None:
-    found = await score([{"contains": "thanks"}, {"latency": 3}])
+    found = await score([{"contains": "order"}, {"latency": 3}])
     assert (found.state, found.value) == ("error", None)
     assert found.reason == "latency cannot be checked: turn 2 has no time, neither measured nor by timestamps"
+
+
+async def test_a_miss_decides_whatever_cannot_be_decided() -> None:
+    found = await score([{"contains": "thanks"}, {"latency": 3}])
+    assert (found.state, found.value, found.passed) == ("scored", 0.0, False)
+    assert found.reason is not None
+    assert found.reason.endswith("1 could not be decided, which does not change that")
+    for expect in ([{"contains": "thanks", "severity": "warn"}, {"latency": 3}], {"all": [{"latency": 3}]}):
+        assert (await score(expect)).state == "error"
+    assert (await score([{"contains": "thanks"}, {"latency": 3}], threshold=0.5)).state == "error"
 
 
 @pytest.mark.parametrize(
     ("expect", "passed"),
     [
+        ({"all": [{"latency": 3}, {"contains": "thanks"}]}, False),
+        ({"all": [{"latency": 3}, {"contains": "order"}]}, None),
+        ({"any": [{"all": [{"latency": 3}, {"contains": "thanks"}]}, {"contains": "no"}]}, False),
         ({"any": [{"latency": 3}, {"contains": "order"}]}, True),
         ({"any": [{"latency": 3}, {"contains": "thanks"}]}, None),
         ({"not": {"all": [{"latency": 3}, {"contains": "thanks"}]}}, True),

@@ -193,3 +193,25 @@ def test_pass_at_k_needs_one_of_them() -> None:
     result = gate(1.0, aggregation="pass@k", k=2).decide({"g": trials(a="yny", b="ynn")})
     assert (result.verdict, result.reasons[0].found) == ("fail", pytest.approx(5 / 6))
     assert gate(1.0, aggregation="pass@k", k=2).decide({"g": trials(a="yny", b="yyn")}).verdict == "pass"
+
+
+@pytest.mark.parametrize(("limit", "verdict"), [(None, "pass"), (3, "pass"), (2, "fail")])
+def test_a_limit_on_unverified_verdicts_holds_for_every_kind_of_gate(limit: int | None, verdict: str) -> None:
+    samples = ["s", "t", "u"]
+    scores = {
+        "a": Scores([1.0] * 3, [True] * 3, samples, unverified=2),
+        "b": Scores([1.0] * 3, [True] * 3, samples, unverified=1),
+    }
+    threshold = Threshold("avg_score", "gte", 1.0)
+    plain = [SimpleGate("a", threshold), WeightedGate({"b": 1.0}, threshold), SamplesGate("a", 1)]
+    weighted = WeightedGate({"a": 1.0, "b": 2.0}, threshold, max_unverified=limit)
+    for gate in (weighted, LogicalGate("and", plain, limit), LogicalGate("or", plain, limit)):
+        result = gate.decide(scores)
+        assert result.verdict == verdict
+        reasons = [reason for reason in result.reasons if reason.code == "unverified"]
+        assert [(reason.errors, reason.scored, set(reason.graders)) for reason in reasons] == (
+            [(3, 6, {"a", "b"})] if verdict == "fail" else []
+        )
+    single = None if limit is None else limit - 1
+    for gate in (SimpleGate("a", threshold, max_unverified=single), SamplesGate("a", 1, max_unverified=single)):
+        assert gate.decide(scores).verdict == verdict

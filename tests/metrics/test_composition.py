@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.records.score import UNSUPPORTED
 from vivavoce.records.usage import Usage
 from vivavoce.testing.scripted import ScriptedModel
 
@@ -250,3 +252,29 @@ def test_a_score_outside_the_range_of_its_metric_has_no_weight() -> None:
 def test_each_vote_of_a_critic_is_a_call() -> None:
     critic = AspectCritic(ScriptedModel([]), definition="It is polite.", strictness=3)
     assert critic.planned_calls(Reading(GIVEN)) == 3
+
+
+class Doubtful(Fixed):
+    """Passes or fails on a claim whose evidence is not in the conversation."""
+
+    def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        result = super().evaluate_conversation(evaluation_input)
+        return result.model_copy(update={"extra": {UNSUPPORTED: ["a claim"]}})
+
+
+@pytest.mark.parametrize(
+    ("composition", "rests_on_it"),
+    [
+        (AllOf(Doubtful("doubtful", 0.9), good()), True),
+        (AllOf(Doubtful("doubtful", 0.9), bad()), False),
+        (AnyOf(Doubtful("doubtful", 0.1), good()), False),
+        (AnyOf(Doubtful("doubtful", 0.1), bad()), True),
+        (Weighted({Doubtful("doubtful", 0.9): 1.0, good(): 1.0}, threshold=0.5), True),
+    ],
+)
+async def test_a_verdict_rests_on_the_unverified_evidence_of_the_parts_that_decide(
+    composition: Composition, rests_on_it: bool
+) -> None:
+    result = await composition.measured(GIVEN)
+    assert result.has_unverified_evidence is rests_on_it
+    assert (f'"{UNSUPPORTED}":' in json.dumps(result.extra)) is rests_on_it, "the store looks for this key"

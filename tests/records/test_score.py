@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from vivavoce.comparing.thresholds import reaches
 from vivavoce.records.failure import Failure
-from vivavoce.records.score import Evidence, Finding, Score, failed, mean_of_turns, skipped
+from vivavoce.records.score import UNSUPPORTED, Evidence, Finding, Score, failed, mean_of_turns, skipped
 
 BOOM = Failure(blame="grader", kind="crash", message="boom")
 VALUES = st.integers(0, 1000).map(lambda thousandths: thousandths / 1000)
@@ -125,3 +125,10 @@ def test_a_score_is_the_same_after_a_round_through_json() -> None:
         extra={"own": [1]},
     )
     assert Score.model_validate_json(score.model_dump_json()) == score
+
+
+def test_a_mean_over_turns_rests_on_the_unverified_evidence_of_its_turns() -> None:
+    sure = Score(value=1.0)
+    doubtful = Score(value=0.0, extra={UNSUPPORTED: ["it is polite"]})
+    assert not mean_of_turns([sure, sure]).has_unverified_evidence
+    assert mean_of_turns([sure, doubtful]).has_unverified_evidence

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.samples.rows import PROBLEMS_SHOWN, SampleCount, check_samples, read_samples
+from vivavoce.samples.rows import SampleCount, UnusableRows, check_samples, read_samples
+from vivavoce.samples.sample import Sample
 
 
 def dataset(folder: Path, *rows: dict[str, Any] | str) -> Path:
@@ -118,9 +119,28 @@ def test_the_rows_of_one_line_are_told_apart(tmp_path: Path) -> None:
     assert "id 'a'" in rule
 
 
-def test_a_check_stops_at_twenty_problems(tmp_path: Path) -> None:
-    assert len(problems_of(dataset(tmp_path, *["broken"] * 50))) == PROBLEMS_SHOWN
-    assert len(problems_of(dataset(tmp_path, *asked(*["a"] * 50), "broken"))) == PROBLEMS_SHOWN
+def test_a_check_names_every_problem(tmp_path: Path) -> None:
+    assert len(problems_of(dataset(tmp_path, *["broken"] * 50))) == 50
+    assert len(problems_of(dataset(tmp_path, *asked(*["a"] * 50), "broken"))) == 50
+
+
+def test_a_check_lists_so_many_problems_and_counts_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vivavoce.samples.rows.MAX_PROBLEMS", 3)
+    problems = problems_of(dataset(tmp_path, *asked("a", "a"), *["broken"] * 4))
+    assert [line for line, _ in problems] == [3, 4, 5, None]
+    assert problems[-1][1] == "and 2 more mistakes"
+
+
+def test_duplicates_are_named_among_rows_with_other_mistakes(tmp_path: Path) -> None:
+    def refuse(sample: Sample) -> None:
+        if sample.input == "wrong":
+            raise UsageError("wrong")
+
+    path = dataset(tmp_path, {"id": "x", "input": "wrong"}, *asked("a", "b", "a"), {"id": "x", "input": "wrong"})
+    with pytest.raises(UnusableRows) as caught:
+        check_samples(path, check=refuse)
+    assert [problem.line for problem in caught.value.problems] == [1, 4, 5, 5]
+    assert caught.value.usable.samples == 3
 
 
 def test_a_check_looks_at_the_chosen_samples_only(tmp_path: Path) -> None:

@@ -50,3 +50,31 @@ def test_they_are_counted_and_a_gate_may_allow_so_many(
     assert any("1 of 2 verdicts rest on unverified evidence; none may" in line for line in explained(summary)) == (
         verdict == "fail"
     )
+
+
+@pytest.mark.parametrize("limit", [1, 0])
+@pytest.mark.parametrize(
+    ("gate", "otherwise"),
+    [
+        ("{{kind: simple, metric_key: polite, value: 0{more}}}", "pass"),
+        ("{{kind: samples, metric_key: polite, min_pass: 1{more}}}", "fail"),
+        ("{{kind: weighted_average, weights: {{polite: 1, calm: 1}}, value: 0{more}}}", "pass"),
+        ("{{kind: logical, operator: or, conditions: [{{metric_key: polite, value: 0, kind: simple}}]{more}}}", "pass"),
+        (
+            "{{kind: logical, operator: and, conditions: [{{metric_key: polite, value: 0, kind: simple{more}}}]}}",
+            "pass",
+        ),
+    ],
+)
+def test_every_kind_of_gate_may_limit_them(
+    gate: str, otherwise: str, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("judge.py").write_text(JUDGE)
+    head = SUITE.format(more="").partition("gate:")[0]
+    both = head.replace("graders:\n", "graders:\n  calm: {kind: function, function: ascii_printable_only}\n")
+    Path("suite.yaml").write_text(f"{both}gate: {gate.format(more=f', max_unverified: {limit}')}\n")
+    summary = run_suite("suite.yaml", RunOptions(), store="kept.db").summary
+    assert summary.grader("polite").unverified == 1
+    assert summary.verdict == (otherwise if limit else "fail")
+    assert [reason.code for reason in summary.reasons].count("unverified") == (0 if limit else 1)

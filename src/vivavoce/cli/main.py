@@ -18,6 +18,9 @@ from vivavoce.cli.options import RUN
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.plugins import lazy
 
+PROBLEMS_SHOWN = 20
+"""Mistakes that a command lists."""
+
 COMMANDS = {
     "run": "Run a suite: hold its conversations and grade them.",
     "test": "Test one goal: a tester model talks to your target.",
@@ -190,8 +193,10 @@ def _run(arguments: list[str] | None) -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 3 if ended.code else 0
     except UsageError as error:
-        for problem in error.problems:
+        for problem in error.problems[:PROBLEMS_SHOWN]:
             _complain(problem)
+        if (more := len(error.problems) - PROBLEMS_SHOWN) > 0:
+            _complain(f"and {more:,} more; viva validate lists every mistake of a suite")
         return 2
     except VivavoceError as error:
         _complain(error)

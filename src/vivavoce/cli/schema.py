@@ -78,6 +78,7 @@ def _row_definitions() -> dict[str, Any]:
     properties |= {
         "id": {"type": ["string", "number"]},
         "input": {"type": ["string", "object", "array"], "items": {"type": ["string", "object"]}},
+        "history": {"type": "array", "items": _MESSAGE},
         "messages": {"type": "array", "items": _MESSAGE},
         "reference_tool_calls": {"type": "array", "items": {"type": ["object", "array", "null"]}},
         "rubric": {"type": ["string", "object"]},

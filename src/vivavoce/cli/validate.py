@@ -10,7 +10,7 @@ import typer
 
 from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.options import TargetOption
-from vivavoce.cli.output import existing, out
+from vivavoce.cli.output import complain, existing, out
 from vivavoce.errors import UsageError
 from vivavoce.safe_text import safe
 from vivavoce.suites.check import checked, missing_keys
@@ -26,7 +26,7 @@ def command(
 ) -> None:
     """Check suites without running them: keys, files, names, options, gates and every row of their datasets.
 
-    Prints each mistake with its file and line, and exits with 2. If there is no mistake, prints how many calls a run
+    Prints every mistake with its file and line, and exits with 2. If there is no mistake, prints how many calls a run
     would make.
     """
     problems: list[object] = []
@@ -44,8 +44,10 @@ def command(
         out().print(f"{path}{era}: valid · {forecast_line(found.forecast)}")
         for line in _visibility_lines(suite):
             out().print(line, style="dim")
+    for problem in dict.fromkeys(map(str, problems)):
+        complain(problem)
     if problems:
-        raise UsageError(*dict.fromkeys(map(str, problems)))
+        raise typer.Exit(2)
 
 
 def _visibility_lines(suite: Suite) -> Iterator[str]:

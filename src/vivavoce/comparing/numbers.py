@@ -1,8 +1,9 @@
 """Numbers in text: which numbers a text states, with exact decimal values, units, signs, and separators of thousands.
 
 `numbers_in` is the only reader. It never takes a part of something longer for a number: not of another number, a date,
-a time, a version, a phone number, an address, or a code. Where a text may mean several numbers (`1,234`), the number
-has all its `readings`; the first is the one that counts. A `locale` such as `de` or `en-IN` settles such cases.
+also one with the name of its month, a time, a version, a phone number, an address, or a code. Where a text may mean
+several numbers (`1,234`), the number has all its `readings`; the first is the one that counts. A `locale` such as `de`
+or `en-IN` settles such cases.
 """
 
 from __future__ import annotations
@@ -230,6 +231,8 @@ _SIGNS = {
     "٪": "%",
     "﹪": "%",
 }
+_UNIT_RANGE = re.compile(r"(?<=[0-9])( ([^\W\d_]{1,12}))-(?=[0-9]++(?:[.,][0-9]++)* \2(?![\w-]))")
+"""A hyphen between two numbers with the same unit, as in `5 kg-7 kg`: it goes on with no word."""
 _FOLDED = str.maketrans(
     {**{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if code != 0xFF0C}, "＇": "'", **_SIGNS}
 )
@@ -237,6 +240,8 @@ _FOLDED = str.maketrans(
 
 def _fold(text: str) -> tuple[str, Sequence[int] | None]:
     """Return a text in which every digit is ASCII, and the place of each character in the original; None if equal."""
+    if "-" in text:
+        text = _UNIT_RANGE.sub(r"\1–", text)
     if text.isascii():
         return text, None
     folded = _FULL_WIDTH_COMMA.sub(",", text).translate(_FOLDED)
@@ -320,6 +325,28 @@ _MONEY_AND_LETTER = re.compile(
 """A letter that is a unit after other numbers: `$5m`, `5 T€`, `₹5 L`."""
 _GROUPED_PHONE = re.compile(rf"\+[0-9]{{1,3}}(?:(?: [0-9]{{3}})+|(?:{_NO_BREAK}[0-9]{{3}})+|(?:\.[0-9]{{3}})+)")
 _SLASHED_DATE = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/(?:[0-9]{2}|[0-9]{4})|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
+_MONTHS = re.compile(r"\S+").findall("""
+january february april june july august september october november december
+januar jänner februar feber märz juni juli oktober dezember janvier février avril juin juillet août septembre octobre
+novembre décembre enero febrero marzo abril mayo junio julio agosto septiembre setiembre octubre noviembre diciembre
+gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre janeiro fevereiro março maio junho julho
+setembro outubro novembro dezembro januari februari maart mei augustus december
+""")
+_CAPITAL_MONTHS = "May|March|Mai|Mars|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Okt|Nov|Dec|Dez)\\b\\.?"
+"""Names and short forms that are other words, too, unless they have a capital."""
+_MONTH = rf"(?:(?i:{'|'.join(sorted(set(_MONTHS), key=len, reverse=True))})|{_CAPITAL_MONTHS})(?![{_L}])"
+_DAY = rf"(?:0?[1-9]|[12][0-9]|3[01])(?:st|nd|rd|th|er|º|ª)?+(?![{_W}:])"
+_DAYS = rf"{_DAY}(?:\.?,? ?(?:[-–/&+]|and|und|et|y|e|en|to|bis) ?{_DAY})?+"
+_YEAR = r"[12][0-9]{3}(?![0-9])(?![.,][0-9])"
+_OF = "(?:(?:of|de|del|do|di|van) |d['’])"
+_NAMED_DATE = re.compile(
+    rf"(?<![{_W}.,:]){_DAYS}\.?[ /.-]{{0,2}}{_OF}?(?:{_MONTH}|(?:mai|mars)(?![{_W}]))(?:[ ,/.-]{{1,2}}{_OF}?{_YEAR})?+"
+    rf"|(?<![{_W}]){_MONTH}[ .]{{1,2}}{_DAYS},? {_YEAR}"
+    rf"|(?<![{_W}])(?:{_YEAR}[ ,]{{1,2}}|(?<!\b[IiEe][nm] )){_MONTH}[ .]{{1,2}}{_DAYS}(?![.,][0-9])"
+    rf"|(?<![{_W}]){_MONTH},?[ -]{_OF}?{_YEAR}"
+    r"|(?:[0-9]{4} ?[年년] ?)?[0-9]{1,2} ?[月월] ?[0-9]{1,2} ?[日號号일]|[0-9]{4} ?[年년] ?[0-9]{1,2} ?[月월]"
+)
+"""A date with the name of its month, such as `24 March 2024`, `March 24th`, or `2024年3月24日`."""
 _YEAR_AND_MONTH = re.compile(r"[12][0-9]{3}-(?:0[1-9]|1[0-2])")
 _GOES_ON_BEFORE = re.compile(rf"[{_W}][-_–/@.]\Z|[0-9][,:']\Z")
 _GOES_ON_AFTER = re.compile(rf"[-_–/@][{_W}]|[.,:'][0-9]")
@@ -330,10 +357,10 @@ def _part(spaces: str) -> str:
     group = "[0-9]{3}(?![0-9])"
     tens = rf" ?[×x*·⋅] ?10(?:\^\{{?(?P<power>[-+]?[0-9]{{1,6}})\}}?|(?P<raised>[⁺⁻]?[{_RAISED}]{{1,6}}))"
     return (
-        rf"(?:(?P<spaced>[1-9][0-9]{{0,2}}(?:{spaces}(?:{_NO_BREAK}{group}){{1,{MAX_GROUPS}}}+|(?:_{group}(?![{_W}])){{1,{MAX_GROUPS}}}+(?!_[{_W}]))(?:[.,٫][0-9]++)?+)"
+        rf"(?:10\^\{{?(?P<ten>[-+]?[0-9]{{1,6}})\}}?(?![0-9^]|[.,][0-9])|(?:(?P<spaced>[1-9][0-9]{{0,2}}(?:{spaces}(?:{_NO_BREAK}{group}){{1,{MAX_GROUPS}}}+|(?:_{group}(?![{_W}])){{1,{MAX_GROUPS}}}+(?!_[{_W}]))(?:[.,٫][0-9]++)?+)"
         rf"|(?P<plain>[0-9]++(?:[.,'٫][0-9]++)*+|(?<![\w.)\]])[.٫][0-9]++(?![.,][0-9]))|(?<![{_W}.,'])(?=[{_FRACTIONS}]))"
         rf"(?P<fraction>[{_FRACTIONS}])?+"
-        rf"(?:[eE](?P<exponent>[-+]?[0-9]++)(?![0-9_])|{tens})?+"
+        rf"(?:[eE](?P<exponent>[-+]?[0-9]++)(?![0-9_])|{tens})?+)(?:¹(?![{_RAISED}]))?+"
         rf"(?P<unit>{_TEN_THOUSANDS}|[kcmd]?m[23](?![{_W}])|(?![xX][0-9])[{_L}]++[{_RAISED}]*+|[%‰]|°[CFK]?|[{_SYMBOLS}])?+"
     )
 
@@ -385,6 +412,7 @@ class _Reader:
 
     def numbers(self) -> Iterator[Number]:
         """Yield the numbers."""
+        dates = [match.span() for match in _NAMED_DATE.finditer(self.text)]
         for run in _RUN.finditer(self.text):
             place, end = run.span()
             while token := self.token.search(self.text, place, end):
@@ -394,13 +422,13 @@ class _Reader:
                     place = token.start() + 1
                 elif kind == "currency":
                     self.currency_end = place
-                elif kind == "tail":
+                elif kind == "tail" and not any(first <= token.start() < end for first, end in dates):
                     yield from self._chunk(token)
 
     def _chunk(self, token: re.Match[str]) -> Iterator[Number]:
         """Yield the numbers of a token, none where it is a code, a date, a time, or a phone number."""
         start, end = token.span("parts")
-        if not token["tail"] and (whole := token["parts"]).isdigit() and (whole[0] != "0" or len(whole) == 1):
+        if not token["tail"] and (whole := token["parts"]).isdecimal() and (whole[0] != "0" or len(whole) == 1):
             yield self._whole(whole, start, end)  # most numbers are like this
             self.number_end = end
             return
@@ -431,6 +459,8 @@ class _Reader:
         if part["plain"]:
             digits = _grouped(part["plain"], self.convention)
             return None if part["fraction"] and not part["plain"].isdigit() else digits
+        if part["ten"]:
+            return [_Digits(0, 2, "1")]
         return [_Digits(0, 0, "0")]
 
     def _whole(self, digits: str, start: int, end: int) -> Number:
@@ -596,7 +626,7 @@ def _are_groups(groups: Sequence[str], mark: str) -> bool:
 
 
 def _exponent(part: re.Match[str]) -> int:
-    written = part["exponent"] or part["power"] or part["raised"]
+    written = part["exponent"] or part["power"] or part["raised"] or part["ten"]
     if not written:
         return 0
     written = "".join(str(unicodedata.digit(sign)) if sign in "⁰¹²³⁴⁵⁶⁷⁸⁹" else sign for sign in written)

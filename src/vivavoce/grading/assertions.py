@@ -58,6 +58,8 @@ _TYPED = frozenset(("type", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"))
 
 Text = Annotated[str, Field(min_length=1)] | StrictInt | Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Texts = Annotated[list[Text], Field(min_length=1), BeforeValidator(listed, json_schema_input_type=Text | list[Text])]
+Value = Text | StrictBool | dict[str, JsonValue]
+"""A text or a number, or what is compared as a JSON value."""
 Distance = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 
 
@@ -188,7 +190,7 @@ class OfAnswer(OfWords, ABC):
 class Equals(OfAnswer):
     """The answer is this text or number in any encoding, except for white space at its ends, or JSON of this value."""
 
-    equals: Text | StrictBool | dict[str, JsonValue] | list[JsonValue]
+    equals: Value | list[JsonValue]
     locale: Locale | None = None
 
     @property
@@ -198,15 +200,15 @@ class Equals(OfAnswer):
 
     def held(self, scene: Scene) -> Held:
         """Compare the answer."""
-        if isinstance(self.equals, bool | dict | list):
-            return held_unless(differs_as_json(scene.answer, self.equals))
-        return held_unless("" if is_said(scene.answer, self.equals, self.locale) else f"is not {self.equals!r}")
+        return held_unless(_differs(scene.answer, self.equals, self.locale))
 
 
 class OneOf(OfAnswer):
-    """The answer is one of these texts in any encoding, except for white space at its ends."""
+    """The answer is one of these values, each compared as `equals` compares it."""
 
-    one_of: Texts
+    one_of: Annotated[
+        list[Value], Field(min_length=1), BeforeValidator(listed, json_schema_input_type=Value | list[Value])
+    ]
     locale: Locale | None = None
 
     @property
@@ -216,7 +218,7 @@ class OneOf(OfAnswer):
 
     def held(self, scene: Scene) -> Held:
         """Compare the answer with each."""
-        passed = any(is_said(scene.answer, text, self.locale) for text in self.one_of)
+        passed = any(not _differs(scene.answer, value, self.locale) for value in self.one_of)
         return held_unless("" if passed else f"is none of {_quoted(self.one_of)}")
 
 
@@ -280,6 +282,13 @@ class Latency(Assertion):
             raise GraderFault(message, kind="missing")
         too_slow = f"takes {slowest:.3g} s, more than {self.latency:g} s" if slowest > self.latency else ""
         return held_unless(too_slow or self.holds_idly(scene))
+
+
+def _differs(answer: str, wanted: JsonValue, locale: str | None) -> str:
+    """Return how an answer differs from a value, in words; empty where it is that value and nothing else."""
+    if isinstance(wanted, str | int | float) and not isinstance(wanted, bool):
+        return "" if is_said(answer, wanted, locale) else f"is not {wanted!r}"
+    return differs_as_json(answer, wanted)
 
 
 def _quote_from(said: str, wanted: str | float) -> str:

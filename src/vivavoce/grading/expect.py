@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from vivavoce.errors import GraderFault, SuiteFault, UsageError
 from vivavoce.grading.asked import Asked, Judge, Unmeasured, fingerprints_of
-from vivavoce.grading.expected import Expected, mean_held, read_expect
+from vivavoce.grading.expected import Expected, decided, expected_of, mean_held
 from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.graders import Case
@@ -39,13 +39,12 @@ def judged_by(grader: Grader, asked: Mapping[str, Asked], judge: Judge | None) -
 
     `asked` is what rows ask of metrics.
     """
-    grader = replace(grader, severity="fail")
+    by_judge = _ByJudge(judge, by_share=grader.threshold is not None)
+    grader = replace(grader, severity="fail", score=by_judge.score)
     if not asked:
         return grader
-    by_judge = _ByJudge(judge)
     return replace(
         grader,
-        score=by_judge.score,
         fingerprint=fingerprint([grader.fingerprint, fingerprints_of(asked, judge)]),
         verdicts_on=by_judge.verdicts,
         waits=True,
@@ -54,31 +53,50 @@ def judged_by(grader: Grader, asked: Mapping[str, Asked], judge: Judge | None) -
 
 @dataclass(frozen=True, slots=True)
 class _ByJudge:
-    """Checks assertions, those that ask by this judge."""
+    """Checks assertions, those that ask by this judge.
+
+    Where a threshold says which share of them passes (`by_share`), no single miss decides.
+    """
 
     judge: Judge | None
+    by_share: bool = False
 
     def score(self, case: Case) -> Score | Awaitable[Score]:
         """Return the score of a case, to be waited for where metrics are asked."""
         if case.sample.expect is None:
             return skipped("the sample has no expect")
         try:
-            every = read_expect(case.sample.expect)
+            every = expected_of(case.sample)
         except UsageError as error:
             raise SuiteFault(str(error), kind="options") from error
-        scenes = {turn: scene_of(case.view, turn) for turn in {one.turn for one in every}}
+        first = case.sample.history_turns
+        scenes = {turn: scene_of(case.view, turn, first) for turn in {one.turn for one in every}}
         asked = [(one.turn, part) for one in every if scenes[one.turn] is not None for part in one.asked]
-        return self._asked_score(case, every, scenes, asked) if asked else _score(_checked(every, scenes))
+        return self._asked_score(case, every, scenes, asked) if asked else self._checked_score(every, scenes)
 
     def verdicts(self, sample: Sample) -> int:
         """Return how many calls the assertions of a row make."""
-        if sample.expect is None or self.judge is None:
+        if self.judge is None:
             return 0
         try:
-            every = read_expect(sample.expect)
+            every = expected_of(sample)
         except UsageError:  # said where it is graded
             return 0
         return sum(part.calls(self.judge, one.turn, sample) for one in every for part in one.asked)
+
+    def _checked_score(self, every: Sequence[Expected], scenes: Mapping[int | None, Scene | None]) -> Score:
+        """Return the score of assertions, without those that cannot be decided where the row is missed anyway.
+
+        Raises:
+            GraderFault: one cannot be decided, and no other that fails the row is missed.
+        """
+
+        def check(expected: Expected) -> _Checked:
+            scene = scenes[expected.turn]
+            return _Checked(expected, scene, None if scene is None else expected.assertion.held(scene))
+
+        checked = decided(every, check, lambda result: not self.by_share and _fails(result))
+        return _score([result for _, result in checked], every)
 
     async def _asked_score(
         self,
@@ -97,7 +115,7 @@ class _ByJudge:
             assert scene is not None
             scene.results[id(part)] = result
         try:
-            score = _score(_checked(every, scenes))
+            score = self._checked_score(every, scenes)
         except Unmeasured as open_one:
             turn = next(turn for turn, part in asked if part is open_one.asked)
             return failed(_named(open_one, turn), usage=used)
@@ -122,28 +140,28 @@ class _Checked(NamedTuple):
     result: Held | None
 
 
-def _checked(every: Sequence[Expected], scenes: Mapping[int | None, Scene | None]) -> list[_Checked]:
-    checked: list[_Checked] = []
-    for one in every:
-        scene = scenes[one.turn]
-        checked.append(_Checked(one, scene, None if scene is None else one.assertion.held(scene)))
-    return checked
+def _fails(one: _Checked) -> bool:
+    return one.result is not None and not one.result.passed and one.expected.assertion.severity == "fail"
 
 
-def _score(every: Sequence[_Checked]) -> Score:
+def _score(every: Sequence[_Checked], written: Sequence[Expected]) -> Score:
+    """Return the score of the assertions that could be decided; `written` are all of the row."""
     findings = tuple(_finding(one) for one in every)
     parts = [(one.expected.assertion, one.result) for one in every if one.result is not None]
     if not parts:
         return skipped("the conversation ended before the turns that the row expects something of", findings=findings)
     missed = [one for one in every if one.result is not None and not one.result.passed]
-    required = [one for one in missed if one.expected.assertion.severity == "fail"]
+    required = [one for one in missed if _fails(one)]
     hold = len(parts) - len(missed)
     reason = _misses(required) if required else f"{hold} of {len(parts)} assertions hold"
     if warnings := [one for one in missed if one not in required]:
         reason += f"; only a warning: {_misses(warnings)}"
     if unchecked_ones := len(every) - len(parts):
         reason += f"; {unchecked_ones} not checked, because the conversation ended before"
-    fields = {"value": mean_held(parts), "passed": not required, "reason": reason, "findings": findings}
+    undecided = [one.assertion for one in written if all(one is not checked.expected for checked in every)]
+    if undecided:
+        reason += f"; {len(undecided)} could not be decided, which does not change that"
+    fields = {"value": mean_held(parts, undecided), "passed": not required, "reason": reason, "findings": findings}
     return unchecked(Score, fields)
 
 

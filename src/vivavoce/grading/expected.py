@@ -31,8 +31,10 @@ from vivavoce.grading.calls import Calls, NoCall
 from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.grading.state import FinalState, State
 from vivavoce.records.failure import shorten
+from vivavoce.samples.sample import Sample
 
 T = TypeVar("T")
+Part = TypeVar("Part")
 
 
 class All(Assertion):
@@ -51,10 +53,15 @@ class All(Assertion):
         return f"all of: {'; '.join(one.wording for one in self.all)}"
 
     def held(self, scene: Scene) -> Held:
-        """Check every one; the value is the mean by weight."""
-        results = [one.held(scene) for one in self.all]
-        value = mean_held(list(zip(self.all, results, strict=True)))
-        return Held(all(one.passed for one in results), value, "; ".join(one.found for one in results if one.found))
+        """Check every one; the value is the mean by weight. A miss decides, whatever cannot be decided.
+
+        Raises:
+            GraderFault: one cannot be decided, and no other is missed.
+        """
+        results = decided(self.all, lambda one: one.held(scene), lambda held: not held.passed)
+        found = "; ".join(held.found for _, held in results if held.found)
+        undecided = [part for part in self.all if all(part is not other for other, _ in results)]
+        return Held(all(held.passed for _, held in results), mean_held(results, undecided), found)
 
     def kept(self, scene: Scene) -> str:
         """Say why none of them can be said not to hold; empty where one does not.
@@ -62,7 +69,7 @@ class All(Assertion):
         Raises:
             GraderFault: that cannot be decided.
         """
-        found = _each(self.all, lambda one: one.kept(scene), lambda one: not one)
+        found = [reason for _, reason in decided(self.all, lambda one: one.kept(scene), lambda reason: not reason)]
         return " and ".join(found) if all(found) else ""
 
 
@@ -87,7 +94,7 @@ class Either(Assertion):
         Raises:
             GraderFault: one cannot be decided, and no other holds.
         """
-        results = _each(self.any, lambda one: one.held(scene), lambda held: held.passed)
+        results = [held for _, held in decided(self.any, lambda one: one.held(scene), lambda held: held.passed)]
         passed = any(one.passed for one in results)
         found = "" if passed else " and ".join(one.found for one in results)
         return Held(passed, max(one.value for one in results), found)
@@ -98,8 +105,8 @@ class Either(Assertion):
         Raises:
             GraderFault: that cannot be decided.
         """
-        found = _each(self.any, lambda one: one.kept(scene), lambda one: bool(one))
-        return next((one for one in found if one), "")
+        found = decided(self.any, lambda one: one.kept(scene), bool)
+        return next((reason for _, reason in found if reason), "")
 
 
 class Not(Assertion):
@@ -126,17 +133,21 @@ class Not(Assertion):
         return "" if self.negated.held(scene).passed else f"{self.wording}, which must not be"
 
 
-def _each(parts: Sequence[Assertion], check: Callable[[Assertion], T], decides: Callable[[T], bool]) -> list[T]:
-    """Return what is found of each part; one that cannot be decided is left out where another decides."""
-    results: list[T] = []
-    faults: list[GraderFault] = []
+def decided(parts: Sequence[Part], check: Callable[[Part], T], decides: Callable[[T], bool]) -> list[tuple[Part, T]]:
+    """Return each part with what is found of it; one that cannot be decided is left out where another decides.
+
+    Raises:
+        GraderFault: one cannot be decided, and no other decides.
+    """
+    results: list[tuple[Part, T]] = []
+    fault: GraderFault | None = None
     for part in parts:
         try:
-            results.append(check(part))
-        except GraderFault as fault:
-            faults.append(fault)
-    if faults and not any(map(decides, results)):
-        raise faults[0]
+            results.append((part, check(part)))
+        except GraderFault as error:
+            fault = fault or error
+    if fault is not None and not any(decides(result) for _, result in results):
+        raise fault
     return results
 
 
@@ -303,9 +314,10 @@ def _asked(assertion: Assertion) -> Iterator[Asked]:
         yield from _asked(part)
 
 
-def mean_held(parts: Sequence[tuple[Assertion, Held]]) -> float:
-    """Return the mean value of assertions by weight."""
-    return float(mean([result.value for _, result in parts], [one.weight for one, _ in parts]))
+def mean_held(parts: Sequence[tuple[Assertion, Held]], undecided: Sequence[Assertion] = ()) -> float:
+    """Return the mean value of assertions by weight, the least that it can be where some could not be decided."""
+    values = [*(result.value for _, result in parts), *(0.0 for _ in undecided)]
+    return float(mean(values, [*(part.weight for part, _ in parts), *(part.weight for part in undecided)]))
 
 
 def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
@@ -334,6 +346,17 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
     if not expected:
         raise UsageError("expect: no turn has an assertion; remove expect, or write one")
     return _with_whole_severities(expected)
+
+
+def expected_of(sample: Sample) -> list[Expected]:
+    """Return the assertions of a row, each with its turn in the whole conversation; those of a history have none.
+
+    Raises:
+        UsageError: as of `read_expect`.
+    """
+    listed = [] if sample.expect is None else read_expect(sample.expect)
+    before = sample.history_turns
+    return [one if one.turn is None or not before else one._replace(turn=one.turn + before) for one in listed]
 
 
 def _is_plain_list(whole: Assertion) -> TypeGuard[All]:

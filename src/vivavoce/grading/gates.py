@@ -8,7 +8,7 @@ Skipped samples do not count.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -233,21 +233,17 @@ class SimpleGate:
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
+        return _with_unverified(self._on_scores(scores), {self.metric_key: 1.0}, scores, self.max_unverified)
+
+    def _on_scores(self, scores: Mapping[str, Scores]) -> GateResult:
         if unmet := _too_spoiled(self.metric_key, scores[self.metric_key], self.spoilable):
             return unmet
         found = _counted(scores[self.metric_key], self.spoilable)
         if unmet := _too_few(self.metric_key, found, self.min_scored, errors_fail=self.errors_fail):
             return _with_tester_errors(unmet, found)
         if self.errors_fail:
-            result = _with_failed_errors(self._decide(found.with_errors_failed()), found)
-        else:
-            result = _with_tester_errors(self._decide(found), found)
-        count, limit = scores[self.metric_key].unverified, self.max_unverified
-        if limit is None or count <= limit:
-            return result
-        of = {"graders": {self.metric_key: 1.0}, "errors": count, "scored": len(found.values), "limit": str(limit)}
-        reason = Reason.model_validate({"verdict": "fail", "code": "unverified", **of})
-        return GateResult("fail", (*result.reasons, reason))
+            return _with_failed_errors(self._decide(found.with_errors_failed()), found)
+        return _with_tester_errors(self._decide(found), found)
 
     def _decide(self, found: Scores) -> GateResult:
         unmet = _too_short(self.metric_key, found, self.threshold.k or 1) or self._uncalibrated(found)
@@ -305,7 +301,9 @@ class SimpleGate:
 
 @dataclass(frozen=True, slots=True)
 class SamplesGate:
-    """Each sample passes by one grader in at least `min_pass` of its trials; `min_scored` is as in `SimpleGate`.
+    """Each sample passes by one grader in at least `min_pass` of its trials.
+
+    `min_scored` and `max_unverified` are as in `SimpleGate`.
 
     An error counts where it could change the verdict, even one that a limit on errors allows: a sample that misses it
     even if every error had passed, fails, and one that could have missed it is not known to hold. Where `most` is how
@@ -317,9 +315,13 @@ class SamplesGate:
     min_scored: float = 0.0
     most: int | None = None
     errors_fail: bool = False
+    max_unverified: int | None = None
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict, and in its reason the samples that missed it, else those that could not be decided."""
+        return _with_unverified(self._on_scores(scores), {self.metric_key: 1.0}, scores, self.max_unverified)
+
+    def _on_scores(self, scores: Mapping[str, Scores]) -> GateResult:
         found = scores[self.metric_key]
         if unmet := _too_few(self.metric_key, found, self.min_scored, errors_fail=self.errors_fail):
             return _with_tester_errors(unmet, found)
@@ -372,16 +374,23 @@ class SamplesGate:
 
 @dataclass(frozen=True, slots=True)
 class WeightedGate:
-    """One condition on the weighted mean of several graders' aggregates; weights are normalised."""
+    """One condition on the weighted mean of several graders' aggregates; weights are normalised.
+
+    `max_unverified` is about the scores of all these graders together.
+    """
 
     weights: Mapping[str, float]
     threshold: Threshold
     min_scored: float = 0.0
     spoilable: ErrorLimit | None = None
     errors_fail: bool = False
+    max_unverified: int | None = None
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
+        return _with_unverified(self._on_scores(scores), self.weights, scores, self.max_unverified)
+
+    def _on_scores(self, scores: Mapping[str, Scores]) -> GateResult:
         for key in self.weights:
             if unmet := _too_spoiled(key, scores[key], self.spoilable):
                 return unmet
@@ -414,10 +423,14 @@ class WeightedGate:
 
 @dataclass(frozen=True, slots=True)
 class LogicalGate:
-    """Conditions joined by `and` or `or`; an inconclusive one counts unless the others decide."""
+    """Conditions joined by `and` or `or`; an inconclusive one counts unless the others decide.
+
+    `max_unverified` is about the scores of all graders that its conditions name, each once.
+    """
 
     operator: Literal["and", "or"]
     conditions: Sequence[Gate]
+    max_unverified: int | None = None
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
@@ -426,10 +439,22 @@ class LogicalGate:
         deciding: Verdict = "fail" if self.operator == "and" else "pass"
         other: Verdict = "pass" if self.operator == "and" else "fail"
         verdict = deciding if deciding in verdicts else "inconclusive" if "inconclusive" in verdicts else other
-        return GateResult(verdict, tuple(reason for result in results for reason in result.reasons))
+        result = GateResult(verdict, tuple(reason for result in results for reason in result.reasons))
+        return _with_unverified(result, dict.fromkeys(graders_of(self), 1.0), scores, self.max_unverified)
 
 
 Gate = SimpleGate | SamplesGate | WeightedGate | LogicalGate
+
+
+def graders_of(gate: Gate) -> Iterator[str]:
+    """Yield the graders that a gate decides on, in its order; one that several conditions name comes several times."""
+    if isinstance(gate, LogicalGate):
+        for condition in gate.conditions:
+            yield from graders_of(condition)
+    elif isinstance(gate, WeightedGate):
+        yield from gate.weights
+    else:
+        yield gate.metric_key
 
 
 def graders_with_failing_errors(gate: Gate | None) -> frozenset[str]:
@@ -438,7 +463,7 @@ def graders_with_failing_errors(gate: Gate | None) -> frozenset[str]:
         return frozenset(name for part in gate.conditions for name in graders_with_failing_errors(part))
     if gate is None or not gate.errors_fail:
         return frozenset()
-    return frozenset(gate.weights) if isinstance(gate, WeightedGate) else frozenset((gate.metric_key,))
+    return frozenset(graders_of(gate))
 
 
 def at_any_time(scores: Scores, values: Sequence[float], level: float) -> tuple[float, float]:
@@ -484,6 +509,19 @@ def _too_few(key: str, scores: Scores, min_scored: float, *, errors_fail: bool) 
         min_scored=min_scored,
     )
     return GateResult("inconclusive", (reason,))
+
+
+def _with_unverified(
+    result: GateResult, graders: Mapping[str, float], scores: Mapping[str, Scores], limit: int | None
+) -> GateResult:
+    """Return a result that fails if more scores of some graders rest on unverified evidence than the limit allows."""
+    count = sum(scores[name].unverified for name in graders)
+    if limit is None or count <= limit:
+        return result
+    scored = sum(len(scores[name].values) for name in graders)
+    of = {"graders": dict(graders), "errors": count, "scored": scored, "limit": str(limit)}
+    reason = Reason.model_validate({"verdict": "fail", "code": "unverified", **of})
+    return GateResult("fail", (*result.reasons, reason))
 
 
 def _counted(scores: Scores, spoilable: ErrorLimit | None) -> Scores:

@@ -85,7 +85,7 @@ class Grader:
         if not self.judged:
             return 0
         if self.per_turn(sample):
-            return sample.turn_count * (self.once + self.each_turn)
+            return (sample.turn_count - sample.history_turns) * (self.once + self.each_turn)
         return self.once + (self.each_turn and self.each_turn * sample.turn_count)
 
     async def grade(self, sample: Sample, trajectory: Trajectory, trial: int = 0) -> Score:
@@ -108,7 +108,8 @@ class Grader:
         if trajectory.failure is not None and not (self.scores_errors and held.turns):
             return failed(trajectory.failure, **common)
         seconds = [turn.seconds for turn in held.turns]
-        view = View(_with_opening(held), trajectory.state, seconds, trajectory.test, trial)
+        first = sample.history_turns if self.truth == "reference_tool_calls" else 0
+        view = View(_with_opening(held)[first:], trajectory.state, seconds[first:], trajectory.test, trial)
         result, submission = await self._one(whole, view)
         result = _in_spite(result, held, trajectory.failure)
         return changed(result, {**common, "submission": submission})
@@ -179,7 +180,9 @@ class Grader:
         listed = sample.calls_per_turn if self.truth == "reference_tool_calls" else sample.per_turn
         one = sample.turns[index]
         truth = _turn_truth(self.truth, one)
-        if truth is None and listed:
+        if index < sample.history_turns:
+            result, submission = skipped("this turn is part of the history"), ""
+        elif truth is None and listed:
             result, submission = skipped("this turn has no ground truth"), ""
         else:
             result, submission = await self._turn(one, index, trajectory, trial)

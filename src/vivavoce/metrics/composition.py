@@ -24,7 +24,7 @@ from vivavoce.metrics.stepwise import StepwiseMetric
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import identity_of
-from vivavoce.records.score import Finding, FindingState
+from vivavoce.records.score import UNSUPPORTED, Finding, FindingState
 
 
 class Composition(StepwiseMetric):
@@ -83,6 +83,8 @@ class Composition(StepwiseMetric):
     ) -> MetricResult:
         """Return a score; `rests_on` are the results that decided it, `more` are details."""
         value, passed = self.config.scored(score, passed)
+        claims = dict.fromkeys(claim for result in rests_on for claim in result.extra.get(UNSUPPORTED, ()))
+        unsupported = {UNSUPPORTED: list(claims)} if claims else {}
         sure = [result.confidence for result in rests_on if result.confidence is not None]
         return MetricResult.model_construct(
             name=self.name,
@@ -94,7 +96,7 @@ class Composition(StepwiseMetric):
             reason=reasoning,
             findings=tuple(map(part_finding, results)),
             other_evidence=tuple(dict.fromkeys(evidence for result in rests_on for evidence in result.evidence)),
-            extra={**self.listed(results), **more},
+            extra={**self.listed(results), **more, **unsupported},
             usage=spent(results),
             fingerprint=self.fingerprint,
             about=About(self.config.score_type, len(metric_input.messages)),
@@ -215,8 +217,11 @@ def fingerprint_of(metric: BaseMultiTurnMetric) -> str:
 
 
 def plain(result: MetricResult, **more: object) -> dict[str, Any]:
-    """Return a result as plain data."""
-    return {**result.model_dump(mode="json", exclude_defaults=True), "state": result.state, **more}
+    """Return a result as plain data, in which a part says under a name of its own which claims are unsupported."""
+    data = result.model_dump(mode="json", exclude_defaults=True)
+    if claims := data.get("extra", {}).pop(UNSUPPORTED, None):
+        data["extra"]["unsupported_claims"] = claims
+    return {**data, "state": result.state, **more}
 
 
 def part_finding(result: MetricResult) -> Finding:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -54,6 +56,14 @@ class Checker:
         self._results: dict[int, int] = {}
         self._by_id: dict[str, int] = {}
         self._turn: int | None = None
+        self._whole: Checker | None = None
+        self._last = math.inf
+
+    def up_to(self, last: int) -> Checker:
+        """Return a checker of the same conversation that finds nothing in the turn `last` and in later ones."""
+        checker = copy.copy(self)  # what has been read is shared
+        checker._whole, checker._last, checker._known = self._whole or self, last, {}
+        return checker
 
     def checked(self, given: Iterable[str], *, against: bool = False) -> list[Evidence]:
         """Return pieces of evidence with where they stand, each once and in order; `against` as in `look_up`."""
@@ -67,7 +77,7 @@ class Checker:
         evidence stands in the second of these messages instead of the first.
         """
         self._read_on()
-        known = self._known.get((text, against))
+        known = self._known.get((text, against)) if self._whole is None else None
         if known is None:
             known = self._known[text, against] = self._looked_up(text, against)
         return known
@@ -103,6 +113,9 @@ class Checker:
 
     def _found(self, text: str) -> Iterator[int]:
         """Yield the indices of the messages in which a piece of evidence stands."""
+        return (index for index in self._found_anywhere(text) if (self._turns[index] or 0) < self._last)
+
+    def _found_anywhere(self, text: str) -> Iterator[int]:
         reference = _reference(text)
         if reference is None:
             yield from self._quoted(text)
@@ -123,6 +136,9 @@ class Checker:
                 yield from (index for index, said in self._shown_calls() if _in_order(parts, said))
 
     def _read_on(self) -> None:
+        if self._whole is not None:
+            self._whole._read_on()
+            return
         read = len(self._turns)
         if read == len(self._messages):
             return

@@ -74,12 +74,15 @@ class Claim:
     without_call: bool = False
 
     def is_supported(self, checker: Checker) -> bool:
-        """Return whether a piece of the evidence is in the words that count."""
+        """Return whether a piece of the evidence is in the words that count.
+
+        What was not found when the judge answered does not count: it may stand after the turn that was judged.
+        """
         if self.without_call:
             return False
         if not self.evidence:
             return self.source == "if_quoted"
-        return any(checker.is_from(quote.text, _ROLES[self.source]) for quote in self.evidence)
+        return any(quote.verified and checker.is_from(quote.text, _ROLES[self.source]) for quote in self.evidence)
 
     def problem(self, checker: Checker) -> str:
         """Return what is wrong with the evidence, as a request to the judge."""
@@ -107,7 +110,7 @@ class Claim:
             return "no evidence at all"
         first = self.evidence[0].text
         text = repr(shorten(first, _QUOTE_CHARS))
-        if not checker.is_from(first, _ROLES["if_quoted"]):
+        if not self.evidence[0].verified or not checker.is_from(first, _ROLES["if_quoted"]):
             return f"a quote that is not in the conversation: {text}"
         return f"a quote that is not what {_NAMES[self.source]} said or did: {text}"
 

@@ -293,7 +293,8 @@ class JudgedMetric(StepwiseMetric):
                 shape, own = question
                 task = self._task(written, piece, {**values, **own}) + self._on_agents(metric_input, written)
                 request = self._request(metric_input, written, piece, task, shape)
-                asked.append(Question(request, task, metric_input, checker, piece))
+                seen = checker if self.scope == "conversation" else checker.up_to(piece.last)
+                asked.append(Question(request, task, metric_input, seen, piece))
         return asked
 
     def _pieces(self, written: Transcript, since: int) -> list[Piece]:
@@ -310,7 +311,7 @@ class JudgedMetric(StepwiseMetric):
         usage = total(answer.usage for answer in answers)
         try:
             verdicts = [self.verdict(answer) for answer in answers]
-            checker = answers[0].question.checker
+            checker = max((answer.question for answer in answers), key=lambda one: one.piece.last).checker
             verdict = verdicts[0] if len(verdicts) == 1 else self.merge(verdicts)
             verdict = self.conclude(self._with_claims_checked(verdict, verdicts, checker), checker)
             if invented := invented_claims(verdict, self.name):

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from vivavoce.comparing.json_values import as_decimal, is_number
 from vivavoce.errors import UsageError
-from vivavoce.expressions import expression
+from vivavoce.models.schema_patterns import schema_pattern
 from vivavoce.records.failure import shorten
 
 _VALUES = frozenset(("const", "enum", "default", "examples"))
@@ -121,7 +121,7 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
 
 @lru_cache(maxsize=256)
 def _checker(schema: str) -> Callable[[object], str | None]:
-    from jsonschema import Draft202012Validator, SchemaError
+    from jsonschema import Draft202012Validator, FormatChecker, SchemaError
     from jsonschema import ValidationError as Violation
     from jsonschema.exceptions import best_match  # pyright: ignore[reportUnknownVariableType]
     from referencing import Registry
@@ -129,10 +129,16 @@ def _checker(schema: str) -> Callable[[object], str | None]:
 
     parsed = json.loads(schema)
     try:
-        Draft202012Validator.check_schema(parsed)
+        # patterns are read by us: the library's format of a pattern is that of Python
+        Draft202012Validator.check_schema(parsed, format_checker=FormatChecker(formats=()))
     except SchemaError as error:
         raise UsageError(f"the JSON schema is not valid at {error.json_path}: {error.message}") from error
     parsed = _without_draft(parsed)
+    for pattern in _patterns(parsed):
+        try:
+            schema_pattern(pattern)
+        except UsageError as error:
+            raise UsageError(f"the JSON schema is not usable: {error}") from error
     keywords = set(_keywords(parsed))
     if {"patternProperties", "unevaluatedProperties"} <= keywords:
         rule = "patternProperties and unevaluatedProperties cannot be checked together; write additionalProperties"
@@ -176,6 +182,21 @@ def _keywords(schema: Any) -> Iterator[str]:
             yield from _keywords(part)
 
 
+def _patterns(schema: object) -> Iterator[str]:
+    """Yield the patterns of a schema and of its parts."""
+    if isinstance(schema, list):
+        for part in cast("list[object]", schema):
+            yield from _patterns(part)
+    elif isinstance(schema, dict):
+        for key, value in cast("dict[str, object]", schema).items():
+            if key == "pattern" and isinstance(value, str):
+                yield value
+            if key not in _VALUES:
+                yield from _patterns(value)
+            if key == "patternProperties" and isinstance(value, dict):
+                yield from cast("dict[str, object]", value)
+
+
 @lru_cache(maxsize=1)
 def _timed() -> Any:
     """Return the validator of draft 2020-12 with the keywords that are ours."""
@@ -185,7 +206,7 @@ def _timed() -> Any:
     plain: Any = Draft202012Validator.VALIDATORS["additionalProperties"]
 
     def pattern(validator: Any, expected: str, value: Any, _schema: Any) -> Iterator[Any]:
-        if validator.is_type(value, "string") and not expression(expected).found_in(value):
+        if validator.is_type(value, "string") and not schema_pattern(expected).found_in(value):
             yield ValidationError(f"{value!r} does not match {expected!r}")
 
     def pattern_properties(validator: Any, parts: dict[str, Any], value: Any, _schema: Any) -> Iterator[Any]:
@@ -226,4 +247,4 @@ def _format_of(_validator: Any, name: Any, value: Any, _schema: Any) -> Iterator
 
 
 def _matching(value: Mapping[str, Any], patterns: Any) -> list[str]:
-    return [key for key in value if any(expression(pattern).found_in(key) for pattern in patterns)]
+    return [key for key in value if any(schema_pattern(pattern).found_in(key) for pattern in patterns)]

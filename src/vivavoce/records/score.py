@@ -199,4 +199,6 @@ def mean_of_turns(turns: Sequence[Score], threshold: float = PASSING, **more: An
     whole = mean(values)
     passed = sum(turn.passed is True for turn in counted)
     reason = f"{passed}/{len(counted)} turns passed"
+    claims = dict.fromkeys(claim for turn in counted for claim in turn.extra.get(UNSUPPORTED, ()))
+    more = {**more, "extra": {UNSUPPORTED: list(claims)}} if claims else more
     return Score(value=float(whole), passed=reaches(whole, threshold), reason=reason, turns=tuple(turns), **more)

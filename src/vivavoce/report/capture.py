@@ -118,7 +118,8 @@ def _inputs(known: Mapping[str, Any], attempt: Attempt) -> Any:
     said = [message for message in attempt.trajectory.messages if isinstance(message, HumanMessage)]
     if not said:
         raise UsageError(f"'{attempt.key.sample_id}' cannot be captured: the user said nothing in it")
-    return [message.content if isinstance(message.content, str) else message.to_dict() for message in said]
+    before = sum(message["role"] == "user" for message in known.get("history") or ())
+    return [message.content if isinstance(message.content, str) else message.to_dict() for message in said[before:]]
 
 
 def _fits(value: Any, name: str, turns: int) -> bool:

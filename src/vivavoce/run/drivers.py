@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from vivavoce.conversation import split_turns
-from vivavoce.errors import Fault, UsageError
+from vivavoce.errors import Fault, SuiteFault, UsageError
 from vivavoce.messages import AnyMessage
 from vivavoce.penelope.result import TestResult, dump_test, read_test
 from vivavoce.penelope.turn import Turn as TesterTurn
@@ -26,7 +26,7 @@ from vivavoce.run.tester import Tester
 from vivavoce.samples.sample import Sample
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
-from vivavoce.targets.target import Opening, gets_conversation
+from vivavoce.targets.target import Opening, Target, gets_conversation, lacks_history
 from vivavoce.unchecked import changed, unchecked
 
 OnTurn = Callable[[Turn], Awaitable[None]]
@@ -67,6 +67,26 @@ def replay(sample: Sample) -> Trajectory:
     return unchecked(Trajectory, {"opening": opening, "turns": recorded})
 
 
+def held_of(held: Held, sample: Sample, target: Target) -> Trajectory | None:
+    """Return what was held of a conversation before it goes on: by a fork, or as the history of its sample says.
+
+    What the assistant said in a history before the user said anything is part of the first turn.
+
+    Raises:
+        SuiteFault: there is a history, and the target cannot be given one.
+    """
+    if sample.id in held:
+        return held[sample.id]
+    if sample.history is None:
+        return None
+    if not gets_conversation(target):
+        raise SuiteFault(lacks_history(target.name), kind="history")
+    opening, (first, *others) = split_turns(sample.history)
+    return unchecked(
+        Trajectory, {"turns": [_recorded(index, turn) for index, turn in enumerate([[*opening, *first], *others])]}
+    )
+
+
 def _recorded(index: int, messages: list[AnyMessage]) -> Turn:
     """Return a turn without validating its messages a second time."""
     return unchecked(Turn, {"index": index, "messages": messages})
@@ -103,7 +123,8 @@ class ScriptedDriver:
     async def _converse(self, dialogue: Dialogue, sample: Sample, on_turn: OnTurn) -> Trajectory:
         session = await dialogue.enter(next(iter(sample.marks), None))
         opening = list(session.opening)
-        turns = await dialogue.go_on(self.held[sample.id].turns if sample.id in self.held else ())
+        held = held_of(self.held, sample, self.channel.target)
+        turns = await dialogue.go_on(held.turns if held else ())
         if turns and turns[-1].failure is not None:
             return Trajectory(opening=opening, turns=turns, session_id=session.id, failure=turns[-1].failure)
         for message in sample.said[len(turns) :]:
@@ -130,7 +151,8 @@ class PenelopeDriver:
 
     def calls(self, sample: Sample) -> int:
         """Return how many messages a conversation sends at most."""
-        return max(0, self.tester.most_turns(sample) - _taken(self.held, sample, self.channel))
+        most = self.tester.most_turns(sample) + sample.history_turns
+        return max(0, most - _taken(self.held, sample, self.channel))
 
     async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
         """Run the test; if it could not be held, the trajectory has the failure; everything else is in `test`.
@@ -148,9 +170,12 @@ class PenelopeDriver:
 
         try:
             context = self.tester.context(sample, trial)
+            earlier = _led(held_of(self.held, sample, self.channel.target))
         except UsageError as error:
             failure = Failure(blame="suite", kind="row", message=str(error))
             return Trajectory(failure=failure, seconds=time.perf_counter() - begun)
+        except SuiteFault as fault:
+            return Trajectory(failure=failure_of(fault, "suite"), seconds=time.perf_counter() - begun)
         try:
             result = await self.tester.agent.hold(
                 self.channel,
@@ -158,7 +183,7 @@ class PenelopeDriver:
                 lambda: opening_of(sample, trial),
                 on_turn=on_test_turn,
                 on_cancelled=cancelled.append,
-                earlier=_led(self.held.get(sample.id)),
+                earlier=earlier,
             )
         except asyncio.CancelledError:
             if not cancelled:
@@ -169,7 +194,8 @@ class PenelopeDriver:
 
 def _taken(held: Held, sample: Sample, channel: TargetChannel) -> int:
     """Return how many turns of a conversation are taken as they were held, without a message to the target."""
-    return len(held[sample.id].turns) if sample.id in held and gets_conversation(channel.target) else 0
+    earlier = len(held[sample.id].turns) if sample.id in held else sample.history_turns
+    return earlier if gets_conversation(channel.target) else 0
 
 
 def _led(held: Trajectory | None) -> list[TesterTurn]:

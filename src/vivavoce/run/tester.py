@@ -23,7 +23,7 @@ class Tester:
     personas: Sequence[tuple[float, Persona]] = ()
 
     def most_turns(self, sample: Sample) -> int:
-        """Return the maximum number of messages of a conversation about a sample."""
+        """Return the maximum number of messages that a conversation about a sample sends."""
         return sample.max_turns or self.agent.max_turns
 
     def context(self, sample: Sample, trial: int = 0) -> TestContext:
@@ -48,8 +48,8 @@ class Tester:
             must_not=sample.must_not,
             openings=[one.text for one in sample.said],
             adversarial=adversarial,
-            max_turns=self.most_turns(sample),
-            min_turns=self.agent.min_turns if sample.min_turns is None else sample.min_turns,
+            max_turns=self.most_turns(sample) + sample.history_turns,
+            min_turns=(self.agent.min_turns if sample.min_turns is None else sample.min_turns) + sample.history_turns,
             trial=trial,
         )
 

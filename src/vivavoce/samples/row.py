@@ -277,7 +277,12 @@ def _read_file(name: str, values: dict[str, Any], remaining: dict[str, Any], bas
 
 def _identify(values: dict[str, Any], position: int) -> None:
     if values.get("input") is not None and values.get("messages") is not None:
-        raise ValueError("a row has an 'input' to be asked or 'messages' to be replayed, not both")
+        raise ValueError(
+            "a row has an 'input' to be asked or 'messages' to be replayed, not both; write what was said before the "
+            "input as 'history'"
+        )
+    if values.get("history") is not None and values.get("messages") is not None:
+        raise ValueError("'history' comes before an 'input' or a 'goal', and this row has 'messages' to be replayed")
     values["id"] = _id(values.get("id"), position)
 
 

@@ -22,7 +22,8 @@ from vivavoce.samples.row import check_fields, read_sample
 from vivavoce.samples.row_keys import UnknownKeys
 from vivavoce.samples.sample import Sample
 
-PROBLEMS_SHOWN = 20
+MAX_PROBLEMS = 10_000
+"""Mistakes that an error lists, for it is kept in memory; it counts the others."""
 KEYS_SHOWN = 20
 """Unknown keys that a note lists."""
 
@@ -41,9 +42,9 @@ class SampleCount:
     """Counts over a dataset: samples, their turns, samples with a truth per turn, recorded samples.
 
     `silent` counts the samples with neither input nor recording, `goals` those with a goal, `expecting` those with
-    assertions, `returning` those to be asked in several sessions. `shared_rubrics` counts the samples without a rubric
-    of their own, `rubric_vars` are the variables all of them give. `tags` are the tags that any has. `notes` say which
-    format of others was read, and what was lost.
+    assertions, `returning` those to be asked in several sessions, `continued` those with a history. `shared_rubrics`
+    counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give. `tags` are the
+    tags that any has. `notes` say which format of others was read, and what was lost.
     """
 
     samples: int
@@ -58,6 +59,15 @@ class SampleCount:
     tags: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     returning: int = 0
+    continued: int = 0
+
+
+class UnusableRows(UsageError):
+    """Rows of a dataset cannot be used; `usable` counts the others."""
+
+    def __init__(self, problems: Sequence[Problem], usable: SampleCount) -> None:
+        super().__init__(*problems)
+        self.usable = usable
 
 
 def read_samples(
@@ -109,41 +119,50 @@ def check_samples(
     of each row for that; only a file that seems to have duplicates is read again, to name them.
 
     Raises:
-        UsageError: with every problem there is, up to twenty.
+        UnusableRows: with every problem there is, up to `MAX_PROBLEMS`, and how many others there are.
+        UsageError: the file cannot be read.
     """
     problems: list[Problem] = []
+    more = 0
     hashes = array("Q")
-    turns = per_turn = recorded = shared = silent = goals = expecting = returning = 0
+    samples = turns = per_turn = recorded = shared = silent = goals = expecting = returning = continued = 0
     variables: set[str] | None = None
     seen: set[str] = set()
     file, loss, unknown = _file(source), Loss(), UnknownKeys(log=log or bool(fields))
     for line, sample in _scan(source, fields, base, limit, tags, format, loss, unknown=unknown):
         found = _problems(sample, line, file, check)
-        problems += found[: PROBLEMS_SHOWN - len(problems)]
+        listed = found[: MAX_PROBLEMS - len(problems)]
+        problems += listed
+        more += len(found) - len(listed)
+        if isinstance(sample, Sample):
+            hashes.append(_hash(sample))
         if not isinstance(sample, Sample) or found:
-            if len(problems) == PROBLEMS_SHOWN:
-                raise UsageError(*problems)
             continue
-        hashes.append(_hash(sample))
+        samples += 1
         seen.update(sample.tags)
-        turns += sample.turn_count
+        turns += sample.turn_count - sample.history_turns
         per_turn += sample.per_turn
         recorded += sample.messages is not None
         silent += sample.messages is None and sample.input is None
         goals += sample.goal is not None
         expecting += sample.expect is not None
         returning += sample.messages is None and len(sample.marks) > 1
+        continued += sample.history is not None
         if sample.rubric is None:
             shared += 1
             variables = set(sample.rubric_vars) if variables is None else variables & sample.rubric_vars.keys()
-    pairs = _pairs(hashes)[: PROBLEMS_SHOWN - len(problems)]
+    pairs = _pairs(hashes)
+    more += len(pairs) - len(pairs := pairs[: MAX_PROBLEMS - len(problems)])
     if pairs:
         problems += _name_duplicates(pairs, _scan(source, fields, base, limit, tags, format, Loss()), file)
-    if problems:
-        raise UsageError(*sorted(problems, key=lambda problem: problem.line or 0))
     rubric_vars = frozenset(variables or ())
-    counts = (len(hashes), turns, per_turn, recorded, shared, rubric_vars, silent, goals, expecting)
-    return SampleCount(*counts, frozenset(seen), tuple(_notes(source, loss, unknown)), returning)
+    counts = (samples, turns, per_turn, recorded, shared, rubric_vars, silent, goals, expecting)
+    count = SampleCount(*counts, frozenset(seen), tuple(_notes(source, loss, unknown)), returning, continued)
+    if problems:
+        problems.sort(key=lambda problem: problem.line or 0)
+        rest = [Problem(f"and {more:,} more mistake{'s' * (more != 1)}", file)] if more else []
+        raise UnusableRows([*problems, *rest], count)
+    return count
 
 
 def unusable_rows(

@@ -30,6 +30,8 @@ class Sample(BaseModel):
     `input` is one message, or a list of messages that are sent one after the other, each waiting for the reply.
     With a list `input` and a list `ground_truth` of the same length, each turn is graded against its own truth; None
     in that list skips the turn. `expect` has assertions about each turn, as a list, or about the whole conversation.
+    `history` is what was said before, by somebody else than the target: the target gets it with the first input, which
+    goes on from there. Lists for turns are about the turns of `input`.
     `messages` is a recorded conversation, to be replayed. `goal`, `instructions`, `context`, `must` and `must_not` are
     for metrics: what the user wants, and what has to and must never happen.
     `policy` is what the assistant has to go by; judges see it, and nobody else.
@@ -50,6 +52,7 @@ class Sample(BaseModel):
     id: str
     trial: int | None = Field(default=None, ge=0, description="which repetition a recorded conversation is")
     input: UserInput | list[UserInput] | None = None
+    history: Messages | None = None
     messages: Messages | None = None
     ground_truth: JsonScalar | dict[str, Any] | list[Any] = None
     reference_tool_calls: list[ToolCall] | list[list[ToolCall] | None] | None = None
@@ -90,6 +93,7 @@ class Sample(BaseModel):
             raise ValueError("'messages' is empty: nothing was recorded")
         if isinstance(self.input, list) and not self.input:
             raise ValueError("'input' is an empty list: there is nothing to ask")
+        self._check_history()
         if self.messages is None:
             self._check_said()
         self._check_lengths()
@@ -98,23 +102,36 @@ class Sample(BaseModel):
             raise ValueError(f"secrets are of '{min(unknown)}', and no session is of a user of that name")
         return self
 
+    def _check_history(self) -> None:
+        if self.history is None:
+            return
+        roles = [message.role for message in self.history]
+        if "user" not in roles:
+            raise ValueError("'history' has no message of the user; leave it out, or write what the user said before")
+        if roles[-1] == "user":
+            raise ValueError("'history' ends with a message of the user; write that message as 'input'")
+        if "system" in roles:
+            raise ValueError("'history' has a system message; write the system prompt in the suite, under 'target'")
+        if any(message.session is not None for message in (*self.history, *self.said)):
+            raise ValueError("a row has a 'history' or sessions, not both")
+
     def _check_said(self) -> None:
-        for place, said in enumerate(self.said):
+        for place, said in enumerate(self._inputs):
             if not (said.text.strip() or isinstance(said.content, list)):
                 rule = f"; its text is under '{key}': write it as 'content'" if (key := unread_text(said)) else ""
                 name = f"input {place}" if isinstance(self.input, list) else "'input'"
                 raise ValueError(f"{name} is empty{rule}")
 
     def _check_lengths(self) -> None:
-        calls = self.reference_tool_calls
-        if calls is not None and self.calls_per_turn and len(calls) != self.turn_count:
+        calls, asked = self.reference_tool_calls, self.turn_count - self.history_turns
+        if calls is not None and self.calls_per_turn and len(calls) != asked:
             raise ValueError(
                 f"{self._asked} and reference_tool_calls has {len(calls)} lists of calls; "
                 "give one list per turn (null skips a turn), or a single list for the whole conversation"
             )
-        if isinstance(self.expect, list) and len(self.expect) != self.turn_count:
+        if isinstance(self.expect, list) and len(self.expect) != asked:
             whole = "a mapping such as {all: [...]} for the whole conversation"
-            if self.goal is not None and self.messages is None and not self.turn_count:
+            if self.goal is not None and self.messages is None and not asked:
                 raise ValueError(f"expect is a list of turns, and how many a tester leads is not known; give {whole}")
             rule = f"give one per turn (null skips a turn), or {whole}"
             raise ValueError(f"{self._asked} and expect has {len(self.expect)}; {rule}")
@@ -124,7 +141,7 @@ class Sample(BaseModel):
             raise ValueError(
                 "ground_truth is a list and input is one message: list the inputs or give one ground truth"
             )
-        if len(self.ground_truth) != self.turn_count:
+        if len(self.ground_truth) != asked:
             raise ValueError(
                 f"{self._asked} and ground_truth has {len(self.ground_truth)}; "
                 "give one ground truth per turn (null skips a turn), or a single one for the final answer"
@@ -133,7 +150,8 @@ class Sample(BaseModel):
     @property
     def _asked(self) -> str:
         what = "input" if self.messages is None else "the recorded conversation"
-        return f"{what} has {self.turn_count} turn{'s' * (self.turn_count != 1)}"
+        turns = self.turn_count - self.history_turns
+        return f"{what} has {turns} turn{'s' * (turns != 1)}" + (" after the history" if self.history else "")
 
     def _repr_html_(self) -> str:
         """Return the sample for a notebook, in which every text is escaped."""
@@ -141,10 +159,23 @@ class Sample(BaseModel):
 
     @cached_property
     def said(self) -> tuple[HumanMessage, ...]:
-        """The user's messages that a driver sends, in order; none for a recorded conversation."""
+        """The user's messages in order, those of the history first; none for a recorded conversation."""
+        if self.messages is not None:
+            return ()
+        earlier = (message for message in self.history or () if isinstance(message, HumanMessage))
+        return (*earlier, *self._inputs)
+
+    @property
+    def _inputs(self) -> tuple[HumanMessage, ...]:
+        """The user's messages that a driver sends."""
         if self.messages is not None or self.input is None:
             return ()
         return tuple(_spoken(message) for message in (self.input if isinstance(self.input, list) else [self.input]))
+
+    @cached_property
+    def history_turns(self) -> int:
+        """How many of the first turns are the history, which the target under test did not answer."""
+        return sum(message.role == "user" for message in self.history or ())
 
     @cached_property
     def _recorded_turns(self) -> list[list[AnyMessage]]:
@@ -152,7 +183,7 @@ class Sample(BaseModel):
 
     @property
     def turn_count(self) -> int:
-        """How many turns the conversation is planned to have, or had."""
+        """How many turns the conversation is planned to have, or had, those of the history among them."""
         return len(self.said) if self.messages is None else sum([one.role == "user" for one in self.messages])
 
     @cached_property
@@ -219,15 +250,17 @@ class Sample(BaseModel):
 
     def _at(self, turn: int) -> Sample:
         fields = {name: getattr(self, name) for name in type(self).model_fields}
+        place = turn - self.history_turns
         if isinstance(self.ground_truth, list):
-            fields["ground_truth"] = self.ground_truth[turn]
+            fields["ground_truth"] = self.ground_truth[place] if place >= 0 else None
         if self.messages is None:
             fields["input"] = self.said[turn].text
         else:
             fields["messages"] = self._recorded_turns[turn]
         calls = self.reference_tool_calls
         if calls and isinstance(calls[0], list | None):
-            fields["reference_tool_calls"] = calls[turn]
+            fields["reference_tool_calls"] = calls[place] if place >= 0 else None
+        fields["history"] = None
         return Sample.model_construct(self.model_fields_set, **fields)
 
 

@@ -85,7 +85,9 @@ def look_at(policy: ServerPolicy, name: str) -> Look:
             raise UsageError(*suite.problems)
         forecast = _forecast(suite)
     except UsageError as error:
-        return Look(text, [_problem_line(problem, policy) for problem in error.problems[:PROBLEMS_SHOWN]])
+        lines = [_problem_line(problem, policy) for problem in error.problems[:PROBLEMS_SHOWN]]
+        more = len(error.problems) - len(lines)
+        return Look(text, [*lines, *([f"and {more:,} more; viva validate lists all"] if more else [])])
     asking = tuple(one for one, grader in suite.spec.graders.items() if _asks(grader))
     return Look(text, [], suite.notes, forecast, asking)
 

@@ -86,7 +86,8 @@ class Builder:
 
     `dataset` says which variables the rows give to rubrics, None if no row was read. `tester` is the fingerprint of the
     tester that leads the conversations, empty if there is none. `asked` is what assertions of rows ask of metrics.
-    `trials` is how often each sample is run, None for recorded conversations; `until` may end that earlier.
+    `trials` is how often each sample is run, None for recorded conversations; `until` may end that earlier. `usable`
+    are the rows without a mistake, where others have one.
     """
 
     suite: Suite
@@ -96,6 +97,7 @@ class Builder:
     asked: Mapping[str, Asked] = field(default_factory=dict[str, Asked])
     trials: int | None = None
     until: TrialsUntil | None = None
+    usable: SampleCount | None = None
     problems: list[Problem] = field(default_factory=list[Problem])
     models: dict[str, Model] = field(default_factory=dict[str, Model])
     metrics: list[BaseMultiTurnMetric] = field(default_factory=list[BaseMultiTurnMetric])
@@ -384,15 +386,16 @@ class Builder:
                 text = (self.suite.base / where).read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 raise UsageError(f"'{where}' cannot be read: {error}") from error
-        variables = self.dataset.rubric_vars if self.dataset else frozenset[str]()
+        rows = self.dataset or self.usable
+        variables = rows.rubric_vars if rows else frozenset[str]()
         known = _STANDARD | set(spec.rubric_vars or ()) | variables
         rubric = read_rubric(text, known, where)
         if spec.rubric_vars is not None and rubric.syntax == "letta":
             rubric = Rubric(text, "replace", where, frozenset(known))
         missing = sorted(rubric.variables - _STANDARD - variables)
-        if missing and self.dataset and self.dataset.shared_rubrics:
-            hint = did_you_mean(missing[0], _STANDARD | variables)
-            raise UsageError(f"{where} needs the variable '{missing[0]}'{hint}")
+        if missing and rows and rows.shared_rubrics:
+            names = _STANDARD | variables
+            raise UsageError(*(f"{where} needs the variable '{name}'{did_you_mean(name, names)}" for name in missing))
         return rubric
 
     def _composer(self) -> Composer | None:
@@ -415,18 +418,29 @@ class Builder:
     def _gate(self, spec: AnyGateSpec, at: KeyPath) -> Gate:
         if isinstance(spec, LogicalGateSpec):
             conditions = [self._gate(c, (*at, "conditions", i)) for i, c in enumerate(spec.conditions)]
-            return LogicalGate(spec.operator, conditions)
+            return LogicalGate(spec.operator, conditions, spec.max_unverified)
         if isinstance(spec, WeightedGateSpec):
             for key in spec.weights:
                 self._known_key(key, (*at, "weights", key))
             threshold = Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, "gte", spec.on)
             return WeightedGate(
-                spec.weights, threshold, spec.min_scored, _spoilable(spec), errors_fail=spec.errors == "fail"
+                spec.weights,
+                threshold,
+                spec.min_scored,
+                _spoilable(spec),
+                errors_fail=spec.errors == "fail",
+                max_unverified=spec.max_unverified,
             )
         self._known_key(spec.metric_key, (*at, "metric_key"))
         if isinstance(spec, SamplesGateSpec):
             self._enough_trials(spec.min_pass, (*at, "min_pass"))
-            return SamplesGate(spec.metric_key, spec.min_pass, spec.min_scored, errors_fail=spec.errors == "fail")
+            return SamplesGate(
+                spec.metric_key,
+                spec.min_pass,
+                spec.min_scored,
+                errors_fail=spec.errors == "fail",
+                max_unverified=spec.max_unverified,
+            )
         self._enough_trials(spec.k or 1, (*at, "k"))
         return SimpleGate(
             spec.metric_key,

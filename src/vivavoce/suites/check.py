@@ -18,7 +18,7 @@ from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.run.heap import tuned_gc
 from vivavoce.run.options import RunOptions
 from vivavoce.run.scoring import Scoring
-from vivavoce.samples.rows import SampleCount, read_samples
+from vivavoce.samples.rows import SampleCount, UnusableRows, read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.build import Builder
 from vivavoce.suites.dataset import check_dataset, dataset_source
@@ -31,7 +31,7 @@ from vivavoce.suites.output import check_output
 from vivavoce.suites.plan import Plan, plan_of
 from vivavoce.suites.recording import check_live, check_readable, coverage, with_recording
 from vivavoce.suites.schema_formats import format_notes
-from vivavoce.suites.targets import build_targets, check_returning, has_client
+from vivavoce.suites.targets import build_targets, check_rows, has_client
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.suites.toolbox import known_tools
 
@@ -72,9 +72,13 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     problems, assertions = list(suite.problems), Assertions(tools=known_tools(suite))
     sampler = _collect(problems, lambda: _sampler(suite, plan))
     seen = None if sampler is None else sampler.add
-    found = None
+    found = usable = None
     if ("dataset",) not in suite.wrong:
-        found = _collect(problems, lambda: check_dataset(suite, plan.tags, assertions, seen))
+        try:
+            found = usable = check_dataset(suite, plan.tags, assertions, seen)
+        except UsageError as error:
+            problems += error.problems
+            usable = error.usable if isinstance(error, UnusableRows) else None
     _collect(problems, lambda: _check_setup(suite))
     if ("target",) not in suite.wrong:
         _collect(problems, lambda: check_live(suite))
@@ -82,7 +86,8 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     complete = suite if found is None else _collect(problems, lambda: with_expect(suite, found, asked)) or suite
     complete = _collect(problems, lambda: with_recording(complete)) or complete
     covers = None if found is None else _collect(problems, lambda: coverage(suite, plan))
-    build = partial(Builder, complete, judges.open, found, tester, asked=asked, trials=trials, until=plan.until)
+    known = {"asked": asked, "trials": trials, "until": plan.until, "usable": usable}
+    build = partial(Builder, complete, judges.open, found, tester, **known)
     scoring = _collect(problems, lambda: build().scoring())
     formats = _collect(problems, lambda: format_notes(complete, assertions.formats))
     if problems or scoring is None or found is None:
@@ -151,7 +156,7 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
     if tester is not None and prepared is not None:
         _collect(problems, lambda: check_tests(suite, tester))
     if targets is not None and prepared is not None and suite.spec.driver != "replay":
-        _collect(problems, lambda: check_returning(suite, targets, prepared.dataset.returning))
+        _collect(problems, lambda: check_rows(suite, targets, prepared.dataset))
     if prepared is None or problems:
         raise UsageError(*sorted(dict.fromkeys(problems), key=_place))
     grades = Grades(prepared.scoring.graders)

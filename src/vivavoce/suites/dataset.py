@@ -8,7 +8,7 @@ from typing import Any
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.files.file_mentions import check_text
-from vivavoce.samples.rows import SampleCount, check_samples, read_samples, unusable_rows
+from vivavoce.samples.rows import SampleCount, UnusableRows, check_samples, read_samples, unusable_rows
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.expecting import EXPECT, Assertions
 from vivavoce.suites.load import Suite
@@ -71,7 +71,8 @@ def check_dataset(
     used.
 
     Raises:
-        UsageError: with every problem found, each at its line of the file.
+        UnusableRows: with every problem found, each at its line of the file.
+        UsageError: there is no file, or its rows do not fit the suite.
     """
     source, check = dataset_source(suite), _check_row(suite, assertions or Assertions(), seen)
     if isinstance(source, Path) and not source.exists():
@@ -87,6 +88,8 @@ def check_dataset(
             check=check,
             log=suite.judges_a_log,
         )
+    except UnusableRows as error:
+        raise UnusableRows([_in_suite(suite, problem) for problem in error.problems], error.usable) from error
     except UsageError as error:
         raise UsageError(*(_in_suite(suite, problem) for problem in error.problems)) from error
     what = suite.spec.dataset.place.replace("the rows of the suite", "the list of rows")

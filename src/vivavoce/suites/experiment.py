@@ -27,7 +27,7 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import IN_ONE_RUN, plan_of
 from vivavoce.suites.stored import dump_spec
-from vivavoce.suites.targets import build_targets, check_returning, has_client, target_limits
+from vivavoce.suites.targets import build_targets, check_rows, has_client, target_limits
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.suites.toolbox import code_files
 from vivavoce.targets.target import Target
@@ -81,7 +81,7 @@ def build_experiment(
         samples = replace(samples, sampling=draw.sampling, drawn=[*draw.places.values()])
     systems = tuple(targets or build_targets(suite, plan.concurrency))
     if spec.driver != "replay":
-        check_returning(suite, systems, prepared.dataset.returning)
+        check_rows(suite, systems, prepared.dataset)
     own = {target.name: one for target, one in zip(systems, target_limits(suite, plan.concurrency), strict=False)}
     return Experiment(
         name=spec.name,

@@ -55,7 +55,8 @@ def forecast(
         samples, turns = counted.samples, counted.turns
     for sample in () if known else plan.samples():
         samples += 1
-        most = sample.turn_count if tester is None else sample.max_turns or tester.max_turns
+        scripted = sample.turn_count - sample.history_turns
+        most = scripted if tester is None else sample.max_turns or tester.max_turns
         turns += most
         verdicts += 0 if verdicts_on is None else verdicts_on(sample, most)
         verdicts += 0 if tester is None else -(-most // tester.evaluate_every)

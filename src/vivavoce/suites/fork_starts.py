@@ -37,7 +37,8 @@ def continuations(fork: Fork, attempt: Attempt, *, led: bool) -> list[Continuati
     row = Sample.model_validate({**known, **({} if "input" in known else {"messages": attempt.trajectory.messages})})
     said = [said_in(turn) for turn in attempt.trajectory.turns]
     planned = list(row.said) if row.said and attempt.trajectory.test is None else said
-    return [_continuation(fork, attempt.trajectory, row, turn, said if led else planned, led) for turn in fork.starts]
+    starts = [turn for turn in fork.starts if fork.turn is not None or turn >= row.history_turns]
+    return [_continuation(fork, attempt.trajectory, row, turn, said if led else planned, led) for turn in starts]
 
 
 def _continuation(
@@ -52,7 +53,11 @@ def _continuation(
     elif len(turns) >= len(inputs):
         raise UsageError(f"--turn {turn + 1} is the last turn of {fork.of}, and nothing is said after it")
     held = changed(trajectory, {"turns": turns, "test": _test(trajectory, len(turns)), "failure": None})
-    more = {"id": start_id(fork.sample, turn), "input": inputs, "messages": None, "trial": None}
+    before = row.history_turns
+    if turn < before:
+        rule = "is part of the history of its row, which the target did not answer"
+        raise UsageError(f"--turn {turn + 1} of {fork.of} {rule}")
+    more = {"id": start_id(fork.sample, turn), "input": inputs[before:], "messages": None, "trial": None}
     fields = {name: getattr(row, name) for name in type(row).model_fields}
     given = (row.model_fields_set | {"id", "input"}) - {"messages", "trial"}
     return Continuation(Sample.model_construct(given, **{**fields, **more}), held)

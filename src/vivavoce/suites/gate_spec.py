@@ -87,6 +87,10 @@ SpoiledLimit = Annotated[int | str | None, AfterValidator(_limit)]
 """How many conversations the tester may spoil, as a number or a share, so that the others decide."""
 
 
+UnverifiedLimit = Annotated[int | None, Field(ge=0)]
+"""How many verdicts of a judge may rest on evidence that is missing or not in the conversation."""
+
+
 Errors = Literal["undecided", "fail"]
 """What a missing score counts as: anything from 0 to 1, so that it may leave a run undecided, or a failure of 0."""
 
@@ -132,7 +136,7 @@ class ConditionSpec(Spec):
     needs_calibration: CalibrationNeed | None = None
     max_tester_errors: SpoiledLimit = None
     errors: Errors = "undecided"
-    max_unverified: int | None = Field(default=None, ge=0)
+    max_unverified: UnverifiedLimit = None
 
     @model_validator(mode="after")
     def _failing_errors(self) -> Self:
@@ -178,6 +182,7 @@ class SamplesGateSpec(Spec):
     min_pass: int = Field(ge=1)
     min_scored: float = Field(default=0.0, ge=0, le=1)
     errors: Errors = "undecided"
+    max_unverified: UnverifiedLimit = None
 
 
 class WeightedGateSpec(Spec):
@@ -193,6 +198,7 @@ class WeightedGateSpec(Spec):
     min_scored: float = Field(default=0.0, ge=0, le=1)
     max_tester_errors: SpoiledLimit = None
     errors: Errors = "undecided"
+    max_unverified: UnverifiedLimit = None
 
     @model_validator(mode="after")
     def _failing_errors(self) -> Self:
@@ -207,11 +213,12 @@ class WeightedGateSpec(Spec):
 
 
 class LogicalGateSpec(Spec):
-    """Conditions joined by `and` or `or`."""
+    """Conditions joined by `and` or `or`; `max_unverified` is about the verdicts of all graders in them."""
 
     kind: Literal["logical"]
     operator: Literal["and", "or"]
     conditions: list[AnyGateSpec] = Field(min_length=1)
+    max_unverified: UnverifiedLimit = None
 
 
 def grader_names(gate: AnyGateSpec) -> set[str]:

@@ -12,6 +12,7 @@ from vivavoce.errors import UsageError
 from vivavoce.plugins import load_object
 from vivavoce.records.visibility import declare_visible_calls
 from vivavoce.run.experiment import Limits
+from vivavoce.samples.rows import SampleCount
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
 from vivavoce.suites.recording_file import opened
@@ -39,7 +40,7 @@ from vivavoce.targets.letta_server import LettaAccess
 from vivavoce.targets.mcp import McpTarget
 from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.recording import RecordingTarget
-from vivavoce.targets.target import Target
+from vivavoce.targets.target import Target, gets_conversation, lacks_history
 from vivavoce.targets.terminal import TerminalTarget
 from vivavoce.targets.user import cannot_return, knows_users
 from vivavoce.targets.websocket import Frames, WebSocketTarget
@@ -81,18 +82,21 @@ def build_targets(suite: Suite, concurrency: int, *, keys_needed: bool = True) -
     ]
 
 
-def check_returning(suite: Suite, targets: Sequence[Target], rows: int) -> None:
-    """Check that users can come back to every target, where `rows` of the dataset have several sessions.
+def check_rows(suite: Suite, targets: Sequence[Target], rows: SampleCount) -> None:
+    """Check that every target can hold the conversations of rows with several sessions, and of rows with a history.
 
     Raises:
-        UsageError: a target is not told who speaks.
+        UsageError: a target is not told who speaks, or cannot be given a history.
     """
-    unknowing = [target.name for target in targets if not knows_users(target)] if rows else []
-    if unknowing:
-        several = f"{rows} row{'s have' if rows != 1 else ' has'} several sessions"
-        raise UsageError(
-            *(suite.document.problem(("dataset",), f"{several}, and {cannot_return(name)}") for name in unknowing)
-        )
+    problems: list[str] = []
+    if rows.returning:
+        several = f"{rows.returning} row{'s have' if rows.returning != 1 else ' has'} several sessions"
+        problems += (f"{several}, and {cannot_return(one.name)}" for one in targets if not knows_users(one))
+    if rows.continued:
+        begun = f"{rows.continued} row{'s have' if rows.continued != 1 else ' has'} a 'history'"
+        problems += (f"{begun}, and {lacks_history(one.name)}" for one in targets if not gets_conversation(one))
+    if problems:
+        raise UsageError(*(suite.document.problem(("dataset",), problem) for problem in problems))
 
 
 def target_limits(suite: Suite, concurrency: int) -> list[Limits]:

@@ -16,7 +16,7 @@ from vivavoce.penelope.strategies import make_strategy, read_graph
 from vivavoce.penelope.strategies.strategy import Strategy
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.run.tester import Tester
-from vivavoce.samples.rows import PROBLEMS_SHOWN, read_samples
+from vivavoce.samples.rows import MAX_PROBLEMS, read_samples
 from vivavoce.settings import settings
 from vivavoce.suites.dataset import dataset_source
 from vivavoce.suites.grader_spec import MetricGraderSpec
@@ -60,7 +60,7 @@ def check_tests(suite: Suite, tester: Tester) -> None:
             tester.context(sample)
         except UsageError as error:
             problems += [f"sample '{sample.id}': {problem.message}" for problem in error.problems]
-        if len(problems) >= PROBLEMS_SHOWN:
+        if len(problems) >= MAX_PROBLEMS:
             break
     if problems:
         raise UsageError(*problems)

@@ -117,3 +117,11 @@ class Returning(Protocol):
 def gets_conversation(target: Target) -> bool:
     """Return whether a target gets the whole conversation with each message, and keeps nothing of it itself."""
     return target.stateless or getattr(target, "gets_conversation", False) is True
+
+
+def lacks_history(name: str) -> str:
+    """Return why a target that keeps the conversation itself cannot go on from the history of a row."""
+    return (
+        f"{name} keeps the conversation itself and cannot be given a 'history'; use a target that gets the whole "
+        "conversation with each message, or say the history again as 'input'"
+    )

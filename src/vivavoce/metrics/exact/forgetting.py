@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Unpack, cast
+from typing import ClassVar, Unpack
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
@@ -93,8 +93,8 @@ def _forgotten(one: _Asked) -> Finding:
 def _truths(part: Part) -> Mapping[int, str]:
     """Return the truths that are a text or a number, by their turns."""
     sample = part.metric_input.sample
-    truths = sample.ground_truth if sample is not None and sample.per_turn else []
-    listed = enumerate(cast("list[Any]", truths))
+    truths = [turn.ground_truth for turn in sample.turns] if sample is not None and sample.per_turn else []
+    listed = enumerate(truths)
     return {turn: str(truth) for turn, truth in listed if isinstance(truth, str | int | float) and str(truth).strip()}
 
 
