@@ -15,7 +15,7 @@ from typing import Any, get_args, get_type_hints
 from metric_cards import metric_cards
 from python_pages import python_pages
 
-from vivavoce.cli.main import COMMANDS, load_command
+from vivavoce.cli.main import commands, load_command
 from vivavoce.cli.schema import schema_text
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -57,8 +57,8 @@ def pages() -> dict[Path, str]:
 
 def command_line() -> str:
     """Return the page about the commands."""
-    listed = "\n".join(f"- [`viva {name}`](#viva-{name}): {line}" for name, line in COMMANDS.items())
-    return "\n".join([HEAD, listed, "", *(line for name in COMMANDS for line in command(name))])
+    listed = "\n".join(f"- [`viva {name}`](#viva-{name}): {one.help}" for name, one in commands().items())
+    return "\n".join([HEAD, listed, "", *(line for name in commands() for line in command(name))])
 
 
 def command(name: str) -> Iterator[str]:

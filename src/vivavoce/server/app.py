@@ -8,14 +8,16 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.report.html.rendering import STATIC
+from vivavoce.extensions import answers
+from vivavoce.plugins import lazy
+from vivavoce.report.html.rendering import STATIC, page_folders
 from vivavoce.server.access import Access, AccessMiddleware
 from vivavoce.server.api import (
     about,
@@ -31,7 +33,6 @@ from vivavoce.server.api import (
     search,
 )
 from vivavoce.server.api import clusters as cluster_data
-from vivavoce.server.api import forks as fork_data
 from vivavoce.server.api import trends as trend_data
 from vivavoce.server.api import watches as watch_data
 from vivavoce.server.api.answers import on_error, on_invalid
@@ -51,7 +52,6 @@ from vivavoce.server.pages import (
     conversation,
     exchange,
     first_visit,
-    fork,
     run,
     run_list,
     sign_in,
@@ -84,11 +84,11 @@ EXPORTS = 4
 API = (
     *SHARED_API,
     *(about, exports, labels, runs, captures, remarks, deletion),
-    *(audit, search, evaluations, jobs, trend_data, cluster_data, fork_data, watch_data),
+    *(audit, search, evaluations, jobs, trend_data, cluster_data, watch_data),
 )
 PAGES = (
     *SHARED_PAGES,
-    *(run_list, run, cluster_pages, fork, remark_form, run_deletion, conversation, exchange, content),
+    *(run_list, run, cluster_pages, remark_form, run_deletion, conversation, exchange, content),
     *(compare_pages, compared, trend_pages, watch_page, label_pages, search_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
     *LAST_PAGES,
@@ -110,6 +110,19 @@ def _secret(store: Store) -> bytes:
         return store.secrets.value("forms")
     except StoreError:  # it can only be read, so forms would change nothing
         return secrets.token_bytes(32)
+
+
+def routers() -> list[APIRouter]:
+    """Return the routers of the API, of features, and of pages, in the order in which a path is looked for."""
+    features = [lazy(reference) for reference in answers("register_routes")]
+    return [*(module.router for module in API), *features, *(module.router for module in PAGES)]
+
+
+def _static_files() -> StaticFiles:
+    """Return the files of pages: the core's own, then those of plugins."""
+    files = StaticFiles(directory=STATIC)
+    files.all_directories = [*files.all_directories, *(str(folder / "static") for folder in page_folders())]
+    return files
 
 
 def create_app(store: Store, access: Access, policy: ServerPolicy | None = None) -> FastAPI:
@@ -146,6 +159,6 @@ def create_app(store: Store, access: Access, policy: ServerPolicy | None = None)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)
     # as they are: included, a router's routes would all be built anew at the first request
-    app.router.routes.extend(route for module in (*API, *PAGES) for route in module.router.routes)
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.router.routes.extend(route for router in routers() for route in router.routes)
+    app.mount("/static", _static_files(), name="static")
     return app

@@ -119,16 +119,6 @@ def clusters_page(run: str, **query: Value) -> str:
     return f"/runs/{_part(run)}/clusters{_query(query)}"
 
 
-def fork_page(run: str, *, turn: int | None = None) -> str:
-    """Return the address of what a fork shows, or of its part that begins with a turn of the conversation."""
-    return f"/runs/{_part(run)}/fork{_query(_numbers(None, turn))}"
-
-
-def fork_data(run: str) -> str:
-    """Return the address of what a fork shows as JSON."""
-    return f"/api/v1/runs/{_part(run)}/fork"
-
-
 def suite_download(run: str, cluster: str, **query: Value) -> str:
     """Return the address of a suite of the samples of a cluster."""
     return f"/runs/{_part(run)}/clusters/{_part(cluster)}/suite{_query(query)}"

@@ -7,9 +7,8 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Query, Request, Response
 
 from vivavoce.errors import NotFound
-from vivavoce.report.fork_finding import Forked
-from vivavoce.report.fork_list import ListedFork, forks_of
-from vivavoce.report.forked import forked
+from vivavoce.features.forks.records import ListedFork, forks_of
+from vivavoce.features.forks.report import Forked, forked
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import RunName
 from vivavoce.server.api.strict import StrictRoute

@@ -13,12 +13,12 @@ import pytest
 
 from recordings import RECORDINGS, needs_recordings
 from vivavoce import RunOptions, run_suite
+from vivavoce.features.forks.experiment import Wanted, fork_run
+from vivavoce.features.forks.report import Forked, forked
 from vivavoce.files.rows import read_rows
 from vivavoce.records.counting import conversation_name
 from vivavoce.report.capture import find_conversation
-from vivavoce.report.forked import Forked, forked
 from vivavoce.store.store import Store
-from vivavoce.suites.fork import Wanted, fork_run
 from vivavoce.testing import LoopbackServer
 
 AIRLINE = RECORDINGS / "tau_bench_airline"
@@ -83,7 +83,7 @@ def written(folder: Path, recorded: Sequence[Message], server: LoopbackServer) -
     names = dict.fromkeys(one["name"] for one in calls)
     definitions = json.loads((AIRLINE / "tools_airline.json").read_text())
     inputs = [one["content"] for one in recorded if one["role"] == "user"]
-    suite = {
+    suite: dict[str, Any] = {
         "name": "airline",
         "dataset": {"rows": [{"id": "task", "input": inputs, "ground_truth": recorded[-1]["content"], "state": {}}]},
         "target": {

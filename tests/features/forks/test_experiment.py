@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 
 from vivavoce import UsageError, run_suite
+from vivavoce.features.forks.experiment import Wanted, fork_run
+from vivavoce.features.forks.records import Fork
+from vivavoce.features.forks.report import Forked, forked
 from vivavoce.messages import ToolCall
-from vivavoce.records.fork import Fork
 from vivavoce.records.run import Outcome, Run
 from vivavoce.report.capture import find_conversation
-from vivavoce.report.forked import Forked, forked
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.store.store import Store
-from vivavoce.suites.fork import Wanted, fork_run
 from vivavoce.suites.opening import reopen_run
 from vivavoce.testing import LoopbackServer
 
-SUPPORT_BOT = Path(__file__).parents[2] / "examples" / "support_bot"
+SUPPORT_BOT = Path(__file__).parents[3] / "examples" / "support_bot"
 SEEDED = {"change-of-topic": 4, "correction": 3, "question-before-yes": 2, "not-arrived-yet": 2}
 """The turn of each fault of release 2 of the example's bot, by the row that meets it; from 1."""
 

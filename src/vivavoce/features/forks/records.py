@@ -1,17 +1,20 @@
-"""`Fork`: what a run is a fork of, and `Start`: where one of its continuations begins."""
+"""`Fork`: what a run is a fork of, the places from which it continues, and the forks of a run."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
+from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.records.counting import conversation_label, to_index, to_number
 from vivavoce.records.failure import shorten
+from vivavoce.records.run import AttemptKey, Run, Status
 from vivavoce.records.trajectory import assistant_texts, tool_calls
 from vivavoce.records.turn import Turn
+from vivavoce.store.store import Store
 
 FORK = "fork"
 """The option of a run under which its fork is stored."""
@@ -63,6 +66,12 @@ class Fork(BaseModel):
         return list(range(self.turns)) if self.turn is None else [self.turn]
 
 
+def fork_of(run: Run) -> Fork | None:
+    """Return what a run is a fork of, None for any other run."""
+    stored = run.options.get(FORK)
+    return None if stored is None else Fork.model_validate(stored)
+
+
 def start_id(sample: str, turn: int) -> str:
     """Return the id of the sample whose conversations go on with a turn, counted from 0: `refund@3` for turn 2."""
     return f"{sample}@{to_number(turn)}"
@@ -80,11 +89,6 @@ def start_of(sample_id: str) -> int:
     return to_index(int(found[2]))
 
 
-def said_in(turn: Turn) -> HumanMessage:
-    """Return what the user said in a turn."""
-    return next(message for message in turn.messages if isinstance(message, HumanMessage))
-
-
 def held_before(fork: Fork, turns: Sequence[Turn], turn: int) -> list[Turn]:
     """Return the turns of a conversation that are held already where a fork goes on with this turn of it.
 
@@ -93,7 +97,7 @@ def held_before(fork: Fork, turns: Sequence[Turn], turn: int) -> list[Turn]:
     before = list(turns[:turn])
     if fork.assistant is None:
         return before
-    return [*before, Turn(index=turn, messages=[said_in(turns[turn]), AIMessage(content=fork.assistant)])]
+    return [*before, Turn(index=turn, messages=[turns[turn].user_message, AIMessage(content=fork.assistant)])]
 
 
 def same_turns(held: Sequence[Turn], again: Sequence[Turn]) -> bool:
@@ -106,3 +110,33 @@ def same_turns(held: Sequence[Turn], again: Sequence[Turn]) -> bool:
 def _done(messages: Sequence[AnyMessage]) -> tuple[list[str], list[tuple[str, str]]]:
     calls = [(call.name, call.function.arguments) for call in tool_calls(messages)]
     return [text.strip() for text in assistant_texts(messages)], calls
+
+
+class ListedFork(BaseModel):
+    """A run that goes on from a conversation of another one; `words` say from which and where."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    status: Status
+    started_at: float
+    fork: Fork
+    words: str
+
+
+def forks_of(store: Store, run_id: str, key: AttemptKey | None = None) -> list[ListedFork]:
+    """Return the forks of the conversations of a run, or of one of them, the oldest first."""
+    found: list[ListedFork] = []
+    for run in store.browse.parts_of(run_id):
+        fork = fork_of(run)
+        if fork is None or (key is not None and key != (fork.sample, fork.target, fork.trial)):
+            continue
+        listed = {"run": run.id, "status": run.status, "started_at": run.started_at, "fork": fork, "words": fork.words}
+        found.append(ListedFork.model_validate(listed))
+    return found
+
+
+def fork_lines(store: Store, run_id: str, key: AttemptKey, options: Sequence[str] = ()) -> Iterator[str]:
+    """Yield a line for each fork of a conversation, with the command that shows it."""
+    for one in forks_of(store, run_id, key):
+        yield f"{one.words}: {shlex.join(['viva', 'show', one.run, *options])}"

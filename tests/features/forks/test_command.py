@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Viva
+from command_line import Viva
 
 SUITE = """
 name: asked

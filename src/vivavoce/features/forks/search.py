@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.features.forks.records import FORK, Fork, same_turns, start_of
 from vivavoce.records.counting import conversation_label
-from vivavoce.records.fork import Fork, same_turns, start_of
 from vivavoce.records.run import AttemptKey, Grading, Outcome
 from vivavoce.records.trajectory import Turn
 from vivavoce.run.attempt import Task
@@ -26,6 +26,14 @@ LOST = 5
 @dataclass
 class ForkRun(ExperimentRun):
     """A run of continuations of one conversation; without a turn it searches for the one at which the odds fell."""
+
+    fork: Fork | None = None
+
+    def __post_init__(self) -> None:
+        """Store with the run what it is a fork of."""
+        if self.fork is not None:
+            self.marks = {FORK: self.fork.model_dump(exclude_none=True)}
+            self.title = self.fork.words
 
     def schedule(
         self, experiment: Experiment, drivers: Drivers, done: set[AttemptKey], grading: Grading

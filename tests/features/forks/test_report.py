@@ -13,21 +13,18 @@ from server.live import get, serving
 from vivavoce import UsageError, run_suite
 from vivavoce.client import Client
 from vivavoce.errors import NotFound
-from vivavoce.records.fork import Fork, same_turns, start_id, start_of
+from vivavoce.features.forks.experiment import Wanted, fork_run
+from vivavoce.features.forks.page import fork_plot
+from vivavoce.features.forks.records import Fork, fork_lines, forks_of, same_turns, start_id, start_of
+from vivavoce.features.forks.report import Forked, Place, forked, places_table, sentences
 from vivavoce.records.run import AttemptKey, Run
 from vivavoce.records.trajectory import Turn
 from vivavoce.report.capture import find_conversation
-from vivavoce.report.fork_finding import Forked, Place, sentences
-from vivavoce.report.fork_list import fork_lines, forks_of
-from vivavoce.report.forked import forked
-from vivavoce.report.forked_lines import places_table
 from vivavoce.report.graded_run import partial_note
-from vivavoce.report.html.fork_plot import fork_plot
 from vivavoce.run.drivers import replay
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.again import suite_of
-from vivavoce.suites.fork import Wanted, fork_run
 
 BOT = """
 def bad(messages):
@@ -85,7 +82,7 @@ def test_every_reader_says_the_same(forks: tuple[Path, Run, Run], store: Store) 
         assert f"/runs/{fork.id}/samples/a%402" in page.text
         assert f'href="/runs/{fork.id}/fork"' in get(f"{url}/runs/{fork.id}").text
         assert f'href="/runs/{fork.id}/fork"' in get(f"{url}/runs/{run.id}/samples/a").text
-        assert "goes on from a turn of another conversation" in get(f"{url}/runs/{fork.id}/samples/a%402").text
+        assert "Continues another conversation" in get(f"{url}/runs/{fork.id}/samples/a%402").text
         assert get(f"{url}/runs/{run.id}/fork").status == 422
         assert get(f"{url}/api/v1/runs/{run.id}/fork").status == 422
     (line,) = fork_lines(store, run.id, AttemptKey("a", "bot.bad", 0))

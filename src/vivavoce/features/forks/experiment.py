@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,17 +13,19 @@ from typing import Any
 from pydantic import ValidationError
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.features.forks.records import Fork, fork_of, held_before, start_id
+from vivavoce.features.forks.search import ForkRun, held_outcome
 from vivavoce.grading.asked import Asked
+from vivavoce.messages import HumanMessage
 from vivavoce.models.cache import Replies
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.counting import to_number
 from vivavoce.records.events import Listener
-from vivavoce.records.fork import Fork
 from vivavoce.records.origin import is_from_python, is_watched, lacks_key
-from vivavoce.records.run import Outcome, Run
+from vivavoce.records.run import Attempt, Outcome, Run
 from vivavoce.records.score import Score
+from vivavoce.records.trajectory import Trajectory, tool_results
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples
-from vivavoce.run.forking import ForkRun, held_outcome
 from vivavoce.run.options import RunOptions
 from vivavoce.run.scoring import Scoring
 from vivavoce.samples.sample import Sample
@@ -30,8 +34,6 @@ from vivavoce.suites.build import Builder
 from vivavoce.suites.document import Described
 from vivavoce.suites.expecting import Assertions, grades_assertions
 from vivavoce.suites.experiment import code_of, scripted, set_up_of
-from vivavoce.suites.fork_starts import continuations
-from vivavoce.suites.fork_tools import answer_as_recorded
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.mistakes import mistakes_in
@@ -41,7 +43,11 @@ from vivavoce.suites.target_names import read_target, target_names
 from vivavoce.suites.targets import build_targets, target_limits
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.suites.variables import filled
+from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Target, gets_conversation
+from vivavoce.tools.recordings import Recordings, recorded_call
+from vivavoce.tools.toolbox import Toolbox, by_name
+from vivavoce.unchecked import changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +109,7 @@ def fork_run(
     return ForkRun(build, store, given, listeners, partial_of=run, fork=fork)
 
 
-def fork_again(
+def resume_fork(
     run: Run, options: RunOptions, *, store: Store, listeners: Sequence[Listener] = (), errors: bool = False
 ) -> ForkRun:
     """Return an interrupted fork, ready to continue; with `errors` what ended with an error is retried.
@@ -111,7 +117,7 @@ def fork_again(
     Raises:
         UsageError: the conversation that it goes on from is not in the store any more.
     """
-    fork = run.fork
+    fork = fork_of(run)
     assert fork is not None
     build = partial(_build, stored_suite(run), fork, held_outcome(store, fork), options, {})
     return ForkRun(build, store, options, listeners, resumed=run, retries_errors=errors, fork=fork)
@@ -306,3 +312,76 @@ def _target(suite: Suite, fork: Fork, concurrency: int) -> tuple[Target, Limits]
     wanted = fork.by or fork.target
     both = zip(build_targets(suite, concurrency), target_limits(suite, concurrency), strict=True)
     return next(one for one in both if one[0].name == wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """One place: its row, whose id says where it is, and what was held of the conversation before."""
+
+    sample: Sample
+    held: Trajectory
+
+
+def continuations(fork: Fork, attempt: Attempt, *, led: bool) -> list[Continuation]:
+    """Return the rows of a fork, in the order of their turns; `led` says that a tester goes on.
+
+    The user says in the turn of a row what it said, or what the fork gives it to say. After that written inputs go on
+    as they are, or the tester towards its goal.
+
+    Raises:
+        UsageError: nothing would be said.
+    """
+    known = json.loads(attempt.sample)
+    row = Sample.model_validate({**known, **({} if "input" in known else {"messages": attempt.trajectory.messages})})
+    said = [turn.user_message for turn in attempt.trajectory.turns]
+    planned = list(row.said) if row.said and attempt.trajectory.test is None else said
+    return [_continuation(fork, attempt.trajectory, row, turn, said if led else planned, led) for turn in fork.starts]
+
+
+def _continuation(
+    fork: Fork, trajectory: Trajectory, row: Sample, turn: int, said: Sequence[HumanMessage], led: bool
+) -> Continuation:
+    turns, inputs = held_before(fork, trajectory.turns, turn), list(said)
+    if fork.user is not None:
+        inputs[turn] = HumanMessage(content=fork.user)
+    if led:
+        taken_back = _taken_back(trajectory)
+        inputs = [one for place, one in enumerate(inputs[: turn + 1]) if place not in taken_back]
+    elif len(turns) >= len(inputs):
+        raise UsageError(f"--turn {turn + 1} is the last turn of {fork.of}, and nothing is said after it")
+    held = changed(trajectory, {"turns": turns, "test": _test(trajectory, len(turns)), "failure": None})
+    more = {"id": start_id(fork.sample, turn), "input": inputs, "messages": None, "trial": None}
+    fields = {name: getattr(row, name) for name in type(row).model_fields}
+    given = (row.model_fields_set | {"id", "input"}) - {"messages", "trial"}
+    return Continuation(Sample.model_construct(given, **{**fields, **more}), held)
+
+
+def _taken_back(trajectory: Trajectory) -> set[int]:
+    history = trajectory.test.history if trajectory.test is not None else ()
+    return {place for place, turn in enumerate(history) if turn.forgotten}
+
+
+def _test(trajectory: Trajectory, turns: int) -> Any:
+    """Return what a tester left of the first turns, None where none led them."""
+    test = trajectory.test
+    if test is None or len(test.history) < turns:
+        return None
+    return changed(test, {"history": test.history[:turns], "discarded": []})
+
+
+def answer_as_recorded(target: Target, attempt: Attempt) -> None:
+    """Have the tools that a target offers and nobody answers give the results that a conversation has of them.
+
+    A call of which it has none is an error of the continuation, not of the target.
+    """
+    toolbox = target.tools if isinstance(target, OpenAITarget) else None
+    if not isinstance(target, OpenAITarget) or not isinstance(toolbox, Toolbox) or toolbox.server is not None:
+        return
+    answered = [(call, answer) for call, answer in tool_results(attempt.trajectory.messages) if answer is not None]
+    made = [recorded_call(attempt.key.sample_id, call, answer) for call, answer in answered]
+    calls = [one for one in made if one is not None]
+    recordings = Recordings(calls, "the conversation that this goes on from")
+    names = {one.name for one in calls} & by_name(toolbox.definitions).keys()
+    answering = copy(toolbox)
+    answering.handlers = {**dict.fromkeys(names, recordings), **toolbox.handlers}
+    target.tools = answering

@@ -13,18 +13,16 @@ from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, p
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.cli.run_options import CallsOption
 from vivavoce.errors import UsageError
+from vivavoce.features.forks.experiment import Wanted, fork_run, run_targets
+from vivavoce.features.forks.report import Forked, fork_report, forked
 from vivavoce.records.counting import to_index
 from vivavoce.records.run import Outcome, Run
 from vivavoce.report.again import continuing
 from vivavoce.report.capture import find_conversation
-from vivavoce.report.fork_finding import Forked
-from vivavoce.report.forked import forked
-from vivavoce.report.forked_lines import fork_report
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.workers import INTERRUPTED
 from vivavoce.store.store import Store
-from vivavoce.suites.fork import Wanted, fork_run, run_targets
 
 TRIALS, IN_ALL = 10, 100
 """How many continuations there are of one turn, and at most of all, where nobody says."""
