@@ -23,7 +23,7 @@ def register_commands():
 
 def plugins_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **sources: str) -> Plugins:
     """Return plugins with modules that an installed package would name."""
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     for name, source in sources.items():
         monkeypatch.delitem(sys.modules, name, raising=False)
         (tmp_path / f"{name}.py").write_text(source)

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pluggy
 
 PROJECT = "vivavoce"
 """The name of the hooks, and of the entry point group in which packages name their plugins."""
-FEATURES = ("forks",)
+FEATURES = ("clusters", "forks", "realism")
 """The built-in plugins, in the order in which they are asked."""
 WITHOUT = "VIVAVOCE_WITHOUT"
 """The environment variable with the names of plugins to switch off, separated by commas."""
@@ -53,10 +53,11 @@ class RunDescription:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A link to a page: its text and its address."""
+    """A link to a page: its text, its address, and whether it is a button at the top or a link at the foot."""
 
     text: str
     link: str
+    place: Literal["top", "foot"] = "top"
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,8 +70,8 @@ def conversation_report(store: Store, run: Run, key: AttemptKey, options: Sequen
 
 
 @hookspec
-def run_page_links(run: Run) -> Iterable[Page]:  # pyright: ignore[reportReturnType]
-    """Return pages that the page of a run links to, as buttons."""
+def run_page_links(run: Run, grading: str | None) -> Iterable[Page]:  # pyright: ignore[reportReturnType]
+    """Return pages that the page of a run links to; `grading` is the chosen set of scores, None for the newest."""
 
 
 @hookspec

@@ -39,8 +39,6 @@ COMMANDS = {
     "search": "Find words in all conversations, reasons and runs.",
     "compare": "Compare two runs, sample by sample.",
     "groups": "Compare the groups of a run: tags, targets, languages.",
-    "realism": "Say whether simulated users write as real ones do.",
-    "clusters": "Group what failed in a run by what the failures share.",
     "capture": "Make a row of a dataset of a stored conversation.",
     "dataset": "Keep versions of a dataset, and show what changed.",
     "convert": "Write conversations of one format in another.",

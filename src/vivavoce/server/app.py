@@ -32,19 +32,16 @@ from vivavoce.server.api import (
     runs,
     search,
 )
-from vivavoce.server.api import clusters as cluster_data
 from vivavoce.server.api import trends as trend_data
 from vivavoce.server.api import watches as watch_data
 from vivavoce.server.api.answers import on_error, on_invalid
 from vivavoce.server.authenticator import Authenticator
-from vivavoce.server.clustering import ClusterCache
 from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.heads import HeadMiddleware
 from vivavoce.server.indexing import reading_ahead
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.live_summary import LiveSummary
 from vivavoce.server.pages import capture as capture_page
-from vivavoce.server.pages import clusters as cluster_pages
 from vivavoce.server.pages import compare as compare_pages
 from vivavoce.server.pages import (
     compared,
@@ -84,11 +81,11 @@ EXPORTS = 4
 API = (
     *SHARED_API,
     *(about, exports, labels, runs, captures, remarks, deletion),
-    *(audit, search, evaluations, jobs, trend_data, cluster_data, watch_data),
+    *(audit, search, evaluations, jobs, trend_data, watch_data),
 )
 PAGES = (
     *SHARED_PAGES,
-    *(run_list, run, cluster_pages, remark_form, run_deletion, conversation, exchange, content),
+    *(run_list, run, remark_form, run_deletion, conversation, exchange, content),
     *(compare_pages, compared, trend_pages, watch_page, label_pages, search_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
     *LAST_PAGES,
@@ -145,7 +142,6 @@ def create_app(store: Store, access: Access, policy: ServerPolicy | None = None)
     app.state.jobs = Jobs(store, app.state.policy)
     app.state.live_summary = LiveSummary()
     app.state.comparisons = Comparisons()
-    app.state.clusters = ClusterCache()
     app.state.secret = _secret(store)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.state.exports = CapacityLimiter(EXPORTS)

@@ -109,24 +109,14 @@ def several_data(baseline: str, runs: Sequence[str]) -> str:
     return f"/api/v1/comparisons/several{_query({'baseline': baseline, 'run': runs})}"
 
 
+def address(*parts: str, **query: Value) -> str:
+    """Return the address of a page or of data, from the parts of its path and its query."""
+    return f"/{'/'.join(map(_part, parts))}{_query(query)}"
+
+
 def run_data(run: str) -> str:
     """Return the address of a run as JSON."""
     return f"/api/v1/runs/{_part(run)}"
-
-
-def clusters_page(run: str, **query: Value) -> str:
-    """Return the address of the clusters of what failed in a run."""
-    return f"/runs/{_part(run)}/clusters{_query(query)}"
-
-
-def suite_download(run: str, cluster: str, **query: Value) -> str:
-    """Return the address of a suite of the samples of a cluster."""
-    return f"/runs/{_part(run)}/clusters/{_part(cluster)}/suite{_query(query)}"
-
-
-def clusters_data(run: str, **query: Value) -> str:
-    """Return the address of the clusters of a run as JSON."""
-    return f"/api/v1/runs/{_part(run)}/clusters{_query(query)}"
 
 
 def run_list(**query: Value) -> str:
