@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from features.realism.talks import users
 
 from command_line import Viva
+from features.realism.talks import users
 
 SUITE = """\
 name: talks

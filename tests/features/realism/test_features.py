@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from features.realism.talks import side
 
+from features.realism.talks import side
 from vivavoce.features.realism.features import FEATURES, measured
 from vivavoce.features.realism.user_side import UserSide
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from features.realism.talks import side, users
 
+from features.realism.talks import side, users
 from vivavoce.errors import UsageError
 from vivavoce.exchange.suites import read_yaml
 from vivavoce.features.realism.fitting import Fitted, fitted

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from features.realism.talks import users
 
+from features.realism.talks import users
 from vivavoce.features.realism.features import FEATURES
 from vivavoce.features.realism.kinds import FEWEST, SMALLEST, find_kinds, kinds_of
 from vivavoce.features.realism.measuring import Both

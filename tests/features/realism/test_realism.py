@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from features.realism.talks import side, users
 
+from features.realism.talks import side, users
 from recordings import RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
 from vivavoce.features.realism.reading import Spoken, spoken_in_file

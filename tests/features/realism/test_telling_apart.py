@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import numpy as np
-from features.realism.talks import side, users
 
+from features.realism.talks import side, users
 from vivavoce.features.realism.measuring import Both
 from vivavoce.features.realism.reading import Spoken
 from vivavoce.features.realism.telling_apart import (

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from features.realism.talks import talk
-
 from vivavoce.features.realism.user_side import user_side
 from vivavoce.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 

@@ -31,6 +31,7 @@ from vivavoce.run.scoring import Scoring
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
+from vivavoce.suites.check import check_tester, tester_of
 from vivavoce.suites.document import Described
 from vivavoce.suites.expecting import Assertions, grades_assertions
 from vivavoce.suites.experiment import code_of, scripted, set_up_of
@@ -41,7 +42,6 @@ from vivavoce.suites.spec import SuiteSpec
 from vivavoce.suites.stored import dump_spec, stored_suite
 from vivavoce.suites.target_names import read_target, target_names
 from vivavoce.suites.targets import build_targets, target_limits
-from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.suites.variables import filled
 from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Target, gets_conversation
@@ -251,7 +251,7 @@ def _build(
     """
     concurrency = options.max_concurrent or suite.spec.max_concurrent
     judges = JudgeOpener(budget, answers, options.replay, concurrency, base=suite.base)
-    tester = build_tester(suite, judges)
+    tester = tester_of(suite, judges)
     rows = continuations(fork, outcome.attempt, led=tester is not None)
     samples = [row.sample for row in rows]
     builder = Builder(
@@ -260,7 +260,7 @@ def _build(
     scoring = replace(builder.scoring(), gate=None)
     _check_grader(fork, scoring, graded_by)
     if tester is not None:
-        check_tests(suite, tester)
+        check_tester(suite, tester)
     target, limits = _target(suite, fork, concurrency)
     answer_as_recorded(target, outcome.attempt)
     if fork.assistant is not None and not gets_conversation(target):
