@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from vivavoce.features.clusters.grouping import grouped
+from vivavoce.features.clusters.reasons import BY_WORDS
+from vivavoce.features.clusters.signatures import masked
+from vivavoce.features.clusters.words import word_vectors
 from vivavoce.models.local_embedder import LocalEmbedder
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.report.clusters.grouping import grouped
-from vivavoce.report.clusters.reasons import BY_WORDS
-from vivavoce.report.clusters.signatures import masked
-from vivavoce.report.clusters.words import word_vectors
 
 PLANTED = Path(__file__).parents[1] / "tests" / "report" / "clusters" / "planted.json"
 MANY = 20_000

@@ -21,12 +21,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+from vivavoce.features.realism.measuring import Both
+from vivavoce.features.realism.reading import Spoken, spoken_in_file
+from vivavoce.features.realism.realism import Realism, realism
+from vivavoce.features.realism.telling_apart import by_meaning
+from vivavoce.features.realism.user_side import UserSide, user_side
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
-from vivavoce.report.realism.measuring import Both
-from vivavoce.report.realism.reading import Spoken, spoken_in_file
-from vivavoce.report.realism.realism import Realism, realism
-from vivavoce.report.realism.telling_apart import by_meaning
-from vivavoce.report.realism.user_side import UserSide, user_side
 
 SETS = 200
 OF_MEANING = 100

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -15,10 +16,13 @@ from typing import Any, get_args, get_type_hints
 from metric_cards import metric_cards
 from python_pages import python_pages
 
-from vivavoce.cli.main import COMMANDS, load_command
+from vivavoce.cli.main import commands, load_command
 from vivavoce.cli.schema import schema_text
 
 REFERENCE = Path(__file__).parent / "reference"
+ARCHITECTURE = REFERENCE.parent / "architecture.md"
+LAYERS = re.compile(r"(<!-- layers: .*? -->\n).*?(<!-- end of layers -->)", re.DOTALL)
+"""The part of that page which is generated, from the highest layer to the lowest."""
 COMMENT = re.compile(r"^#.*", re.MULTILINE)
 """A line that Markdown would take for a heading."""
 HEAD = """# The command line
@@ -52,13 +56,23 @@ def pages() -> dict[Path, str]:
         REFERENCE / "metrics.md": metric_cards(),
         REFERENCE / "suite.schema.json": schema_text() + "\n",
         **python_pages(REFERENCE),
+        ARCHITECTURE: architecture(),
     }
+
+
+def architecture() -> str:
+    """Return the page about the architecture, with the layers that import-linter checks."""
+    contracts = tomllib.loads((REFERENCE.parents[1] / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    (layers,) = (one["layers"] for one in contracts["contracts"] if one["type"] == "layers")
+    names = [" ".join(f"`{name.removeprefix('vivavoce.')}`" for name in layer.split(" | ")) for layer in layers]
+    listed = "\n".join(f"{place}. {name}" for place, name in enumerate(names, 1))
+    return LAYERS.sub(lambda found: f"{found[1]}\n{listed}\n{found[2]}", ARCHITECTURE.read_text("utf-8"))
 
 
 def command_line() -> str:
     """Return the page about the commands."""
-    listed = "\n".join(f"- [`viva {name}`](#viva-{name}): {line}" for name, line in COMMANDS.items())
-    return "\n".join([HEAD, listed, "", *(line for name in COMMANDS for line in command(name))])
+    listed = "\n".join(f"- [`viva {name}`](#viva-{name}): {one.help}" for name, one in commands().items())
+    return "\n".join([HEAD, listed, "", *(line for name in commands() for line in command(name))])
 
 
 def command(name: str) -> Iterator[str]:

@@ -19,7 +19,8 @@ import pytest
 from rich.console import Console
 
 from server.live import get, serving
-from vivavoce.cli.in_parts import InParts, run_in_parts
+from vivavoce.cli.in_parts import InParts
+from vivavoce.cli.part_runs import run_in_parts
 from vivavoce.records.reason import Reason
 from vivavoce.report.finding import headline_failed, listed_finding
 from vivavoce.report.github import write_github

@@ -22,9 +22,9 @@ from server.live import get, serving
 from vivavoce.cli.main import main
 from vivavoce.client import Client
 from vivavoce.errors import UsageError
+from vivavoce.features.clusters.finding import find_clusters
 from vivavoce.grading.population import Population
 from vivavoce.report.baseline import write_baseline
-from vivavoce.report.clusters.finding import find_clusters
 from vivavoce.report.compare import compare
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun

@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 
 from vivavoce.server.access import MAX_BODY, READING, Access
-from vivavoce.server.app import API, PAGES
+from vivavoce.server.app import routers
 from vivavoce.server.authenticator import COOKIE
 from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.store import Store
@@ -138,7 +138,7 @@ def test_on_all_addresses_every_numeric_one_is_ours_and_no_name_of_others() -> N
 
 def writes() -> list[tuple[str, str]]:
     """Every method and path that changes something."""
-    found = [route for module in (*API, *PAGES) for route in module.router.routes if isinstance(route, APIRoute)]
+    found = [route for router in routers() for route in router.routes if isinstance(route, APIRoute)]
     named = [(re.sub(r"\{(trial|place)\}", "1", one.path), one.methods or set[str]()) for one in found]
     return [(method, re.sub(r"\{[^}]*\}", "x", path)) for path, methods in named for method in methods - READING]
 

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from fastapi.routing import APIRoute
 
-from vivavoce.server.app import API, PAGES
+from vivavoce.server.app import routers
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 
@@ -62,8 +62,8 @@ def parameters(route: APIRoute) -> dict[str, bool]:
 
 
 def cases() -> Iterator[tuple[str, str]]:
-    for module in (*API, *PAGES):
-        for route in module.router.routes:
+    for router in routers():
+        for route in router.routes:
             if not isinstance(route, APIRoute) or "GET" not in (route.methods or ()):
                 continue
             for name in parameters(route):
@@ -75,7 +75,7 @@ def cases() -> Iterator[tuple[str, str]]:
 def address(path: str, wrong: str) -> str:
     """Return the address of a route with one wrong name in it, the others being right."""
     route = next(
-        one for module in (*API, *PAGES) for one in module.router.routes
+        one for router in routers() for one in router.routes
         if isinstance(one, APIRoute) and one.path == path and "GET" in (one.methods or ())
     )  # fmt: skip
     taken = parameters(route)

@@ -9,7 +9,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from vivavoce.server.access import READING
-from vivavoce.server.app import API, PAGES
+from vivavoce.server.app import routers
 from vivavoce.store.access.tokens import ROLES, Role
 from vivavoce.store.store import Store
 
@@ -41,7 +41,7 @@ FORM = b"verdict=pass&action=undo&token=x"
 @pytest.fixture
 def routes() -> list[tuple[str, str]]:
     """Every method and path of the pages and of the API."""
-    found = [route for module in (*API, *PAGES) for route in module.router.routes]
+    found = [route for router in routers() for route in router.routes]
     return [(method, one.path) for one in found if isinstance(one, APIRoute) for method in sorted(one.methods or ())]
 
 

@@ -17,7 +17,6 @@ from vivavoce.cli.in_parts import (
     ShardOption,
     WorkersOption,
     check_alone,
-    judge_in_parts,
 )
 from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption, named_paths
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
@@ -27,6 +26,7 @@ from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Scope
 from vivavoce.models.batches.files import import_responses as read_responses
 from vivavoce.pacing.loops import run as run_loop
+from vivavoce.plugins import lazy
 from vivavoce.report.text import count, one_line
 from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
@@ -167,7 +167,7 @@ def command(
         max_concurrent=max_concurrent,
     )
     if how is not None:
-        raise typer.Exit(judge_in_parts(suite, conversations, how, options, quiet=quiet))
+        raise typer.Exit(lazy("vivavoce.cli.part_runs:judge_in_parts")(suite, conversations, how, options, quiet=quiet))
     if dry_run:
         out().print(forecast_line(check_suite(suite, options, keys_needed=True)))
         return

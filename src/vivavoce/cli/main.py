@@ -6,7 +6,9 @@ import os
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Iterator
+from functools import cache
 from io import TextIOWrapper
 from itertools import pairwise
 from typing import Any
@@ -16,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from vivavoce.cli.options import RUN
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
+from vivavoce.extensions import Command, PluginWarning, plugins
 from vivavoce.plugins import lazy
 
 PROBLEMS_SHOWN = 20
@@ -39,9 +42,6 @@ COMMANDS = {
     "search": "Find words in all conversations, reasons and runs.",
     "compare": "Compare two runs, sample by sample.",
     "groups": "Compare the groups of a run: tags, targets, languages.",
-    "realism": "Say whether simulated users write as real ones do.",
-    "clusters": "Group what failed in a run by what the failures share.",
-    "fork": "Go on from a turn of a conversation, to see where it broke.",
     "capture": "Make a row of a dataset of a stored conversation.",
     "dataset": "Keep versions of a dataset, and show what changed.",
     "convert": "Write conversations of one format in another.",
@@ -61,7 +61,27 @@ COMMANDS = {
     "schema": "Print the JSON Schema of a suite or its rows, for editors.",
     "doctor": "Check what is installed on this machine and what is missing.",
 }
+"""The commands of the core, in the order in which people need them."""
 _FILES = {"list": "names", "watch-traces": "watch_traces"}
+
+
+@cache
+def commands() -> dict[str, Command]:
+    """Return all commands by name, those of plugins included, in the order in which they are listed."""
+    listed = {name: Command(text, f"vivavoce.cli.{_FILES.get(name, name)}:command") for name, text in COMMANDS.items()}
+    for plugin, added in list(plugins().results("register_commands")):
+        if twice := sorted(added.keys() & listed.keys()):
+            plugins().switch_off(plugin, f"it adds the command '{twice[0]}', which exists")
+            continue
+        for name, command in added.items():
+            listed = _inserted(listed, name, command)
+    return listed
+
+
+def _inserted(listed: dict[str, Command], name: str, command: Command) -> dict[str, Command]:
+    names = list(listed)
+    place = names.index(command.after) + 1 if command.after in listed else len(names)
+    return {each: listed.get(each, command) for each in (*names[:place], name, *names[place:])}
 
 
 class LazyGroup(TyperGroup):
@@ -69,17 +89,17 @@ class LazyGroup(TyperGroup):
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the commands in the order people need them."""
-        return list(COMMANDS)
+        return list(commands())
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return a command with its name and one line of help, which is all that the list of commands shows."""
-        return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+        return TyperCommand(cmd_name, help=commands()[cmd_name].help) if cmd_name in commands() else None
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Load the command that is called."""
         name = args[0]
-        if name not in COMMANDS:
-            ctx.fail(f"no command '{name}'{did_you_mean(name, COMMANDS)}")
+        if name not in commands():
+            ctx.fail(f"no command '{name}'{did_you_mean(name, commands())}")
         return name, load_command(name), args[1:]
 
 
@@ -116,9 +136,9 @@ def _takes_one(option: TyperOption) -> bool:
 
 
 def load_command(name: str) -> Any:
-    """Return a command from its own file."""
+    """Return a command from its own module."""
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    function = lazy(f"vivavoce.cli.{_FILES.get(name, name)}:command")
+    function = lazy(commands()[name].function)
     single.command(name, cls=OnceCommand, help=function.__doc__)(function)
     return typer.main.get_command(single)
 
@@ -153,6 +173,7 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no … still gets the rest
+    warnings.showwarning = _show_warning
     try:
         code = _run(arguments)
         sys.stdout.flush()
@@ -208,6 +229,17 @@ def _run(arguments: list[str] | None) -> int:
         _complain("this is a bug in vivavoce, not in your suite; there is no verdict")
         return 3
     return 0
+
+
+_show_other_warning = warnings.showwarning
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    """Show that a plugin is switched off in one line, and other warnings as Python does."""
+    if issubclass(category, PluginWarning):
+        _complain(message)
+    else:
+        _show_other_warning(message, category, *place, **more)
 
 
 def _complain(error: object) -> None:

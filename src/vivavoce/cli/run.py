@@ -19,7 +19,6 @@ from vivavoce.cli.in_parts import (
     ShardOption,
     WorkersOption,
     check_alone,
-    run_in_parts,
 )
 from vivavoce.cli.options import (
     BaselineOption,
@@ -53,6 +52,7 @@ from vivavoce.cli.run_options import (
 from vivavoce.cli.runner import Runner, loaded
 from vivavoce.cli.watch import watch_suites
 from vivavoce.errors import UsageError
+from vivavoce.plugins import lazy
 from vivavoce.run.options import RunOptions
 from vivavoce.store.runs.naming import is_latest
 from vivavoce.store.store import Store
@@ -126,7 +126,11 @@ def command(
     if dry_run:
         return _forecast([loaded(path, target, changes) for path in paths], options, store_of(store), table=table)
     if how is not None:
-        raise typer.Exit(run_in_parts(loaded(paths[0], target, changes), how, options, store, quiet=quiet))
+        raise typer.Exit(
+            lazy("vivavoce.cli.part_runs:run_in_parts")(
+                loaded(paths[0], target, changes), how, options, store, quiet=quiet
+            )
+        )
     again = _option("--store", store), _option("--env-file", env_file)
     with Store.open(store_of(store)) as opened:
         runner = Runner(opened, options, target, changes, output, quiet, table, against, *again)

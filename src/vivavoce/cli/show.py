@@ -10,13 +10,12 @@ import typer
 from vivavoce.cli.options import TableOption
 from vivavoce.cli.output import StoreOption, out, print_json, print_lines, store_of
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.extensions import answers
 from vivavoce.plugins import lazy
 from vivavoce.records.judge_exchange import JudgeExchange
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.report.again import continuing, errors_again
 from vivavoce.report.cause_lines import cause_lines
-from vivavoce.report.fork_list import fork_lines
-from vivavoce.report.forked_lines import fork_report
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.json_file import sample_data
 from vivavoce.report.judge_calls import exchange_lines
@@ -81,9 +80,7 @@ def _show_run(graded: GradedRun, as_json: bool, chosen: list[str], place: list[s
     console.print(f"{run.id} · {run.status} · {count(summary.attempts, 'conversation')}{more}", style="bold")
     if note := partial_note(run):
         console.print(note)
-    if run.fork is not None:
-        forked = lazy("vivavoce.report.forked:forked")  # it needs arithmetic that takes long to load
-        print_lines(fork_report(forked(store, run)))
+    print_lines(answers("run_report", store=store, run=run))
     options, used = [*chosen, *place], used_by_targets(graded)
     bad = worst(store, grading)
     console.print(run_report(summary, bad, run.id, options, passed_added=grading.passed_added, used=used))
@@ -115,7 +112,7 @@ def _show_sample(graded: GradedRun, name: str, grader: str | None, as_json: bool
         for line in cause_lines(outcome):
             console.print(line)
         console.print(conversation(outcome))
-        for line in fork_lines(store, run.id, outcome.attempt.key, place):
+        for line in answers("conversation_report", store=store, run=run, key=outcome.attempt.key, options=place):
             console.print(line, soft_wrap=True)
 
 

@@ -12,6 +12,7 @@ from vivavoce.client.connection import checked, part
 from vivavoce.client.refusal import refusal_of
 from vivavoce.client.together import Labelled, Place, Together
 from vivavoce.errors import Fault
+from vivavoce.features.clusters.records import Clusters
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore, as_several
 from vivavoce.metrics.metric import Conversation, evaluation_input
@@ -19,7 +20,6 @@ from vivavoce.records.judge_exchange import JudgeExchange
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import State
-from vivavoce.report.clusters.cluster import Clusters
 from vivavoce.report.comparison import Comparison
 from vivavoce.report.several import SeveralComparisons
 from vivavoce.report.trends import Trend

@@ -11,6 +11,7 @@ from vivavoce.client.connection import LOCAL
 from vivavoce.client.each import each
 from vivavoce.client.together import Labelled, Place
 from vivavoce.client.together_sync import TogetherSync
+from vivavoce.features.clusters.records import Clusters
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore
 from vivavoce.metrics.metric import Conversation
@@ -19,7 +20,6 @@ from vivavoce.records.judge_exchange import JudgeExchange
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import State
-from vivavoce.report.clusters.cluster import Clusters
 from vivavoce.report.comparison import Comparison
 from vivavoce.report.several import SeveralComparisons
 from vivavoce.report.trends import Trend

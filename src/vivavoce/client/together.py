@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 from pydantic import TypeAdapter
 
 from vivavoce.client.connection import Connection, checked, part
+from vivavoce.features.forks.records import ListedFork
+from vivavoce.features.forks.report import Forked
 from vivavoce.records.calibration import Calibration
 from vivavoce.records.comment import Comment
 from vivavoce.records.label import Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.calibrated import CalibrationReport
-from vivavoce.report.fork_finding import Forked
-from vivavoce.report.fork_list import ListedFork
 from vivavoce.report.groups import Grouped
 from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage

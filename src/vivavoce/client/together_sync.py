@@ -7,14 +7,14 @@ from typing import Literal, Unpack
 
 from vivavoce.client.each import each
 from vivavoce.client.together import Place, QueueOptions, Together
+from vivavoce.features.forks.records import ListedFork
+from vivavoce.features.forks.report import Forked
 from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.calibration import Calibration
 from vivavoce.records.comment import Comment
 from vivavoce.records.label import Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.calibrated import CalibrationReport
-from vivavoce.report.fork_finding import Forked
-from vivavoce.report.fork_list import ListedFork
 from vivavoce.report.groups import Grouped
 from vivavoce.signatures import shows_options
 from vivavoce.store.labels.queues import AssignedQueue

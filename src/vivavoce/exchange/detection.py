@@ -48,9 +48,9 @@ def _only(names: list[str], path: Path) -> str:
 
 
 def _is_ours(record: Record) -> bool:
-    """Return whether a record is a conversation of ours in which nothing speaks for another format."""
+    """Return whether a record is a row of ours in which nothing speaks for another format."""
     fields = record.fields or {}
-    return "messages" in fields and fields.keys() <= ROW_FIELDS and is_native(fields)
+    return fields.keys() <= ROW_FIELDS and is_native(fields)
 
 
 def format_with(path: Path, known: Format | None, fields: Mapping[str, str]) -> tuple[Format, Mapping[str, str]]:

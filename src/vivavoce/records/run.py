@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.plugins import lazy
 from vivavoce.records.failure import Failure
-from vivavoce.records.fork import FORK, Fork
 from vivavoce.records.reason import Verdict as Verdict
 from vivavoce.records.sampling import SAMPLING, Drawn, Sampling
 from vivavoce.records.score import Finding, Score, State
@@ -48,12 +47,6 @@ class Run(BaseModel):
     title: str | None = None
     notes: str | None = None
     tags: list[str] = Field(default_factory=list[str])
-
-    @property
-    def fork(self) -> Fork | None:
-        """What it is a fork of, None of any other run."""
-        stored = self.options.get(FORK)
-        return None if stored is None else Fork.model_validate(stored)
 
     @property
     def sampling(self) -> Sampling | None:

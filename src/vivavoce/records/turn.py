@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.conversation import mark_of
-from vivavoce.messages import StoredMessages
+from vivavoce.messages import HumanMessage, StoredMessages
 from vivavoce.records.failure import Failure
 from vivavoce.records.usage import Usage
 from vivavoce.session_mark import SessionMark
@@ -25,6 +25,11 @@ class Turn(BaseModel):
     seconds: float | None = None
     usage: Usage | None = None
     failure: Failure | None = None
+
+    @property
+    def user_message(self) -> HumanMessage:
+        """What the user said."""
+        return next(message for message in self.messages if isinstance(message, HumanMessage))
 
     @property
     def mark(self) -> SessionMark | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.extensions import description
 from vivavoce.records.run import Grading
 from vivavoce.report.changes import Change, changes_between, metric_change
 from vivavoce.report.comparison import Comparison, Flip, GraderComparison, MeanDifference, Side, TargetComparison
@@ -90,8 +91,8 @@ def _suites(a: Origin, b: Origin) -> Iterator[str]:
 def _partial(store: Store, *sides: Grading | GradedSide) -> Iterator[str]:
     for run in (store.run(side.run_id) for side in sides if isinstance(side, Grading)):
         if run.partial_of is not None:
-            part = f"is partial: it repeats a part of {run.partial_of}"
-            yield f"{run.id} {part if run.fork is None else f'is a {run.fork.words}'}"
+            special, part = description(run), f"is partial: it repeats a part of {run.partial_of}"
+            yield f"{run.id} {part if special is None else f'is a {special.words}'}"
         if (drawn := run.sampling) is not None:
             yield f"{run.id} judged {drawn.drawn:,} of {drawn.population:,} conversations, drawn at random"
 

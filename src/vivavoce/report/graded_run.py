@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
+from vivavoce.extensions import description
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.report.finding import finding
@@ -23,8 +24,8 @@ def partial_note(run: Run) -> str | None:
     """Return what is said of a run that repeats another one only in part, None of a whole run."""
     if run.partial_of is None:
         return None
-    if run.fork is not None:
-        return f"{run.fork.words}; it is no baseline and no point of a trend"
+    if (special := description(run)) is not None:
+        return f"{special.words}; it is no baseline and no point of a trend"
     return f"partial: it repeats a part of {run.partial_of}, and is no baseline and no point of a trend"
 
 

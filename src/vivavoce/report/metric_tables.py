@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from vivavoce.metrics.evaluation import EvaluationReport
-from vivavoce.penelope.result import TestResult
-from vivavoce.penelope.turn import Turn
 from vivavoce.records.score import Score
 from vivavoce.samples.table import Table, table_of
+
+if TYPE_CHECKING:
+    from vivavoce.penelope.result import TestResult
+    from vivavoce.penelope.turn import Turn
 
 _METRICS = {
     "metric": "string",

@@ -5,29 +5,26 @@ Scripted inputs wait for each reply, a tester works towards a goal, and a replay
 
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from vivavoce.conversation import split_turns
-from vivavoce.errors import Fault, SuiteFault, UsageError
+from vivavoce.errors import Fault, SuiteFault
 from vivavoce.messages import AnyMessage
-from vivavoce.penelope.result import TestResult, dump_test, read_test
-from vivavoce.penelope.turn import Turn as TesterTurn
-from vivavoce.penelope.turn_loop import as_led
-from vivavoce.records.failure import CANCELLED, Failure, failure_of
-from vivavoce.records.test import TestStatus
+from vivavoce.records.failure import failure_of
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.run.experiment import Held, Scripted
-from vivavoce.run.tester import Tester
 from vivavoce.samples.sample import Sample
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.target import Opening, Target, gets_conversation, lacks_history
 from vivavoce.unchecked import changed, unchecked
+
+if TYPE_CHECKING:
+    from vivavoce.run.tester import Tester
 
 OnTurn = Callable[[Turn], Awaitable[None]]
 
@@ -55,9 +52,9 @@ class Driver(Protocol):
 
 def driver_on(driver: Scripted | Tester, channel: TargetChannel, held: Held | None = None) -> Driver:
     """Return the driver of an experiment for one of its targets; `held` is what is gone on from, by sample."""
-    if isinstance(driver, Tester):
-        return PenelopeDriver(channel, driver, held or {})
-    return ScriptedDriver(channel, driver.wants_state, held or {})
+    if isinstance(driver, Scripted):
+        return ScriptedDriver(channel, driver.wants_state, held or {})
+    return driver.driver(channel, held or {})
 
 
 def replay(sample: Sample) -> Trajectory:
@@ -102,7 +99,7 @@ class ScriptedDriver:
 
     def calls(self, sample: Sample) -> int:
         """Return how many messages a conversation sends."""
-        return len(sample.said) - _taken(self.held, sample, self.channel)
+        return len(sample.said) - turns_taken(self.held, sample, self.channel)
 
     async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
         """Hold the conversation; what fails is recorded in the trajectory, with whose fault it was.
@@ -141,97 +138,10 @@ class ScriptedDriver:
         return Trajectory(opening=opening, turns=turns, session_id=session.id, state=state)
 
 
-@dataclass(frozen=True, slots=True)
-class PenelopeDriver:
-    """Has a tester lead each conversation towards the goal of its sample."""
-
-    channel: TargetChannel
-    tester: Tester
-    held: Held = field(default_factory=dict[str, Trajectory])
-
-    def calls(self, sample: Sample) -> int:
-        """Return how many messages a conversation sends at most."""
-        most = self.tester.most_turns(sample) + sample.history_turns
-        return max(0, most - _taken(self.held, sample, self.channel))
-
-    async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
-        """Run the test; if it could not be held, the trajectory has the failure; everything else is in `test`.
-
-        What was held of a test that is cancelled is returned, and its failure is of the kind `CANCELLED`.
-
-        Raises:
-            BudgetExhausted: the run may make no more calls; nothing of the conversation is kept.
-        """
-        begun = time.perf_counter()
-        cancelled: list[TestResult] = []
-
-        async def on_test_turn(turn: TesterTurn) -> None:
-            await on_turn(turn.exchange)
-
-        try:
-            context = self.tester.context(sample, trial)
-            earlier = _led(held_of(self.held, sample, self.channel.target))
-        except UsageError as error:
-            failure = Failure(blame="suite", kind="row", message=str(error))
-            return Trajectory(failure=failure, seconds=time.perf_counter() - begun)
-        except SuiteFault as fault:
-            return Trajectory(failure=failure_of(fault, "suite"), seconds=time.perf_counter() - begun)
-        try:
-            result = await self.tester.agent.hold(
-                self.channel,
-                context,
-                lambda: opening_of(sample, trial),
-                on_turn=on_test_turn,
-                on_cancelled=cancelled.append,
-                earlier=earlier,
-            )
-        except asyncio.CancelledError:
-            if not cancelled:
-                raise
-            result = cancelled[0]
-        return trajectory_of(result, time.perf_counter() - begun)
-
-
-def _taken(held: Held, sample: Sample, channel: TargetChannel) -> int:
+def turns_taken(held: Held, sample: Sample, channel: TargetChannel) -> int:
     """Return how many turns of a conversation are taken as they were held, without a message to the target."""
     earlier = len(held[sample.id].turns) if sample.id in held else sample.history_turns
     return earlier if gets_conversation(channel.target) else 0
-
-
-def _led(held: Trajectory | None) -> list[TesterTurn]:
-    """Return the turns that a tester led, or as if it had led them where the user's side was written."""
-    if held is None:
-        return []
-    if held.test is not None:
-        return read_test(held.test, held).history
-    return [as_led(turn) for turn in held.turns]
-
-
-def trajectory_of(result: TestResult, seconds: float | None) -> Trajectory:
-    """Return the conversation that a tester led, with what it left; a test that could not be held is a failure."""
-    return Trajectory.model_construct(
-        opening=result.opening,
-        turns=[turn.exchange for turn in result.history],
-        session_id=result.metadata.get("session_id"),
-        state=result.state,
-        test=dump_test(result),
-        failure=_failure(result),
-        seconds=seconds,
-    )
-
-
-def _failure(result: TestResult) -> Failure | None:
-    """Return why a test could not be held; a completed test with a bad result is not a failure."""
-    if result.stopped_by == CANCELLED:
-        return result.failure
-    if result.status is not TestStatus.ERROR or result.target_passed:
-        return None
-    blame = result.blame or "environment"
-    known = result.failure
-    message = result.stop_reason or (known.message if known else "the test ended with an error")
-    if known is None:
-        return Failure(blame=blame, kind=result.stopped_by, message=message)
-    return known.model_copy(update={"blame": blame, "message": message})
 
 
 def opening_of(sample: Sample, trial: int = 0) -> Opening:

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vivavoce.records.sampling import Drawn, Sampling
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.run.scoring import Scoring
-from vivavoce.run.tester import Tester
 from vivavoce.samples.sample import Sample
 from vivavoce.targets.target import Target
+
+if TYPE_CHECKING:  # an experiment without a tester loads none
+    from vivavoce.run.tester import Tester
 
 Held = Mapping[str, Trajectory]
 """What was held of a conversation before it goes on, by the id of its sample; a tester's turns are in its test."""
@@ -111,12 +113,17 @@ class Experiment:
         return None if count is None else count * max(1, len(self.targets)) * self.trials
 
     @property
+    def tester(self) -> Tester | None:
+        """The tester that leads the conversations, None where they are scripted or recorded."""
+        return None if self.driver is None or isinstance(self.driver, Scripted) else self.driver
+
+    @property
     def tester_fingerprint(self) -> str:
         """A hash of everything that decides what the tester does; "" if there is no tester."""
-        return self.driver.agent.fingerprint if isinstance(self.driver, Tester) else ""
+        return "" if self.tester is None else self.tester.agent.fingerprint
 
     async def close(self) -> None:
         """Close what was opened for the experiment."""
-        agents = (self.driver.agent,) if isinstance(self.driver, Tester) else ()
+        agents = () if self.tester is None else (self.tester.agent,)
         for opened in (*self.targets, *self.scoring.opened, *agents):
             await opened.close()

@@ -6,18 +6,18 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
+from typing import Any
 
 from vivavoce.errors import Deferred, UsageError
 from vivavoce.exchange.own_traffic import of_run
 from vivavoce.models.attempts import new_attempt
 from vivavoce.records.events import AttemptEnded, AttemptStarted, RunEnded, RunStarted, TurnEnded
 from vivavoce.records.failure import CANCELLED
-from vivavoce.records.fork import FORK, Fork
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Grading, Run, Status
 from vivavoce.records.sampling import SAMPLING
 from vivavoce.records.score import TESTER_ERROR
@@ -53,8 +53,9 @@ class ExperimentRun(Execution):
     `resumed` is a run to continue, `run_id` the id of a new one, which is made up where none is given. With
     `retries_errors`, attempts with an error are retried as well; a complete conversation is only graded again. Replaced
     attempts stay in the store. `partial_of` is the run of which a new run repeats only a part; with `reuses_unchanged`
-    the conversations that have not changed since that run are graded again, and not held. `fork` says what a new run is
-    a fork of, whose words are its title. `begun` is the record of the run as soon as there is one.
+    the conversations that have not changed since that run are graded again, and not held. A special kind of run says by
+    `marks`, stored with its options, and by its `title` what it is. `begun` is the record of the run as soon as there
+    is one.
     """
 
     resumed: Run | None = None
@@ -62,7 +63,8 @@ class ExperimentRun(Execution):
     partial_of: Run | None = None
     reuses_unchanged: bool = False
     run_id: str | None = None
-    fork: Fork | None = None
+    marks: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    title: str | None = None
     begun: Run | None = field(default=None, init=False)
     _reuse: Reuse | None = field(default=None, init=False)
     _schedule: Schedule | None = field(default=None, init=False)
@@ -276,14 +278,14 @@ class ExperimentRun(Execution):
                 "code": description.code,
                 **({"tester": tester} if tester else {}),
                 **({"revision": revision} if revision else {}),
-                **({FORK: self.fork.model_dump(exclude_none=True)} if self.fork else {}),
+                **self.marks,
                 **({SAMPLING: sampling.model_dump()} if sampling else {}),
                 **({"planned": experiment.planned} if experiment.planned is not None else {}),
             },
             started_at=now,
             version=version("vivavoce"),
             partial_of=self.partial_of.id if self.partial_of and self._repeats_a_part else None,
-            title=None if self.fork is None else self.fork.words,
+            title=self.title,
         )
         prints = experiment.scoring.fingerprints
         grading = Grading(id=f"{run.id}-g1", run_id=run.id, spec=description.spec, fingerprints=prints, created_at=now)

@@ -15,12 +15,12 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.result import TestResult
 from vivavoce.records.origin import GIVEN_IN_PYTHON
-from vivavoce.run.drivers import trajectory_of
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.scoring import Scoring
+from vivavoce.run.tester import trajectory_of
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.store.replies import ReplyStore

@@ -8,14 +8,16 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.report.html.rendering import STATIC
+from vivavoce.extensions import answers
+from vivavoce.plugins import lazy
+from vivavoce.report.html.rendering import STATIC, page_folders
 from vivavoce.server.access import Access, AccessMiddleware
 from vivavoce.server.api import (
     about,
@@ -30,20 +32,16 @@ from vivavoce.server.api import (
     runs,
     search,
 )
-from vivavoce.server.api import clusters as cluster_data
-from vivavoce.server.api import forks as fork_data
 from vivavoce.server.api import trends as trend_data
 from vivavoce.server.api import watches as watch_data
 from vivavoce.server.api.answers import on_error, on_invalid
 from vivavoce.server.authenticator import Authenticator
-from vivavoce.server.clustering import ClusterCache
 from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.heads import HeadMiddleware
 from vivavoce.server.indexing import reading_ahead
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.live_summary import LiveSummary
 from vivavoce.server.pages import capture as capture_page
-from vivavoce.server.pages import clusters as cluster_pages
 from vivavoce.server.pages import compare as compare_pages
 from vivavoce.server.pages import (
     compared,
@@ -51,7 +49,6 @@ from vivavoce.server.pages import (
     conversation,
     exchange,
     first_visit,
-    fork,
     run,
     run_list,
     sign_in,
@@ -84,11 +81,11 @@ EXPORTS = 4
 API = (
     *SHARED_API,
     *(about, exports, labels, runs, captures, remarks, deletion),
-    *(audit, search, evaluations, jobs, trend_data, cluster_data, fork_data, watch_data),
+    *(audit, search, evaluations, jobs, trend_data, watch_data),
 )
 PAGES = (
     *SHARED_PAGES,
-    *(run_list, run, cluster_pages, fork, remark_form, run_deletion, conversation, exchange, content),
+    *(run_list, run, remark_form, run_deletion, conversation, exchange, content),
     *(compare_pages, compared, trend_pages, watch_page, label_pages, search_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
     *LAST_PAGES,
@@ -112,6 +109,19 @@ def _secret(store: Store) -> bytes:
         return secrets.token_bytes(32)
 
 
+def routers() -> list[APIRouter]:
+    """Return the routers of the API, of features, and of pages, in the order in which a path is looked for."""
+    features = [lazy(reference) for reference in answers("register_routes")]
+    return [*(module.router for module in API), *features, *(module.router for module in PAGES)]
+
+
+def _static_files() -> StaticFiles:
+    """Return the files of pages: the core's own, then those of plugins."""
+    files = StaticFiles(directory=STATIC)
+    files.all_directories = [*files.all_directories, *(str(folder / "static") for folder in page_folders())]
+    return files
+
+
 def create_app(store: Store, access: Access, policy: ServerPolicy | None = None) -> FastAPI:
     """Return the application; it reads `store`, and the caller closes it.
 
@@ -132,7 +142,6 @@ def create_app(store: Store, access: Access, policy: ServerPolicy | None = None)
     app.state.jobs = Jobs(store, app.state.policy)
     app.state.live_summary = LiveSummary()
     app.state.comparisons = Comparisons()
-    app.state.clusters = ClusterCache()
     app.state.secret = _secret(store)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.state.exports = CapacityLimiter(EXPORTS)
@@ -146,6 +155,6 @@ def create_app(store: Store, access: Access, policy: ServerPolicy | None = None)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)
     # as they are: included, a router's routes would all be built anew at the first request
-    app.router.routes.extend(route for module in (*API, *PAGES) for route in module.router.routes)
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.router.routes.extend(route for router in routers() for route in router.routes)
+    app.mount("/static", _static_files(), name="static")
     return app

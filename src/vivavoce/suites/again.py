@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import UsageError
+from vivavoce.extensions import description
 from vivavoce.records.events import Listener
 from vivavoce.records.origin import is_from_python, is_watched, lacks_key, parts_of
 from vivavoce.records.run import Run
@@ -68,10 +69,8 @@ def suite_of(run: Run) -> Suite:
         )
     if parts_of(run) is not None:
         raise UsageError(f"run {run.id} was made in parts, and parts cannot be run again by themselves")
-    if run.fork is not None:
-        raise UsageError(
-            f"run {run.id} is a {run.fork.words}; fork that conversation again with: viva fork {run.fork.of}"
-        )
+    if (special := description(run)) is not None:
+        raise UsageError(f"run {run.id} is a {special.words}; {special.again}")
     if lacks_key(run):
         raise UsageError(f"the target of {run.id} contained a key, which is not stored; name the suite, too")
     suite, file = stored_suite(run), Path(run.base) / run.options["suite"]

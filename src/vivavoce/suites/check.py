@@ -32,10 +32,10 @@ from vivavoce.suites.plan import Plan, plan_of
 from vivavoce.suites.recording import check_live, check_readable, coverage, with_recording
 from vivavoce.suites.schema_formats import format_notes
 from vivavoce.suites.targets import build_targets, check_rows, has_client
-from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.suites.toolbox import known_tools
 
 if TYPE_CHECKING:  # numpy takes long to load, and most runs are of all conversations
+    from vivavoce.run.tester import Tester
     from vivavoce.suites.sampling import Sampler
 
 T = TypeVar("T")
@@ -61,6 +61,26 @@ class Checked:
 
     prepared: Prepared
     forecast: Forecast
+
+
+def tester_of(suite: Suite, judges: JudgeOpener) -> Tester | None:
+    """Return the tester that leads the conversations of a suite, None where none does; nothing is called yet.
+
+    Raises:
+        UsageError: a name, a file or an API key is missing; the problem names its place in the suite.
+    """
+    if suite.spec.driver != "penelope":
+        return None
+    return cast("Tester", lazy("vivavoce.suites.testers:build_tester")(suite, judges))
+
+
+def check_tester(suite: Suite, tester: Tester) -> None:
+    """Check that every row can become a test.
+
+    Raises:
+        UsageError: with every row that cannot, such as a row with a persona that does not exist.
+    """
+    lazy("vivavoce.suites.testers:check_tests")(suite, tester)
 
 
 def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> Prepared:
@@ -151,10 +171,10 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
     budget = Budget(max_cost=options.max_cost if options and not replays else None)
     batches = BatchQuestions(budget, None) if options and options.batch else None
     judges = JudgeOpener(budget, keys_needed=keys_needed and not replays, base=suite.base, batches=batches)
-    tester = _collect(problems, lambda: build_tester(suite, judges))
+    tester = _collect(problems, lambda: tester_of(suite, judges))
     prepared = _collect(problems, lambda: prepare(suite, plan, judges))
     if tester is not None and prepared is not None:
-        _collect(problems, lambda: check_tests(suite, tester))
+        _collect(problems, lambda: check_tester(suite, tester))
     if targets is not None and prepared is not None and suite.spec.driver != "replay":
         _collect(problems, lambda: check_rows(suite, targets, prepared.dataset))
     if prepared is None or problems:
@@ -177,7 +197,7 @@ def missing_keys(prepared: Prepared) -> list[Problem]:
     suite, judges = prepared.suite, JudgeOpener(Budget(), base=prepared.suite.base)
     problems: list[Problem] = []
     _collect(problems, lambda: build_targets(suite, suite.spec.max_concurrent))
-    _collect(problems, lambda: build_tester(suite, judges))
+    _collect(problems, lambda: tester_of(suite, judges))
     _collect(problems, lambda: Builder(suite, judges.open, prepared.dataset, asked=prepared.asked).scoring())
     return problems
 

@@ -21,14 +21,13 @@ from vivavoce.run.plan import RECORDED
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.suites.build import needs_state
-from vivavoce.suites.check import prepare
+from vivavoce.suites.check import check_tester, prepare, tester_of
 from vivavoce.suites.hooks import check_setup, run_setup, takes_model
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import IN_ONE_RUN, plan_of
 from vivavoce.suites.stored import dump_spec
 from vivavoce.suites.targets import build_targets, check_rows, has_client, target_limits
-from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.suites.toolbox import code_files
 from vivavoce.targets.target import Target
 from vivavoce.user_code import hash_code
@@ -71,10 +70,10 @@ def build_experiment(
     plan, spec = plan_of(suite, options), suite.spec
     batches = _batches(options, budget, answers)
     judges = JudgeOpener(budget, answers, options.replay, plan.concurrency, base=suite.base, batches=batches)
-    tester = build_tester(suite, judges)
+    tester = tester_of(suite, judges)
     prepared = prepare(suite, plan, judges, tester.agent.fingerprint if tester else "")
     if tester is not None:
-        check_tests(suite, tester)
+        check_tester(suite, tester)
     plan, draw = prepared.plan, prepared.plan.draw
     samples = Samples(plan.samples, plan.count(prepared.dataset.samples), plan.dataset, spec.dataset.place)
     if draw is not None:

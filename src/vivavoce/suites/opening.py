@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from vivavoce.errors import UsageError
+from vivavoce.extensions import first_answer
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.plugins import lazy
 from vivavoce.records.events import Listener
 from vivavoce.records.origin import is_from_python, is_watched, lacks_key, parts_of
 from vivavoce.records.run import Run
@@ -119,9 +119,9 @@ def reopen_run(
     if limits.max_errors is not None:
         changed["max_errors"] = limits.max_errors
     options = RunOptions.model_validate({**kept, **changed})
-    if run.fork is not None:
-        again = lazy("vivavoce.suites.fork:fork_again")  # it needs arithmetic that takes long to load
-        return cast("ExperimentRun", again(run, options, store=store, listeners=listeners, errors=errors))
+    special = first_answer("resume_run", run=run, options=options, store=store, listeners=listeners, errors=errors)
+    if special is not None:
+        return cast("ExperimentRun", special)
     return suite_run(stored_suite(run), options, store=store, listeners=listeners, resumed=run, retries_errors=errors)
 
 

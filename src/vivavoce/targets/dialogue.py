@@ -13,7 +13,6 @@ from vivavoce.errors import Fault, SuiteFault
 from vivavoce.foreign_code import foreign_code
 from vivavoce.messages import AnyMessage, HumanMessage
 from vivavoce.records.failure import failure_of
-from vivavoce.records.fork import said_in
 from vivavoce.records.trajectory import Turn
 from vivavoce.records.usage import Usage
 from vivavoce.session_mark import SessionMark
@@ -95,7 +94,7 @@ class Dialogue:
         messages = [message for turn in heard for message in turn.messages]
         if not turns:
             return []
-        if gets_conversation(channel.target) and not any(said_in(turn).mark for turn in turns):
+        if gets_conversation(channel.target) and not any(turn.user_message.mark for turn in turns):
             session = await self.open()
             if isinstance(session, Returning):
                 await channel.call(lambda: session.go_on(messages))
@@ -105,7 +104,7 @@ class Dialogue:
             return [turn.model_copy(update={"usage": None}) for turn in turns]
         again: list[Turn] = []
         for turn in turns:
-            again.append(await self.say(said_in(turn)))
+            again.append(await self.say(turn.user_message))
             if again[-1].failure is not None:
                 break
         return again

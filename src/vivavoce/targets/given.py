@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any, cast
 
 from vivavoce.errors import UsageError
-from vivavoce.targets.frameworks.known import framework_of, frameworks
-from vivavoce.targets.frameworks.target import FrameworkTarget
+from vivavoce.plugins import lazy
 from vivavoce.targets.function import FunctionTarget
 from vivavoce.targets.target import Target
+
+_PLAIN = (FunctionType, MethodType, partial)
+"""What is called as it is; no framework is asked about it."""
 
 
 def as_target(thing: object, name: str | None = None, *, stream: bool = False) -> Target:
@@ -24,11 +28,13 @@ def as_target(thing: object, name: str | None = None, *, stream: bool = False) -
     if not isinstance(thing, type):
         if callable(getattr(thing, "open", None)) and isinstance(getattr(thing, "name", None), str):
             return _called(cast("Target", thing), name, stream=stream)
-        framework = framework_of(thing)
+        framework = None if isinstance(thing, _PLAIN) else lazy("vivavoce.targets.frameworks.known:framework_of")(thing)
         if framework is not None:
-            return FrameworkTarget(thing, name, stream=stream, framework=framework)
+            made = lazy("vivavoce.targets.frameworks.target:FrameworkTarget")
+            return cast("Target", made(thing, name, stream=stream, framework=framework))
     if not callable(thing):
-        known = ", ".join(framework.title for framework in frameworks())
+        frameworks = lazy("vivavoce.targets.frameworks.known:frameworks")()
+        known = ", ".join(framework.title for framework in frameworks)
         raise UsageError(f"a function is needed, or an object of {known}; got a {type(thing).__name__}")
     if stream:
         raise UsageError("stream: a function returns its whole reply; it is for an object of a framework")

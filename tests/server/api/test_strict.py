@@ -6,11 +6,11 @@ import pytest
 from fastapi.routing import APIRoute
 
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.app import API
+from vivavoce.server.app import routers
 
 from ..live import get, send
 
-ROUTES = [route for module in API for route in module.router.routes]
+ROUTES = [route for router in routers() if router.prefix == "/api/v1" for route in router.routes]
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda one: f"{'/'.join(one.methods)} {one.path}")

@@ -4,9 +4,9 @@ import json
 from io import BytesIO
 from zipfile import ZipFile
 
+from vivavoce.features.clusters.records import Clusters
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding, Score
-from vivavoce.report.clusters.cluster import Clusters
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer

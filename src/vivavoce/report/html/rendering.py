@@ -10,6 +10,7 @@ from typing import cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from vivavoce.extensions import answers
 from vivavoce.records.counting import conversation_label, to_number
 from vivavoce.records.spending import dollars
 from vivavoce.report.html import wording
@@ -19,8 +20,14 @@ from vivavoce.report.tester_errors import net_text
 from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe
 
-STATIC = Path(__file__).parent / "static"
+FOLDER = Path(__file__).parent
+STATIC = FOLDER / "static"
 """The stylesheets, the scripts and the mark."""
+
+
+def page_folders() -> list[Path]:
+    """Return the folders of plugins that hold templates, and files that pages need."""
+    return list(answers("register_page_files"))
 
 
 @cache
@@ -31,7 +38,7 @@ def environment() -> Environment:
     the filter `number` gives what a person reads.
     """
     found = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=FileSystemLoader([FOLDER / "templates", *(folder / "templates" for folder in page_folders())]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

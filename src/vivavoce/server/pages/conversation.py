@@ -8,16 +8,16 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
 
+from vivavoce.extensions import answers
 from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
-from vivavoce.report.fork_list import forks_of
 from vivavoce.report.html.commenting import Place
 from vivavoce.report.html.conversation import conversation as shown
 from vivavoce.server.grader_names import check_graders
 from vivavoce.server.pages.comments import comment_section
 from vivavoce.server.pages.content import showing
 from vivavoce.server.pages.label import human_labelling
-from vivavoce.server.pages.links import FirstTurn, TrialNumber, fork_page, run_page, sample_data, sample_page
+from vivavoce.server.pages.links import FirstTurn, TrialNumber, run_page, sample_data, sample_page
 from vivavoce.server.pages.neighbours import Neighbours, neighbours
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
@@ -69,13 +69,8 @@ def conversation(
         "human": human_labelling(request, found, chosen[0]),
         "commenting": comment_section(request, found, chosen[0], cast("Place", values["place_of"])),
     }
-    return page("conversation.html", {**values, **people, **_forking(store, found, chosen[0].attempt.key)})
-
-
-def _forking(store: Store, run: Run, key: AttemptKey) -> dict[str, object]:
-    """Return the forks of a conversation, and the fork that it is a continuation of, each with its page."""
-    continues = None if run.fork is None else (run.fork.words, fork_page(run.id))
-    return {"forks": [(one.words, fork_page(one.run)) for one in forks_of(store, run.id, key)], "continues": continues}
+    sections = list(answers("conversation_page_sections", store=store, run=found, key=chosen[0].attempt.key))
+    return page("conversation.html", {**values, **people, "sections": sections})
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,34 +109,14 @@ def several_data(baseline: str, runs: Sequence[str]) -> str:
     return f"/api/v1/comparisons/several{_query({'baseline': baseline, 'run': runs})}"
 
 
+def address(*parts: str, **query: Value) -> str:
+    """Return the address of a page or of data, from the parts of its path and its query."""
+    return f"/{'/'.join(map(_part, parts))}{_query(query)}"
+
+
 def run_data(run: str) -> str:
     """Return the address of a run as JSON."""
     return f"/api/v1/runs/{_part(run)}"
-
-
-def clusters_page(run: str, **query: Value) -> str:
-    """Return the address of the clusters of what failed in a run."""
-    return f"/runs/{_part(run)}/clusters{_query(query)}"
-
-
-def fork_page(run: str, *, turn: int | None = None) -> str:
-    """Return the address of what a fork shows, or of its part that begins with a turn of the conversation."""
-    return f"/runs/{_part(run)}/fork{_query(_numbers(None, turn))}"
-
-
-def fork_data(run: str) -> str:
-    """Return the address of what a fork shows as JSON."""
-    return f"/api/v1/runs/{_part(run)}/fork"
-
-
-def suite_download(run: str, cluster: str, **query: Value) -> str:
-    """Return the address of a suite of the samples of a cluster."""
-    return f"/runs/{_part(run)}/clusters/{_part(cluster)}/suite{_query(query)}"
-
-
-def clusters_data(run: str, **query: Value) -> str:
-    """Return the address of the clusters of a run as JSON."""
-    return f"/api/v1/runs/{_part(run)}/clusters{_query(query)}"
 
 
 def run_list(**query: Value) -> str:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
+from vivavoce.extensions import answers
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.error_groups import error_groups
 from vivavoce.report.graded_run import GradedRun
@@ -24,7 +25,7 @@ from vivavoce.safe_text import safe
 from vivavoce.server.grader_names import check_graders
 from vivavoce.server.pages.choosing import compare_with_before
 from vivavoce.server.pages.forms import form_key
-from vivavoce.server.pages.links import Value, clusters_page, fork_page, run_data, run_page, sample_page, trends_page
+from vivavoce.server.pages.links import Value, run_data, run_page, sample_page, trends_page
 from vivavoce.server.pages.live import as_it_stands, job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
@@ -193,10 +194,9 @@ def _head(view: RunView, summary: Summary, sets: Sequence[Grading]) -> dict[str,
         "sets": [(one, run_page(view.run.id, grading=one.id)) for one in sets] if len(sets) > 1 else [],
         "json_link": run_data(view.run.id),
         "labelled": label_lines(view.store, view.grading) if summary.attempts <= LARGEST else [],
-        "clusters_link": clusters_page(view.run.id, grading=view.chosen),
         "trends_link": trends_page(suite=view.run.suite),
         "compare_link": compare_with_before(view.store, view.run),
-        "fork_link": None if view.run.fork is None else fork_page(view.run.id),
+        "feature_links": list(answers("run_page_links", run=view.run, grading=view.chosen)),
     }
 
 

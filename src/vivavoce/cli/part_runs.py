@@ -1,0 +1,223 @@
+"""`viva judge` and `viva run` in parts: the work, its progress, and its report."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shlex import quote
+
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.text import Text
+
+from vivavoce.cli.in_parts import InParts
+from vivavoce.cli.output import notes, out, store_of
+from vivavoce.cli.progress import EVERY
+from vivavoce.cli.runner import report_run
+from vivavoce.distributed.allowance import Allowance
+from vivavoce.distributed.cluster import RayWorkers
+from vivavoce.distributed.figures import summary_of
+from vivavoce.distributed.job import Job, job_of, kept_job
+from vivavoce.distributed.merging import merge
+from vivavoce.distributed.part_file import read_part
+from vivavoce.distributed.work import done_parts, worked_before
+from vivavoce.distributed.working import OneProcess, Pool, Progress, shard_of, work_through
+from vivavoce.errors import UsageError
+from vivavoce.files.places import Folder, is_address
+from vivavoce.grading.error_limit import ErrorLimit
+from vivavoce.records.spending import dollars
+from vivavoce.report.reasons import explained
+from vivavoce.report.terminal import STYLES, summary_table
+from vivavoce.report.text import count, one_line
+from vivavoce.run.options import RunOptions
+from vivavoce.run.result import EXIT_CODES
+from vivavoce.run.summary import Summary
+from vivavoce.run.workers import INTERRUPTED
+from vivavoce.safe_text import safe
+from vivavoce.store.store import Store
+from vivavoce.suites.load import Suite
+
+_SHOWN = 5
+"""Broken rows and files that are named."""
+
+
+def judge_in_parts(suite: Suite, patterns: Sequence[str], how: InParts, options: RunOptions, *, quiet: bool) -> int:
+    """Work on the parts of files that are not done, say what came of them, and return the exit code."""
+    return _report(_worked(suite, patterns, how, options, quiet=quiet), options.max_errors)
+
+
+def run_in_parts(suite: Suite, how: InParts, options: RunOptions, store: str | None, *, quiet: bool) -> int:
+    """Work on the parts of a suite's dataset that are not done; when all are, make them one run of the store.
+
+    Return the exit code. `store` is what names the store, None for the usual one.
+    """
+    path = suite.spec.dataset.path
+    if path is None:
+        raise UsageError("the rows are written in the suite; to work on them in parts, put them into a JSONL file")
+    worked = _worked(suite, [str(suite.base / path)], how, options, quiet=quiet)
+    if worked.left or worked.progress.broken:
+        return _report(worked, options.max_errors)
+    with Store.open(store_of(store)) as opened:
+        result = merge(worked.folder, opened, lambda done, of: None, max_errors=options.max_errors)
+        report_run(opened, result, None, ["--store", store] if store else [])
+    for line in _problems(worked.folder, worked.progress):
+        out().print(one_line(safe(line), 300), soft_wrap=True)
+    return result.exit_code or _exit_code(worked, options.max_errors)
+
+
+@dataclass(frozen=True, slots=True)
+class _Worked:
+    """A job, and how far the parts are that were to be worked on; `left` is how many of all its parts are not done."""
+
+    job: Job
+    folder: Folder
+    progress: Progress
+
+    @property
+    def left(self) -> int:
+        return len(self.job.parts) - len(done_parts(self.job, self.folder))
+
+
+def _worked(suite: Suite, patterns: Sequence[str], how: InParts, options: RunOptions, *, quiet: bool) -> _Worked:
+    whole = {"--max-samples": options.max_samples, "--sample": options.samples, "--tag": options.tags}
+    if named := [name for name, value in {**whole, "--replay": options.replay or None}.items() if value is not None]:
+        raise UsageError(f"{named[0]} is about the whole dataset, which no part knows; leave it out")
+    folder = Folder(how.folder)
+    job = kept_job(folder, job_of(suite, patterns, options))
+    done = done_parts(job, folder)
+    mine = job.parts if how.shard is None else shard_of(job.parts, *how.shard)
+    progress = Progress(len(mine))
+    progress.done.update((one.name, worked_before(folder, one.name)) for one in mine if one.name in done)
+    progress.broken.update((file.place, file.problem) for file in job.files if file.problem is not None)
+    todo = [part for part in mine if part.name not in done]
+    todo += [replace(part, again=True) for part in mine if part.name in done and progress.done[part.name].errors]
+    with _Shown(quiet, progress) as shown:
+        if todo:
+            pool = _pool(how, job, folder)
+            allowance = Allowance(pool.size, options.max_calls, options.max_cost)
+            work_through(todo, pool, allowance, progress, shown.tell)
+    return _Worked(job, folder, progress)
+
+
+def _pool(how: InParts, job: Job, folder: Folder) -> Pool:
+    scratch = _scratch(job, folder)
+    if how.ray:
+        return RayWorkers(job, folder, scratch, how.workers, how.address)
+    return OneProcess(job, folder, scratch)
+
+
+def _scratch(job: Job, folder: Folder) -> Path:
+    """Return the folder of this machine where parts are while they are worked on."""
+    if is_address(folder.place):
+        return Path(tempfile.gettempdir()) / f"vivavoce-{job.run_id}"
+    return Path(folder.place).absolute() / ".working"
+
+
+class _Shown:
+    """Shows how far the work is: a bar in a terminal, otherwise a line from time to time."""
+
+    def __init__(self, quiet: bool, progress: Progress) -> None:
+        self._console = notes()
+        self._quiet, self._progress = quiet, progress
+        self._bar = Bar(
+            SpinnerColumn(),
+            MofNCompleteColumn(),
+            TextColumn("parts"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.description}"),
+            console=self._console,
+            transient=True,
+            disable=quiet or not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=progress.parts)
+        self._spoke_at = time.monotonic()
+
+    def __enter__(self) -> _Shown:
+        if not self._quiet and self._progress.done:
+            done = sum(not one.errors for one in self._progress.done.values())
+            self._console.print(f"{done} of {count(self._progress.parts, 'part')} already done")
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def tell(self, progress: Progress) -> None:
+        """Show how far it is now."""
+        line = ", ".join(_so_far(progress))
+        self._bar.update(self._task, completed=len(progress.done), description=line)
+        now = time.monotonic()
+        if not self._quiet and not self._console.is_terminal and now - self._spoke_at > EVERY:
+            self._spoke_at = now
+            self._console.print(f"{len(progress.done)}/{progress.parts} parts  {line}")
+
+
+def _so_far(progress: Progress) -> Iterator[str]:
+    yield count(progress.conversations, "conversation")
+    if progress.errors:
+        yield f"{progress.errors:,} with errors"
+    if progress.problems:
+        yield f"{count(progress.problems, 'row')} left out"
+    if progress.deaths:
+        yield f"{count(progress.deaths, 'worker')} died"
+    if progress.cost:
+        yield dollars(progress.cost)
+
+
+def _report(worked: _Worked, max_errors: str | None) -> int:
+    """Print what the parts show and what is left, and return the exit code."""
+    console, folder, progress = out(), worked.folder, worked.progress
+    summary = summary_of(folder, progress.done, ErrorLimit(max_errors or "0")) if progress.conversations else None
+    if summary is not None:
+        console.print(summary_table(summary))
+        console.print()
+    so_far = ", ".join(_so_far(progress))
+    console.print(f"{so_far} in {len(progress.done):,} of {count(progress.parts, 'part')}")
+    for line in (*_problems(folder, progress), *_broken(progress)):
+        console.print(one_line(safe(line), 300), soft_wrap=True)
+    if progress.stopped is not None:
+        console.print(f"stopped: {progress.stopped}; the same command goes on", soft_wrap=True)
+    elif again := [what for what, there in (("broken", progress.broken), ("an error", progress.errors)) if there]:
+        console.print(f"what is {' or '.join(again)} is tried again by the same command", soft_wrap=True)
+    if progress.conversations:
+        console.print(f"as a run, with pages: viva merge {quote(folder.place)}", soft_wrap=True)
+    if summary is not None and summary.verdict == "fail":
+        console.print(Text("FAIL", style=STYLES["fail"]))
+        for line in explained(summary):
+            console.print(one_line(safe(line), 300), soft_wrap=True)
+    return _exit_code(worked, max_errors, summary)
+
+
+def _exit_code(worked: _Worked, max_errors: str | None, summary: Summary | None = None) -> int:
+    progress = worked.progress
+    if progress.stopped == INTERRUPTED:
+        return 130
+    if summary is not None and summary.verdict == "fail":
+        return EXIT_CODES["fail"]
+    errors, limit = progress.errors + progress.problems, ErrorLimit(max_errors or "0")
+    too_many = limit.exceeded(errors, progress.conversations + progress.problems)
+    return 3 if progress.stopped or progress.broken or too_many else 0
+
+
+def _problems(folder: Folder, progress: Progress) -> Iterator[str]:
+    """Yield the first rows that are not conversations, with their files."""
+    shown = 0
+    for name, worked in sorted(progress.done.items()):
+        if not worked.problems or shown == _SHOWN:
+            continue
+        with read_part(folder, name) as part:
+            for one in part.about.problems[: _SHOWN - shown]:
+                shown += 1
+                yield f"{part.about.file}:{one.row}: {one.message}"
+    if progress.problems > shown:
+        yield f"and {count(progress.problems - shown, 'row')} more that are not conversations"
+
+
+def _broken(progress: Progress) -> Iterator[str]:
+    for place, why in list(progress.broken.items())[:_SHOWN]:
+        yield why if place in why else f"{place}: {why}"
+    if len(progress.broken) > _SHOWN:
+        yield f"and {len(progress.broken) - _SHOWN} more that are broken"

@@ -1,0 +1,187 @@
+"""The plugins that are switched on, and what they add; the hooks themselves are in `vivavoce.hookspecs`.
+
+A plugin that cannot be imported, fails in a hook, does not answer, or adds a name that exists is switched off, and a
+`PluginWarning` names it. Everything else goes on.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal, cast
+
+import pluggy
+
+PROJECT = "vivavoce"
+"""The name of the hooks, and of the entry point group in which packages name their plugins."""
+FEATURES = ("clusters", "forks", "realism")
+"""The built-in plugins, in the order in which they are asked."""
+WITHOUT = "VIVAVOCE_WITHOUT"
+"""The environment variable with the names of plugins to switch off, separated by commas."""
+HOOK_SECONDS = 10.0
+"""How long an installed plugin may take to be imported or to answer a hook that registers something."""
+
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+class PluginWarning(UserWarning):
+    """A plugin was switched off; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of `viva`: `function` refers to it as `module:name`; it is listed after the command named `after`."""
+
+    help: str
+    function: str
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunDescription:
+    """What a special kind of run is, such as "fork of RUN/SAMPLE from turn 2", and how to make it again."""
+
+    words: str
+    again: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A link to a page: its text, its address, and whether it is a button at the top or a link at the foot."""
+
+    text: str
+    link: str
+    place: Literal["top", "foot"] = "top"
+
+
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """A section of a page that lists links."""
+
+    title: str
+    pages: tuple[Page, ...]
+
+
+class Plugins:
+    """The plugins that are switched on: built-in features, then what installed packages add."""
+
+    def __init__(self, without: frozenset[str], installed: Mapping[str, EntryPoint]) -> None:
+        self._manager = pluggy.PluginManager(PROJECT)
+        self._manager.add_hookspecs(importlib.import_module("vivavoce.hookspecs"))
+        for name in FEATURES:
+            if name not in without:
+                self._manager.register(importlib.import_module(f"vivavoce.features.{name}.plugin"), name)
+        for name, point in installed.items():
+            if name not in without:
+                self._install(name, point)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the plugins, in the order in which they are asked."""
+        return [name for name, _ in self._manager.list_name_plugin()]
+
+    def results(self, hook: str, **arguments: Any) -> Iterator[tuple[str, Any]]:
+        """Yield the name of each plugin that implements a hook and answers it with something, and its answer."""
+        for name, plugin in self._manager.list_name_plugin():
+            implementations = [one for one in self._manager.get_hookcallers(plugin) or [] if one.name == hook]
+            if not implementations:
+                continue
+            others = [other for other in self._manager.get_plugins() if other is not plugin]
+            caller = self._manager.subset_hook_caller(hook, others)
+            try:
+                answers = caller(**arguments) if name in FEATURES else _in_time(lambda call=caller: call(**arguments))
+            except Exception as error:
+                if name in FEATURES:
+                    raise
+                self.switch_off(name, f"{hook}: {_reason(error)}")
+                continue
+            yield from ((name, answer) for answer in answers if answer is not None)
+
+    def switch_off(self, name: str, reason: str) -> None:
+        """Remove a plugin and warn."""
+        self._manager.unregister(name=name)
+        warnings.warn(f"the plugin '{name}' is switched off: {reason}", PluginWarning, stacklevel=2)
+
+    def _install(self, name: str, point: EntryPoint) -> None:
+        if self._manager.has_plugin(name):
+            self._refuse(name, f"{point.value} has the name of another plugin")
+            return
+        try:
+            self._manager.register(_in_time(point.load), name)
+        except Exception as error:
+            self._refuse(name, f"{point.value} cannot be imported: {_reason(error)}")
+            return
+        for hook in self._unknown_hooks(name):
+            self.switch_off(name, f"it uses the hook {hook}, which this version of vivavoce does not have")
+            return
+
+    def _unknown_hooks(self, name: str) -> list[str]:
+        callers = self._manager.get_hookcallers(self._manager.get_plugin(name)) or []
+        return [caller.name for caller in callers if not caller.has_spec()]
+
+    @staticmethod
+    def _refuse(name: str, reason: str) -> None:
+        warnings.warn(f"the plugin '{name}' is switched off: {reason}", PluginWarning, stacklevel=2)
+
+
+@cache
+def plugins() -> Plugins:
+    """Return the plugins of this process: all but those that `VIVAVOCE_WITHOUT` names."""
+    without = frozenset(name.strip() for name in os.environ.get(WITHOUT, "").split(",") if name.strip())
+    return Plugins(without, {point.name: point for point in entry_points(group=PROJECT)})
+
+
+def answers(hook: str, **arguments: Any) -> Iterator[Any]:
+    """Yield what the plugins answer to a hook; answers that are lists are joined."""
+    for _, answer in plugins().results(hook, **arguments):
+        if isinstance(answer, list | tuple):
+            yield from cast("list[Any]", answer)
+        else:
+            yield answer
+
+
+def first_answer(hook: str, **arguments: Any) -> Any:
+    """Return the first answer to a hook, None where no plugin has one."""
+    return next(answers(hook, **arguments), None)
+
+
+def description(run: Any) -> RunDescription | None:
+    """Return what a special kind of run is, None for an ordinary run."""
+    return first_answer("describe_run", run=run)
+
+
+def _in_time(call: Any) -> Any:
+    """Return what foreign code returns within `HOOK_SECONDS`.
+
+    Raises:
+        TimeoutError: it takes longer; the thread in which it runs is left behind.
+    """
+    outcome: dict[str, Any] = {}
+
+    def work() -> None:
+        try:
+            outcome["result"] = call()
+        except BaseException as error:  # what foreign code raises is a reason to switch it off, SystemExit included
+            outcome["error"] = error
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(HOOK_SECONDS)
+    if thread.is_alive():
+        raise TimeoutError(f"no answer within {HOOK_SECONDS:g} seconds")
+    if "error" in outcome:
+        raise RuntimeError(_reason(outcome["error"])) from outcome["error"]
+    return outcome["result"]
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, RuntimeError) and error.__cause__ is not None:
+        return str(error)
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,1 @@
+"""Capabilities, one folder each: found through `vivavoce.hookspecs`, imported by nobody, independent of each other."""

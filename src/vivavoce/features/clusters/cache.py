@@ -1,0 +1,142 @@
+"""`ClusterCache`: clusters of graded runs, which are found once as long as the run has the same scores.
+
+Their names are those that a judge was asked for: they are kept with its replies, so that every server shows them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from weakref import WeakKeyDictionary
+
+from anyio import to_thread
+from fastapi import Request
+
+from vivavoce.errors import UsageError
+from vivavoce.features.clusters.finding import Found, find_clusters
+from vivavoce.features.clusters.naming import name_clusters
+from vivavoce.features.clusters.records import Clusters
+from vivavoce.models.cache import CachedModel, OfflineModel
+from vivavoce.models.names import model_identity, model_name
+from vivavoce.models.recording import decode_reply
+from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.waiting import wait_for
+from vivavoce.records.reply import StoredReply
+from vivavoce.records.run import Grading
+from vivavoce.records.usage import Usage, total
+from vivavoce.server.policy import ServerPolicy
+from vivavoce.store.store import Store
+from vivavoce.suites.grader_spec import JudgeSpec
+from vivavoce.suites.judges import JudgeOpener
+
+KEPT = 8
+"""Runs whose clusters are kept."""
+
+
+class ClusterCache:
+    """The clusters of one server; safe for use from any thread, and only one search runs at a time."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, int, str | None], Found] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, store: Store, grading: Grading, grader: str | None = None) -> Found:
+        """Return the result of `find_clusters`.
+
+        Raises:
+            UsageError: there is no such grader.
+        """
+        key = (grading.model_dump_json(), store.browse.count_samples(grading.id), grader)
+        with self._lock:
+            if (known := self._kept.get(key)) is not None:
+                self._kept.move_to_end(key)
+                return known
+            self._kept[key] = found = find_clusters(store, grading, grader=grader)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+            return found
+
+
+_caches: WeakKeyDictionary[object, ClusterCache] = WeakKeyDictionary()
+"""The cache of each application."""
+_caches_lock = threading.Lock()
+
+
+def cluster_cache(request: Request) -> ClusterCache:
+    """Return the cache of the application that answers a request."""
+    with _caches_lock:
+        return _caches.setdefault(request.app, ClusterCache())
+
+
+def naming_judge(policy: ServerPolicy, name: str | None) -> str | None:
+    """Return the judge that names clusters, by default the first of those that requests may use; None without any.
+
+    Raises:
+        UsageError: the model is not allowed.
+    """
+    return policy.judge(name) if name else next(iter(policy.judges), None)
+
+
+def with_kept_names(store: Store, found: Clusters, judge: str | None) -> Clusters:
+    """Return clusters with the names that a judge gave before, if it did; nobody is asked.
+
+    The usage is what the calls for these names used.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    if judge is None or not found.clusters:
+        return found
+    kept = _Kept(store)
+    offline = OfflineModel(model_name(judge), identity=model_identity(judge))
+    named = wait_for(name_clusters(found, CachedModel(offline, kept, offline=True)))
+    if named.naming is None:
+        return found
+    return named.model_copy(update={"naming": named.naming.model_copy(update={"usage": total(kept.used)})})
+
+
+async def ask_for_names(request: Request, found: Clusters, judge: str | None) -> Clusters:
+    """Ask a judge to name clusters, and keep its answer, so that pages show the names.
+
+    Raises:
+        UsageError: there is no judge, or it cannot be opened.
+        StoreError: the store cannot be read or written.
+    """
+    if judge is None:
+        raise UsageError("naming clusters needs a judge: start the server with --judge MODEL, or set VIVAVOCE_JUDGE")
+    store: Store = request.app.state.store
+
+    async def asked() -> Clusters:
+        async with store.replies() as replies:
+            model = JudgeOpener(Budget(), replies).open(judge, JudgeSpec())
+            try:
+                return await name_clusters(found, model)
+            finally:
+                await model.close()
+
+    return await to_thread.run_sync(lambda: wait_for(asked()), limiter=request.app.state.evaluations)
+
+
+class _Kept:
+    """The replies of a store, which are only read; `used` is what the calls for those that were found used."""
+
+    next_step = ""
+    of_any_model = False
+
+    def __init__(self, store: Store) -> None:
+        self.used: list[Usage | None] = []
+        self._store = store
+
+    def get(self, key: str) -> str | None:
+        """Return the reply of a key, None where there is none."""
+        stored = self._store.reply(key)
+        if stored is None:
+            return None
+        self.used.append(decode_reply(stored.reply).usage)
+        return stored.reply
+
+    async def put(self, reply: StoredReply) -> None:
+        """Do nothing: a model that is never asked has no new replies."""
+
+    def reject(self, key: str) -> None:
+        """Do nothing: what is kept stays as it is."""

@@ -1,0 +1,153 @@
+"""`viva clusters`: what failed in a run, grouped by what the failures have in common."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
+from vivavoce.errors import UsageError
+from vivavoce.features.clusters.finding import find_clusters
+from vivavoce.features.clusters.naming import name_clusters
+from vivavoce.features.clusters.records import Cluster, Clusters, Naming
+from vivavoce.features.clusters.suite import ClusterSuite, cluster_suite
+from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.loops import run as run_loop
+from vivavoce.records.counting import conversation_name, turn_label
+from vivavoce.records.spending import in_words
+from vivavoce.report.text import count, one_line
+from vivavoce.store.store import Store
+from vivavoce.suites.grader_spec import JudgeSpec
+from vivavoce.suites.judges import JudgeOpener
+
+
+def command(
+    run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
+    *,
+    grader: Annotated[str | None, typer.Option(help="Only failures of this grader.")] = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            help="What compares reasons: 'words', 'local', or a model such as openai:text-embedding-3-small; default: "
+            "local if it is installed and there are at most 500 different reasons of "
+            "40,000 characters, otherwise words."
+        ),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="A model that names the clusters; it is asked once for 20 of them, and changes none."
+        ),
+    ] = None,
+    grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many clusters to print, at most.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all clusters as JSON.")] = False,
+    suite: Annotated[
+        str | None, typer.Option("--suite", metavar="CLUSTER", help="Write a suite of this cluster's samples.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="With --suite: where to, by default here.")
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Group what failed in a run by what the failures have in common, those with the most conversations first.
+
+    Errors, errors of tools and violated expectations are grouped by their text, without numbers, ids and quoted values;
+    other failures by what the reasons of their graders say. Each cluster has its share of the conversations with the
+    95% interval, and three examples.
+
+    With --judge, a model also gives each cluster a name, which is shown above the signature. Answers are cached.
+
+    With --suite, a suite is written that asks only the samples of one cluster, with the target and the graders of the
+    run: cluster-ID.yaml and cluster-ID.jsonl. Existing files are not overwritten.
+    """
+    if output is not None and suite is None:
+        raise UsageError("--output is for --suite CLUSTER")
+    if suite is not None and judge is not None:
+        raise UsageError("--judge names the clusters that are printed, and --suite prints none")
+    folder = output or Path()
+    with Store.open(store_of(store), create=False) as opened:
+        named = opened.run(run)
+        scores = opened.grading(named.id, grading)
+        found = find_clusters(opened, scores, grader=grader, embedder=embedder)
+        made = None if suite is None else cluster_suite(opened, (named, scores), found, suite, folder)
+        report = found.report if judge is None else run_loop(_named(opened, found.report, judge))
+    if made is not None:
+        _write(made, folder)
+        return
+    if as_json:
+        print_json(report.model_dump_json(indent=2))
+        return
+    out().print(_headline(report), soft_wrap=True)
+    if report.naming is not None:
+        _tell_naming(report.naming)
+    for one in report.clusters[:limit]:
+        out().print(_lines(one), soft_wrap=True)
+    if (more := len(report.clusters) - limit) > 0:
+        notes().print(f"and {count(more, 'more cluster')}; --limit shows more", soft_wrap=True)
+
+
+async def _named(store: Store, found: Clusters, judge: str) -> Clusters:
+    async with store.replies() as replies:
+        model = JudgeOpener(Budget(), replies).open(judge, JudgeSpec())
+        try:
+            return await name_clusters(found, model)
+        finally:
+            await model.close()
+
+
+def _tell_naming(naming: Naming) -> None:
+    used = "" if naming.usage is None else f" ({in_words(naming.usage)})"
+    out().print(Text(f"names by {naming.model}{used}"), soft_wrap=True)
+    for note in naming.notes:
+        notes().print(Text(f"note: {note}"), soft_wrap=True)
+
+
+def _write(made: ClusterSuite, folder: Path) -> None:
+    """Write a suite and its dataset.
+
+    Raises:
+        UsageError: a file is there already, or cannot be written.
+    """
+    paths = {folder / name: text for name, text in made.files.items()}
+    for path in paths:
+        if path.exists():
+            raise UsageError(f"{path} already exists and is not overwritten; name another folder with --output")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in paths.items():
+            path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    first, second = paths
+    out().print(f"wrote {first} and {second}: {count(made.samples, 'sample')}", soft_wrap=True)
+    out().print(f"next: viva run {shlex.quote(str(first))}", soft_wrap=True)
+
+
+def _headline(found: Clusters) -> str:
+    if not found.clusters:
+        return f"nothing failed in the {count(found.conversations, 'conversation')} of run {found.run}"
+    return (
+        f"{found.failed:,} of {count(found.conversations, 'conversation')} of run {found.run} failed: "
+        f"{count(len(found.clusters), 'cluster')} (reasons compared by {found.method})"
+    )
+
+
+def _lines(one: Cluster) -> Text:
+    ends = "" if one.low is None or one.high is None else f", 95%: {one.low:.1%} to {one.high:.1%}"
+    said = Text(f"\n{one.id}  {count(one.conversations, 'conversation')}  {one.share:.1%}{ends}  {one.kind}\n")
+    if one.name is not None:
+        said.append(f"  {one_line(one.name)}", style="bold").append(" (the model's name)\n", style="dim")
+    said.append(f"  {one_line(one.title, 200)}\n", style="bold" if one.name is None else "")
+    if one.words:
+        said.append(f"  words: {', '.join(one.words)}\n", style="dim")
+    for example in one.examples:
+        place = "" if example.turn is None else f", {turn_label(example.turn)}"
+        name = conversation_name(example.sample_id, example.trial)
+        said.append(f"  {one_line(f'{name}{place}: {example.reason}', 200)}\n")
+    said.rstrip()
+    return said

@@ -1,0 +1,175 @@
+"""The page of clusters: what failed in a run, grouped by what the failures have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
+from typing import Annotated, cast
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from anyio import to_thread
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from vivavoce.errors import NotFound
+from vivavoce.extensions import Page
+from vivavoce.features.clusters.cache import ask_for_names, cluster_cache, naming_judge, with_kept_names
+from vivavoce.features.clusters.naming import MOST
+from vivavoce.features.clusters.records import Cluster, Clusters, Example, Kind
+from vivavoce.features.clusters.suite import cluster_suite
+from vivavoce.records.run import Run
+from vivavoce.records.spending import in_words
+from vivavoce.server.pages.forms import Form, form_key
+from vivavoce.server.pages.links import Value, address, run_page, sample_page
+from vivavoce.server.pages.page import page
+from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.users import user_of
+from vivavoce.store.store import Store
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+SHOWN = 20
+"""Clusters on one page."""
+KINDS: dict[Kind, str] = {
+    "error": "Error",
+    "tool": "Error of a tool",
+    "expectation": "Violated expectation",
+    "reason": "Reasons alike",
+}
+
+
+@router.get("/runs/{run}/clusters")
+def clusters(
+    request: Request,
+    run: str,
+    grader: str | None = None,
+    kind: str | None = None,
+    part: Annotated[int, Query(ge=1, lt=2**31)] = 1,
+    grading: str | None = None,
+    judge: str | None = None,
+) -> Response:
+    """Show the clusters of a run, a page at a time; the filters are in the address."""
+    return _shown(request, _Choice(run, grader or None, kind or None, part, grading, judge or None))
+
+
+@router.post("/runs/{run}/clusters")
+async def name(request: Request, run: str, form: Form) -> Response:
+    """Have a judge name the clusters, and show them; what went wrong is told at once, because it is not kept."""
+    given = {key: form.get(key) or None for key in ("grader", "kind", "grading", "judge")}
+    choice = _Choice(run, given["grader"], given["kind"], 1, given["grading"], given["judge"])
+    judge = naming_judge(request.app.state.policy, choice.judge)
+    found = await to_thread.run_sync(lambda: _found(request, choice))
+    named = await ask_for_names(request, found, judge)
+    if named.naming is not None and named.naming.notes:
+        return await to_thread.run_sync(lambda: _shown(request, choice, named))
+    return RedirectResponse(clusters_page(found.run, **given), 303)
+
+
+def clusters_page(run: str, **query: Value) -> str:
+    """Return the address of the clusters of what failed in a run."""
+    return address("runs", run, "clusters", **query)
+
+
+def links_of_run(run: Run, grading: str | None) -> list[Page]:
+    """Return the link from the page of a run to its clusters."""
+    return [Page("What failed, in clusters", clusters_page(run.id, grading=grading), place="foot")]
+
+
+def _suite_link(run: str, cluster: str, **query: Value) -> str:
+    return address("runs", run, "clusters", cluster, "suite", **query)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What of which run is shown, and by whose names."""
+
+    run: str
+    grader: str | None
+    kind: str | None
+    part: int
+    grading: str | None
+    judge: str | None
+
+
+def _found(request: Request, choice: _Choice) -> Clusters:
+    store = cast("Store", request.app.state.store)
+    cache = cluster_cache(request)
+    return cache.find(store, store.grading(store.run(choice.run).id, choice.grading), choice.grader).report
+
+
+def _shown(request: Request, choice: _Choice, named: Clusters | None = None) -> Response:
+    """Return the page; `named` are clusters that just got their names."""
+    grader, kind, part, grading, judge = choice.grader, choice.kind, choice.part, choice.grading, choice.judge
+    store = cast("Store", request.app.state.store)
+    cache = cluster_cache(request)
+    held = store.run(choice.run)
+    graded = store.grading(held.id, grading)
+    if kind and kind not in KINDS:
+        raise NotFound("kind", kind, within="clusters", known=set(KINDS))
+    policy: ServerPolicy = request.app.state.policy
+    named_by = naming_judge(policy, judge)
+    found = named or with_kept_names(store, _found(request, choice), named_by)
+    asked = 0 if found.naming is None else found.naming.asked
+    judges = policy.judges if user_of(request).may("write") else []
+    listed = [one for one in found.clusters if not kind or one.kind == kind]
+    first = (part - 1) * SHOWN
+    kept: dict[str, Value] = {
+        "grader": grader or None,
+        "kind": kind or None,
+        "grading": grading,
+        "judge": judge or None,
+    }
+
+    def link(example: Example) -> str:
+        return sample_page(held.id, example.sample_id, trial=example.trial, target=example.target, grading=grading)
+
+    values: dict[str, object] = {
+        "section": "runs",
+        "run": held,
+        "found": found,
+        "shown": listed[first : first + SHOWN],
+        "listed": len(listed),
+        "first": first,
+        "kinds": KINDS,
+        "kind": kind or "",
+        "grader": grader or "",
+        "graders": _graders(cache.find(store, graded).report.clusters),
+        "chosen": grading,
+        "link_of": link,
+        "judges": judges if asked < min(len(found.clusters), MOST) or len(judges) > 1 or named else [],
+        "judge": named_by,
+        "asked_judge": judge or "",
+        "used": "" if found.naming is None or found.naming.usage is None else in_words(found.naming.usage),
+        "form_key": form_key(request),
+        "suite_of": partial(_suite_link, held.id, grader=grader or None, grading=grading),
+        "back": run_page(held.id, grading=grading),
+        "here": clusters_page(held.id),
+        "json_link": address(
+            "api", "v1", "runs", held.id, "clusters", grader=grader or None, grading=grading, judge=judge or None
+        ),
+        "previous_page": clusters_page(held.id, **kept, part=part - 1) if part > 1 else None,
+        "next_page": clusters_page(held.id, **kept, part=part + 1) if first + SHOWN < len(listed) else None,
+    }
+    return page("clusters.html", values)
+
+
+@router.get("/runs/{run}/clusters/{cluster}/suite")
+def suite(request: Request, run: str, cluster: str, grader: str | None = None, grading: str | None = None) -> Response:
+    """Return a suite of the samples of a cluster, with its dataset, as a zip file for the folder of the run's suite."""
+    store = cast("Store", request.app.state.store)
+    cache = cluster_cache(request)
+    held = store.run(run)
+    graded = store.grading(held.id, grading)
+    made = cluster_suite(store, (held, graded), cache.find(store, graded, grader or None), cluster, None)
+    content = BytesIO()
+    with ZipFile(content, "w", ZIP_DEFLATED) as archive:
+        for name, text in made.files.items():
+            archive.writestr(name, text.encode("utf-8", "replace"))
+    headers = {"content-disposition": f'attachment; filename="{made.name}.zip"'}
+    return Response(content.getvalue(), media_type="application/zip", headers=headers)
+
+
+def _graders(found: tuple[Cluster, ...]) -> list[str]:
+    return sorted({name for one in found for name in one.graders})

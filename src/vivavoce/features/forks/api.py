@@ -1,0 +1,44 @@
+"""Forks: runs that go on from a conversation of another run, and what they show."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Query, Request, Response
+
+from vivavoce.errors import NotFound
+from vivavoce.features.forks.records import ListedFork, forks_of
+from vivavoce.features.forks.report import Forked, forked
+from vivavoce.server.api.answers import ERRORS, answer
+from vivavoce.server.api.runs import RunName
+from vivavoce.server.api.strict import StrictRoute
+from vivavoce.store.store import Store
+
+router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
+
+
+@router.get("/runs/{run}/fork", response_model=Forked)
+def fork(request: Request, run: RunName) -> Response:
+    """Return what a fork shows: how often its continuations succeeded by turn, and where the odds fell."""
+    store = _store(request)
+    return answer(forked(store, store.run(run)))
+
+
+@router.get("/runs/{run}/forks", response_model=list[ListedFork])
+def forks(
+    request: Request,
+    run: RunName,
+    sample: Annotated[str | None, Query(description="Only forks of the conversations of this sample.")] = None,
+) -> Response:
+    """List the forks of the conversations of a run, the oldest first."""
+    store = _store(request)
+    found = store.run(run)
+    if sample is not None and not store.stored(found.id, [sample]):
+        raise NotFound(
+            "sample", sample, within=f"run {found.id}", known={key.sample_id for key in store.done(found.id)}
+        )
+    return answer([one for one in forks_of(store, found.id) if sample in (None, one.fork.sample)])
+
+
+def _store(request: Request) -> Store:
+    return cast("Store", request.app.state.store)

@@ -1,0 +1,128 @@
+"""`viva fork`: go on from a turn of a stored conversation, or find the turn at which it went wrong."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.options import ConversationArgument, CostOption, NoCacheOption, ReplayOption
+from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, print_lines, store_of
+from vivavoce.cli.progress import RunProgress, execute
+from vivavoce.cli.run_options import CallsOption
+from vivavoce.errors import UsageError
+from vivavoce.features.forks.experiment import Wanted, fork_run, run_targets
+from vivavoce.features.forks.report import Forked, fork_report, forked
+from vivavoce.records.counting import to_index
+from vivavoce.records.run import Outcome, Run
+from vivavoce.report.again import continuing
+from vivavoce.report.capture import find_conversation
+from vivavoce.run.options import RunOptions
+from vivavoce.run.result import RunResult
+from vivavoce.run.workers import INTERRUPTED
+from vivavoce.store.store import Store
+
+TRIALS, IN_ALL = 10, 100
+"""How many continuations there are of one turn, and at most of all, where nobody says."""
+
+
+def command(
+    conversation: ConversationArgument,
+    *,
+    turn: Annotated[
+        int | None, typer.Option(min=1, help="Hold the conversation anew from this turn; default: find the turn.")
+    ] = None,
+    user: Annotated[str | None, typer.Option(metavar="TEXT", help="What the user says in that turn instead.")] = None,
+    assistant: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the target replies in that turn instead.")
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"Continuations: {TRIALS} of one turn, at most {IN_ALL} where the turn is searched."),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Who goes on: a target of the run, or another as file.py:function or http://host/v1#MODEL.",
+            show_default=False,
+        ),
+    ] = None,
+    grader: Annotated[
+        str | None, typer.Option(help="Whose score says what succeeded; default: the one that failed.")
+    ] = None,
+    suite: Annotated[
+        Path | None, typer.Option(help="Another suite, whose target and graders are used; default: that of the run.")
+    ] = None,
+    max_concurrent: Annotated[int | None, typer.Option(min=1, help="How many conversations at a time.")] = None,
+    max_calls: CallsOption = None,
+    max_cost: CostOption = None,
+    no_cache: NoCacheOption = False,
+    replay: ReplayOption = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the result, no progress.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Go on from a turn of a stored conversation again and again, and say how often that succeeds.
+
+    Without --turn it finds the turn at which the odds fell: it goes on from before and after turns, from each as often
+    as that says something, until one turn is clear, or --trials is reached. A continuation succeeds when it passes the
+    grader with which the conversation failed. All of them are a run of the store, which is no baseline.
+
+    The turns before are taken as they were held. A target that keeps the conversation itself is told the user's
+    messages again; where it then answers otherwise, the continuation is counted apart.
+    """
+    _check(turn, user, assistant)
+    given = trials or (IN_ALL if turn is None else TRIALS)
+    file = None if suite is None else existing(suite)
+    wanted = Wanted(None if turn is None else to_index(turn), user, assistant, given, grader, target, file)
+    options = RunOptions(
+        max_concurrent=max_concurrent, max_calls=max_calls, max_cost=max_cost, cache=not no_cache, replay=replay
+    )
+    progress = RunProgress(notes(), quiet)
+    with Store.open(store_of(store), create=False) as opened:
+        run, outcome = _conversation(opened, conversation, target)
+        work = fork_run(run, outcome, wanted, options, store=opened, listeners=[progress])
+        result = execute(work, progress)
+        found = forked(opened, opened.run(result.run.id))
+    _show(result, found, ["--store", store] if store else [], as_json=as_json)
+    raise typer.Exit(_exit_code(result, found))
+
+
+def _check(turn: int | None, user: str | None, assistant: str | None) -> None:
+    """Refuse options that do not go together."""
+    if user is not None and assistant is not None:
+        raise UsageError("--user and --assistant do not go together: one turn is changed on one side; use one of them")
+    for option, text in (("--user", user), ("--assistant", assistant)):
+        if text is not None and turn is None:
+            raise UsageError(f"{option} needs --turn: the turn in which that is said")
+        if text is not None and not text.strip():
+            raise UsageError(f"{option} is empty: nothing would be said")
+
+
+def _conversation(store: Store, name: str, target: str | None) -> tuple[Run, Outcome]:
+    """Return a conversation and its run; a target of the run says which of its conversations is meant."""
+    run, outcome = find_conversation(store, name)
+    return find_conversation(store, name, target) if target in run_targets(run, outcome) else (run, outcome)
+
+
+def _show(result: RunResult, found: Forked, options: list[str], *, as_json: bool) -> None:
+    for note in result.notes:
+        notes().print(note, style="dim")
+    if as_json:
+        print_json(found.model_dump_json(indent=2))
+        return
+    console = out()
+    print_lines(fork_report(found))
+    if result.stopped_by is not None:
+        console.print(continuing(result.run, options))
+    console.print(f"see the continuations with: {shlex.join(['viva', 'show', result.run.id, *options])}")
+
+
+def _exit_code(result: RunResult, found: Forked) -> int:
+    """Return 0 where something was found out, 3 where not, 130 where it was interrupted."""
+    if result.stopped_by == INTERRUPTED:
+        return 130
+    scored = any(place.scored for place in found.places)
+    return 0 if scored and result.stopped_by is None and found.answer != "unknown" else 3

@@ -1,0 +1,142 @@
+"""`Fork`: what a run is a fork of, the places from which it continues, and the forks of a run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from vivavoce.messages import AIMessage, AnyMessage
+from vivavoce.records.counting import conversation_label, to_index, to_number
+from vivavoce.records.failure import shorten
+from vivavoce.records.run import AttemptKey, Run, Status
+from vivavoce.records.trajectory import assistant_texts, tool_calls
+from vivavoce.records.turn import Turn
+from vivavoce.store.store import Store
+
+FORK = "fork"
+"""The option of a run under which its fork is stored."""
+
+_FROM_TURN = re.compile(r"(.*)@(\d{1,9})", re.DOTALL | re.ASCII)
+
+
+class Fork(BaseModel):
+    """What was gone on from: a conversation of a run, and its turn, counted from 0; None where all were tried.
+
+    With `user` the user says that in this turn, with `assistant` the target's reply in it is that. `grader` is the one
+    whose score says whether a continuation succeeded, and `trials` how many there are at most. The conversation can be
+    gone on from the beginning of its first `turns` turns, and `ended_well` is what the grader said of it as it was
+    held, None where it said nothing. `by` is another target that goes on, None where it is the same.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    sample: str
+    target: str
+    trial: int
+    turn: int | None = None
+    user: str | None = None
+    assistant: str | None = None
+    grader: str
+    trials: int
+    turns: int
+    ended_well: bool | None = None
+    by: str | None = None
+
+    @property
+    def of(self) -> str:
+        """The conversation, as a command names it."""
+        return f"{self.run}/{conversation_label(self.sample, self.trial)}"
+
+    @property
+    def words(self) -> str:
+        """What the run is, such as `fork of RUN/SAMPLE from turn 3`."""
+        turn = "each turn" if self.turn is None else f"turn {to_number(self.turn)}"
+        said = "the user" if self.user is not None else "the target" if self.assistant is not None else None
+        other = "" if said is None else f", where {said} says: {shorten((self.user or self.assistant or ''), 60)}"
+        by = "" if self.by is None else f", with {self.by}"
+        return f"fork of {self.of} from {turn}{other}{by}"
+
+    @property
+    def starts(self) -> list[int]:
+        """The turns from which it goes on, counted from 0."""
+        return list(range(self.turns)) if self.turn is None else [self.turn]
+
+
+def fork_of(run: Run) -> Fork | None:
+    """Return what a run is a fork of, None for any other run."""
+    stored = run.options.get(FORK)
+    return None if stored is None else Fork.model_validate(stored)
+
+
+def start_id(sample: str, turn: int) -> str:
+    """Return the id of the sample whose conversations go on with a turn, counted from 0: `refund@3` for turn 2."""
+    return f"{sample}@{to_number(turn)}"
+
+
+def start_of(sample_id: str) -> int:
+    """Return the turn, counted from 0, with which the conversations of such a sample go on.
+
+    Raises:
+        ValueError: it is no such id.
+    """
+    found = _FROM_TURN.fullmatch(sample_id)
+    if found is None:
+        raise ValueError(f"'{sample_id}' does not say from which turn it goes on")
+    return to_index(int(found[2]))
+
+
+def held_before(fork: Fork, turns: Sequence[Turn], turn: int) -> list[Turn]:
+    """Return the turns of a conversation that are held already where a fork goes on with this turn of it.
+
+    With another reply of the target the turn itself is one of them.
+    """
+    before = list(turns[:turn])
+    if fork.assistant is None:
+        return before
+    return [*before, Turn(index=turn, messages=[turns[turn].user_message, AIMessage(content=fork.assistant)])]
+
+
+def same_turns(held: Sequence[Turn], again: Sequence[Turn]) -> bool:
+    """Return whether the turns that were held are also what came of saying them again: words and calls alike."""
+    return len(held) <= len(again) and all(
+        _done(one.messages) == _done(other.messages) for one, other in zip(held, again, strict=False)
+    )
+
+
+def _done(messages: Sequence[AnyMessage]) -> tuple[list[str], list[tuple[str, str]]]:
+    calls = [(call.name, call.function.arguments) for call in tool_calls(messages)]
+    return [text.strip() for text in assistant_texts(messages)], calls
+
+
+class ListedFork(BaseModel):
+    """A run that goes on from a conversation of another one; `words` say from which and where."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    status: Status
+    started_at: float
+    fork: Fork
+    words: str
+
+
+def forks_of(store: Store, run_id: str, key: AttemptKey | None = None) -> list[ListedFork]:
+    """Return the forks of the conversations of a run, or of one of them, the oldest first."""
+    found: list[ListedFork] = []
+    for run in store.browse.parts_of(run_id):
+        fork = fork_of(run)
+        if fork is None or (key is not None and key != (fork.sample, fork.target, fork.trial)):
+            continue
+        listed = {"run": run.id, "status": run.status, "started_at": run.started_at, "fork": fork, "words": fork.words}
+        found.append(ListedFork.model_validate(listed))
+    return found
+
+
+def fork_lines(store: Store, run_id: str, key: AttemptKey, options: Sequence[str] = ()) -> Iterator[str]:
+    """Yield a line for each fork of a conversation, with the command that shows it."""
+    for one in forks_of(store, run_id, key):
+        yield f"{one.words}: {shlex.join(['viva', 'show', one.run, *options])}"

@@ -1,0 +1,233 @@
+"""What a fork shows, as data and in sentences: the same for the terminal, the page, the API and Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+from rich.console import RenderableType
+
+from vivavoce.errors import UsageError
+from vivavoce.features.forks.records import Fork, fork_of, held_before, start_id
+from vivavoce.features.forks.search import Counts, count_outcome, held_outcome
+from vivavoce.metrics.judged.first_failure import root_of
+from vivavoce.records.counting import to_number, turn_label, turn_span
+from vivavoce.records.run import Outcome, Run
+from vivavoce.report.tables import figures_table
+from vivavoce.report.text import count
+from vivavoce.stats.intervals import mean_interval
+from vivavoce.stats.turning_point import fall, fixed_trials, share_limits
+from vivavoce.store.store import Store
+
+Answer = Literal["fell", "seldom", "unknown", "one_turn"]
+"""What a fork shows: the turn at which the odds fell, that they are low from the beginning, not enough; or only how
+often one turn goes on to succeed."""
+
+
+class Place(BaseModel):
+    """The continuations from one place: `turn`, from 0, is the first one that is held anew.
+
+    `share` of the `passed` and `failed` ones succeeded, from `low` to `high`; `errors` could not be held or graded, and
+    `apart` went on from another conversation, for the target had answered the turns before otherwise. `sample` is the
+    id of the continuations in the run.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    turn: int
+    sample: str
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    apart: int = 0
+    share: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def scored(self) -> int:
+        """How many say something."""
+        return self.passed + self.failed
+
+
+class Forked(BaseModel):
+    """A fork and what it shows.
+
+    `turn`, from 0, is the one at which the odds fell, where the `answer` is that they did. `spent` is how many
+    continuations were held, and `fixed` how many it would have taken to hold equally many from each turn. `judged_turn`
+    is the turn, from 0, that the metric `first_failure` names in the conversation, where it was asked. `finding` is all
+    of that in sentences.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    fork: Fork
+    status: str
+    answer: Answer
+    turn: int | None = None
+    places: list[Place]
+    spent: int
+    fixed: int | None = None
+    judged_turn: int | None = None
+    finding: list[str]
+
+
+def sentences(found: Forked, errors: Sequence[str]) -> list[str]:
+    """Return what a fork shows in sentences; `errors` are what its continuations ended with."""
+    said = [_said(found), *_cost(found), *_agreement(found)]
+    left_out = sum(place.errors for place in found.places)
+    apart = sum(place.apart for place in found.places)
+    if left_out:
+        said.append(f"{count(left_out, 'continuation')} ended with an error and count nowhere: {errors[-1]}")
+    if apart:
+        turns = "the earlier turns"
+        said.append(
+            f"{count(apart, 'continuation')} counted apart: the target keeps the conversation itself, and when {turns} "
+            "were said again it answered otherwise, so they say nothing of the conversation that was held"
+        )
+    return said
+
+
+def _said(found: Forked) -> str:
+    places, turn = found.places, found.turn
+    if found.answer == "one_turn":
+        return f"gone on from turn {to_number(places[0].turn)}: {ratio(places[0])}"
+    if found.answer == "seldom":
+        hint = "" if found.fork.by else "; with --target another target goes on, which shows until when it can be saved"
+        return f"it goes wrong from the beginning: held anew from turn 1 {ratio(places[0])}{hint}"
+    if turn is not None:
+        last = to_number(turn) == len(places)
+        after = "and as it was held it did not" if last else f"after it {ratio(places[turn + 1])}"
+        name = f"turn {to_number(turn)}{', the last' if last else ''}"
+        return f"the odds fell at {name}: held anew from its beginning {ratio(places[turn])}, {after}"
+    ended = "so far no turn stands out" if found.status == "running" else "no turn stands out"
+    return f"{ended} after {count(found.spent, 'continuation')}{_largest(found)}"
+
+
+def _largest(found: Forked) -> str:
+    """Return the largest fall that was seen between two places, as the end of a sentence; empty where there is none."""
+    tried = [(place.share, place) for place in found.places if place.share is not None]
+    falls = [(share - later, before, after) for (share, before), (later, after) in pairwise(tried)]
+    size, before, after = max(falls, key=lambda one: one[0], default=(0.0, None, None))
+    if size <= 0 or before is None or after is None:
+        return ""
+    turns = turn_span(range(before.turn, after.turn))
+    return f"; the largest fall that was seen is in {turns}: before it {ratio(before)}, after it {ratio(after)}"
+
+
+def _cost(found: Forked) -> list[str]:
+    if found.fixed is None or found.fixed <= found.spent:
+        return [f"{count(found.spent, 'continuation')} showed it"] if found.turn is not None else []
+    equal = f"with equally many from each turn it would have taken about {found.fixed:,}"
+    return [f"{count(found.spent, 'continuation')} showed it; {equal}"]
+
+
+def _agreement(found: Forked) -> list[str]:
+    if found.judged_turn is None:
+        return []
+    judged = f"the metric first_failure names turn {to_number(found.judged_turn)}"
+    if found.turn is None:
+        return [judged]
+    return [f"{judged}, {'too' if found.judged_turn == found.turn else 'which is another one'}"]
+
+
+def ratio(place: Place) -> str:
+    """Return how many of the continuations from a place succeeded, with the interval of their share."""
+    if place.share is None or place.low is None or place.high is None:
+        return "none was tried"
+    return f"{place.passed} of {place.scored} succeeded ({place.low:.0%} to {place.high:.0%})"
+
+
+def forked(store: Store, run: Run) -> Forked:
+    """Return what a fork shows so far.
+
+    Raises:
+        UsageError: the run is none, or the conversation that it goes on from is not in the store any more.
+    """
+    fork = fork_of(run)
+    if fork is None:
+        raise UsageError(f"run {run.id} is no fork; make one with: viva fork {run.id}/SAMPLE")
+    origin = held_outcome(store, fork)
+    counts = {turn: Counts() for turn in fork.starts}
+    turns = {start_id(fork.sample, turn): turn for turn in counts}
+    spent, errors = 0, list[str]()
+    for outcome in store.outcomes(store.grading(run.id).id):
+        turn = turns[outcome.attempt.key.sample_id]
+        before = held_before(fork, origin.attempt.trajectory.turns, turn)
+        count_outcome(counts[turn], outcome, before, fork.grader)
+        spent += 1
+        errors += _errors(outcome, fork.grader)
+    places = [_place(fork, turn, one) for turn, one in counts.items()]
+    tried = [one.tried for one in counts.values()]
+    found = fall(tried) if fork.turn is None else None
+    answer: Answer = "one_turn" if found is None else "seldom" if found.seldom else "fell" if found.turn else "unknown"
+    root = root_of(origin.scores.values())
+    made = Forked(
+        run=run.id,
+        fork=fork,
+        status=run.status,
+        answer=answer,
+        turn=None if found is None or found.turn is None else found.turn - 1,
+        places=places,
+        spent=spent,
+        fixed=None if found is None or found.turn is None else fixed_trials(tried, found.turn),
+        judged_turn=None if root is None else root.turn,
+        finding=[],
+    )
+    return made.model_copy(update={"finding": sentences(made, errors)})
+
+
+def _errors(outcome: Outcome, grader: str) -> list[str]:
+    score = outcome.reward if grader == "reward" else outcome.scores.get(grader)
+    failure = outcome.attempt.failure or (None if score is None else score.failure)
+    return [] if failure is None else [failure.message]
+
+
+def _place(fork: Fork, turn: int, counts: Counts) -> Place:
+    passed, tried = counts.tried
+    fields = {"turn": turn, "sample": start_id(fork.sample, turn), **asdict(counts)}
+    if not tried:
+        return Place.model_validate(fields)
+    low, high = share_limits(passed, tried)
+    if fork.turn is not None:
+        found = mean_interval([1.0] * passed + [0.0] * (tried - passed))
+        low, high = (0.0, 1.0) if found is None else (found.low or 0.0, 1.0 if found.high is None else found.high)
+    return Place.model_validate({**fields, "share": passed / tried, "low": low, "high": high})
+
+
+_HEADS = ("held anew from", "succeeded", "share", "95% interval", "errors", "apart")
+_RANKS = (0, 0, 0, 1, 3, 2)
+
+
+def stored_fork_report(store: Store, run: Run) -> list[RenderableType]:
+    """Return what a fork in a store shows so far."""
+    return fork_report(forked(store, run))
+
+
+def fork_report(found: Forked) -> list[RenderableType]:
+    """Return what a fork shows: its places as a table, and what they come to in sentences."""
+    heads, rows = places_table(found)
+    return [figures_table(heads, rows, _RANKS), "", *found.finding]
+
+
+def places_table(found: Forked) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Return the heads and the cells of a row for each place in the order of turns, and of how it was held.
+
+    A place that was not tried has dashes; columns of what no place has are left out.
+    """
+    ended = {True: "succeeded", False: "failed", None: "ended with an error"}[found.fork.ended_well]
+    rows = [*map(_cells, found.places), ("as it was held", ended, "", "", "", "")]
+    kept = [column for column in range(len(_HEADS)) if any(row[column] for row in rows)]
+    return [_HEADS[column] for column in kept], [[row[column] for column in kept] for row in rows]
+
+
+def _cells(place: Place) -> Sequence[str]:
+    name, left_out = turn_label(place.turn), (f"{place.errors or ''}", f"{place.apart or ''}")
+    if place.share is None or place.low is None or place.high is None:
+        return (name, "–", "–", "–", *left_out)
+    ratio, interval = f"{place.passed}/{place.scored}", f"{place.low:.0%} to {place.high:.0%}"
+    return (name, ratio, f"{place.share:.0%}", interval, *left_out)

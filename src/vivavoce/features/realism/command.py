@@ -1,0 +1,131 @@
+"""`viva realism`: whether the users of a run write as real users do."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from vivavoce.cli.output import StoreOption, existing, files, notes, out, print_json, store_of
+from vivavoce.errors import UsageError
+from vivavoce.features.realism.fitting import Fitted, fitted
+from vivavoce.features.realism.reading import Spoken, spoken_in_file, spoken_in_run
+from vivavoce.features.realism.realism import realism
+from vivavoce.features.realism.report import blocks, markdown_realism
+from vivavoce.files.rows import SUFFIXES
+from vivavoce.files.whole_file import whole_file
+from vivavoce.report.text import count
+from vivavoce.store.store import Store
+
+FitOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.yaml", help="Write personas and settings for the tester, fitted to the other half of the logs."
+    ),
+]
+
+
+def command(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            help="A run: its id, the beginning or end of its id, or 'latest', which it is if none is named; or a file "
+            "of conversations.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    against: Annotated[
+        str, typer.Option(metavar="FILE|RUN", help="Real conversations: a file in any format, or another run.")
+    ],
+    earlier: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN", help="An earlier run: say what came closer since, on the half of the logs that is held back."
+        ),
+    ] = None,
+    fit: FitOption = None,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FORMAT", help="The format of the file of --against; default: told by its content."
+        ),
+    ] = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            help="What reads what users talk about: 'local', a model, or 'none'; default: local if installed."
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many features to print, at most.")] = 12,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print everything as Markdown.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Say whether the users of a run write as real users do: would they say that?
+
+    Compares the user's side of conversations: how long, how polite, what is told when, how it ends. For each feature
+    both means with 95% intervals, the most telling first; how often a simple classifier tells a simulated conversation
+    from a real one; the conversations that are least like the other side; and kinds of real users that are missing.
+
+    With --fit and without RUN only the file is written. Exit codes: 0 done, 2 wrong usage.
+    """
+    with ExitStack() as held:
+        spoken = partial(_spoken, held, store_of(store))
+        real = spoken(against, from_)
+        if fit is not None:
+            _write(fitted(real), fit)
+            if run is None and earlier is None:
+                return
+        before = None if earlier is None else spoken(earlier, None)
+        options = ["--store", store] if store else []
+        simulated = spoken(run or "latest", None)
+        console = notes()
+        with console.status("comparing …") if console.is_terminal else nullcontext():
+            found = realism(simulated, real, earlier=before, embedder=embedder, options=options)
+    if as_json:
+        print_json(found.model_dump_json(indent=2))
+    elif as_markdown:
+        files().write(markdown_realism(found))
+    else:
+        for block in blocks(found, limit):
+            out().print(block, soft_wrap=isinstance(block, Text))
+
+
+def _spoken(held: ExitStack, store: str, name: str, format_: str | None) -> Spoken:
+    """Return the users' sides of a file, or of a run where there is no file of that name.
+
+    Raises:
+        UsageError: there is neither, or nothing in it can be compared.
+    """
+    path = Path(name)
+    if path.exists() or "/" in name or path.suffix.lower() in SUFFIXES:
+        return spoken_in_file(existing(path), format_)
+    if format_ is not None:
+        raise UsageError(f"--from is for a file, and '{name}' is none")
+    return spoken_in_run(held.enter_context(Store.open(store, create=False)), name)
+
+
+def _write(found: Fitted, path: Path) -> None:
+    """Write the fitted part of a suite.
+
+    Raises:
+        UsageError: the file is there already, or cannot be written.
+    """
+    if path.exists():
+        raise UsageError(f"{path} already exists and is not overwritten; name another file with --fit")
+    try:
+        with whole_file(path) as new:
+            new.write_text(found.text(), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
+    kinds = count(len(found.part["tester"]["personas"]), "persona")
+    notes().print(
+        f"wrote {path}: {kinds}, fitted to {count(found.conversations, 'conversation')}; {found.held_back:,} are held "
+        "back. Put it into a suite with driver: penelope, and compare its run on them with --earlier",
+        soft_wrap=True,
+    )

@@ -1,0 +1,100 @@
+"""Both sides of a comparison, measured: a row of features for each conversation, and in which language it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vivavoce.features.realism.features import ENGLISH, FEATURES, measured
+from vivavoce.features.realism.reading import Spoken
+from vivavoce.features.realism.user_side import READ, UserSide
+from vivavoce.metrics.exact.language import language_of
+from vivavoce.report.text import count
+from vivavoce.stats.bootstrap import Floats
+
+UNKNOWN = "too short to tell"
+"""What stands for the language of a conversation with too few letters."""
+TOGETHER = 100
+"""Conversations whose language is told together, where none is long enough alone."""
+
+_NEED_ENGLISH = len([one for one in FEATURES if one.english])
+
+
+@dataclass(frozen=True)
+class Both:
+    """Simulated and real conversations, the simulated ones first, with their features."""
+
+    simulated: Spoken
+    real: Spoken
+
+    @cached_property
+    def sides(self) -> list[UserSide]:
+        """All conversations."""
+        return [*self.simulated.sides, *self.real.sides]
+
+    @cached_property
+    def is_simulated(self) -> NDArray[np.bool_]:
+        """Which of them are simulated."""
+        return np.arange(len(self.sides)) < len(self.simulated.sides)
+
+    @cached_property
+    def clusters(self) -> list[str]:
+        """What each came of; conversations in which users say the same on both sides go together."""
+        both = {one.content for one in self.simulated.sides} & {one.content for one in self.real.sides}
+        return [one.content if one.content in both else one.cluster for one in self.sides]
+
+    @cached_property
+    def same(self) -> int:
+        """How many simulated conversations have a real one in which the user says exactly the same."""
+        real = {one.content for one in self.real.sides}
+        return len([one for one in self.simulated.sides if one.content in real])
+
+    @cached_property
+    def rows(self) -> Floats:
+        """The features of all conversations."""
+        return measured(self.sides, [*_are_english(self.simulated), *_are_english(self.real)])
+
+    def notes(self) -> Iterator[str]:
+        """Yield what a reader has to know of both sides."""
+        yield from (*self.simulated.notes, *self.real.notes)
+        simulated, real = usual_language(self.simulated), usual_language(self.real)
+        if simulated and real and simulated != real:
+            yield (
+                f"simulated users write {simulated} and real ones {real}: most of what differs may be that of the "
+                "languages; compare users of one language"
+            )
+        for what, spoken in (("simulated", self.simulated), ("real", self.real)):
+            if others := _are_english(spoken).count(False):
+                yield (
+                    f"not known to be English: {others:,} of {count(len(spoken.sides), what + ' conversation')}, where "
+                    f"the {_NEED_ENGLISH} features that need English words are not measured"
+                )
+        if self.same:
+            yield (
+                f"in {self.same:,} of {count(len(self.simulated.sides), 'simulated conversation')} the user says "
+                "exactly what a real one says"
+            )
+
+
+def _are_english(spoken: Spoken) -> list[bool]:
+    """Return which conversations are English; one whose language is not told is taken for what most others are in."""
+    usual = usual_language(spoken)
+    return [(one.language or usual) == ENGLISH for one in spoken.sides]
+
+
+def languages_of(spoken: Spoken) -> Mapping[str, int]:
+    """Return how many conversations of one side are in which language, the most frequent first."""
+    return dict(Counter(one.language or UNKNOWN for one in spoken.sides).most_common())
+
+
+def usual_language(spoken: Spoken) -> str | None:
+    """Return the language of most conversations; where each is too short to tell, that of many together."""
+    told = Counter(one.language for one in spoken.sides if one.language is not None)
+    if told:
+        return told.most_common(1)[0][0]
+    return language_of(" ".join(message for one in spoken.sides[:TOGETHER] for message in one.messages)[:READ])

@@ -1,0 +1,187 @@
+"""What a comparison of simulated and real users shows, in the terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from vivavoce.features.realism.change import Change, FeatureChange
+from vivavoce.features.realism.differences import FeatureDifference
+from vivavoce.features.realism.kinds import Kind
+from vivavoce.features.realism.realism import Realism, Side
+from vivavoce.features.realism.unlike import Unlike
+from vivavoce.features.realism.wording import (
+    apart_in_words,
+    difference_in_words,
+    pairs_in_words,
+    value_in_words,
+    with_interval,
+)
+from vivavoce.report.markdown import code, table
+from vivavoce.report.tables import Labelled, figures_table
+from vivavoce.report.text import count
+from vivavoce.safe_text import safe
+
+HEADS = ("feature", "simulated", "real, 95% interval", "difference, 95% interval", "simulated has more", "differs")
+"""What is said of each feature; `simulated has more`: in which part of all pairs."""
+CHANGE_HEADS = ("feature", "earlier", "later", "real", "the later run is")
+
+_DIRECTIONS = {"closer": "closer", "farther": "farther", "past": "closer, on the other side"}
+
+
+def feature_cells(one: FeatureDifference) -> list[str]:
+    """Return what is said of a feature, in the order of `HEADS`."""
+    return [
+        one.name,
+        value_in_words(one.simulated.mean, one.unit),
+        with_interval(one.real, one.unit),
+        difference_in_words(one),
+        pairs_in_words(one),
+        "yes" if one.differs else "–" if one.p_value is None else "no",
+    ]
+
+
+def change_cells(one: FeatureChange) -> list[str]:
+    """Return what is said of a feature that moved, in the order of `CHANGE_HEADS`."""
+    values = [value_in_words(value, one.unit) for value in (one.earlier, one.later, one.real)]
+    return [one.name, *values, _DIRECTIONS[one.direction]]
+
+
+def side_line(what: str, side: Side) -> str:
+    """Return what one side is."""
+    languages = ", ".join(f"{name} {number:,}" for name, number in side.languages.items())
+    return f"{what}: {safe(side.name)}, {count(side.conversations, 'conversation')} ({languages})"
+
+
+def sides(found: Realism) -> Iterator[str]:
+    """Yield what both sides are."""
+    yield side_line("simulated", found.simulated)
+    yield side_line("real, the half that is held back" if found.held_back else "real", found.real)
+
+
+def apart_lines(found: Realism) -> Iterator[str]:
+    """Yield what the classifiers can do."""
+    yield from map(apart_in_words, found.apart)
+
+
+def kind_line(one: Kind) -> str:
+    """Return what a kind of real user is, and how many simulated ones are of it."""
+    interval = "" if one.simulated_low is None else f" [{one.simulated_low:.0%}, {one.simulated_high:.0%}]"
+    rarer = "" if not one.rarer else "; no simulated user is like them" if one.simulated == 0 else "; too few simulated"
+    return f"{one.real:.0%} of real users, {one.simulated:.0%}{interval} of simulated ones{rarer}"
+
+
+def change_lines(change: Change) -> Iterator[str]:
+    """Yield what came closer since an earlier run."""
+    farther = len([one for one in change.features if one.direction == "farther"])
+    closer = count(len(change.features) - farther, "feature")
+    yield f"since {safe(change.earlier)} {closer} came closer to real users, {farther:,} went farther"
+    if change.after.features is not None and change.before.features is not None:
+        features = [_pairs(one.features, one.low, one.high) for one in (change.after, change.before)]
+        yield f"on average over features, one side has more in {features[0]}; before, in {features[1]}; 50% is alike"
+    after, before = change.after.classifier, change.before.classifier
+    if after.right is None or before.right is None:
+        yield f"classifier: not said: {after.note or before.note}"
+        return
+    told = [_pairs(one.right, one.low, one.high) for one in (after, before)]
+    yield f"the classifier picks the simulated one in {told[0]}; before, in {told[1]}"
+
+
+def _pairs(value: float | None, low: float | None, high: float | None) -> str:
+    interval = "" if low is None or high is None else f" [{low:.0%}, {high:.0%}]"
+    return f"{value:.0%} of pairs{interval}"
+
+
+SHOWN = 3
+"""Conversations that are shown of each side."""
+
+_RANKS = (0, 0, 0, 3, 2, 4)
+"""Which columns a narrow terminal drops first: those with the highest number."""
+
+
+def blocks(found: Realism, limit: int) -> Iterator[RenderableType]:
+    """Yield what is printed, with so many features at most."""
+    yield Text(found.finding, style="bold")
+    yield Text()
+    for line in (*sides(found), *apart_lines(found)):
+        yield Text(line)
+    if found.change is not None:
+        yield from (Text(line) for line in change_lines(found.change))
+        if found.change.features:
+            yield Text()
+            yield figures_table(CHANGE_HEADS, [change_cells(one) for one in found.change.features])
+    yield Text()
+    yield figures_table(HEADS, [feature_cells(one) for one in found.features[:limit]], _RANKS)
+    if (more := len(found.features) - limit) > 0:
+        yield Text(f"and {count(more, 'more feature')}; --limit shows more", style="dim")
+    yield from _unlike("simulated conversations that are least like real ones", found.least_likely)
+    yield from _unlike("real conversations that are least like simulated ones", found.least_resembled)
+    yield from _kinds(found.kinds)
+    if found.notes:
+        yield Text()
+    for note in found.notes:
+        yield Labelled(Text("note: "), Text(safe(note)))
+
+
+def _unlike(title: str, conversations: Sequence[Unlike]) -> Iterator[RenderableType]:
+    if not conversations:
+        return
+    yield Text()
+    yield Text(title, style="bold")
+    for one in conversations[:SHOWN]:
+        yield Labelled(Text("  "), Text(f"{safe(one.name)}  “{safe(one.says)}”"))
+        for reason in one.reasons:
+            yield Labelled(Text("    "), Text(reason))
+        if one.command is not None:
+            yield Text(f"    {one.command}", style="dim")
+
+
+def _kinds(kinds: Sequence[Kind]) -> Iterator[RenderableType]:
+    if not kinds:
+        return
+    yield Text()
+    yield Text("kinds of real users", style="bold")
+    for one in kinds:
+        yield Labelled(Text(f"  {one.number}  "), Text(kind_line(one)))
+        yield Labelled(Text("     "), Text("; ".join(one.marks) or "like the others in all features"))
+        yield Labelled(Text("     "), Text(f"such as {safe(one.example)}: “{safe(one.says)}”", style="dim"))
+
+
+WIDEST = 400
+"""Characters of a line that stands in a code span."""
+
+
+def markdown_realism(found: Realism) -> str:
+    """Return what realism says as Markdown; an empty line ends it, so that more can follow."""
+    return "\n".join([*_markdown_lines(found), ""])
+
+
+def _markdown_lines(found: Realism) -> Iterator[str]:
+    yield from (f"**{code(found.finding, WIDEST)}**", "")
+    yield from (f"- {code(line, WIDEST)}" for line in sides(found))
+    yield from (f"- {line}" for line in apart_lines(found))
+    if found.change is not None:
+        yield from (f"- {code(line, WIDEST)}" for line in change_lines(found.change))
+        if found.change.features:
+            yield ""
+            yield from table(list(CHANGE_HEADS), "lrrrl", (change_cells(one) for one in found.change.features))
+    yield ""
+    yield from table(list(HEADS), "lrrrrl", (feature_cells(one) for one in found.features))
+    yield from _markdown_unlike("Simulated conversations that are least like real ones", found.least_likely)
+    yield from _markdown_unlike("Real conversations that are least like simulated ones", found.least_resembled)
+    if found.kinds:
+        yield from ("", "Kinds of real users", "")
+        for one in found.kinds:
+            yield f"{one.number}. {kind_line(one)}: {'; '.join(one.marks)}; such as {code(one.example)}"
+    if found.notes:
+        yield ""
+    yield from (f"- {code(note, WIDEST)}" for note in found.notes)
+
+
+def _markdown_unlike(title: str, conversations: Sequence[Unlike]) -> Iterator[str]:
+    if conversations:
+        yield from ("", title, "")
+    for one in conversations:
+        yield f"- {code(one.name)}: {code(one.says)}: {'; '.join(one.reasons)}"

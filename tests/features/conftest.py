@@ -1,0 +1,5 @@
+"""The command line, for tests of features."""
+
+from command_line import COLUMNS, Viva, viva, viva_process
+
+__all__ = ["COLUMNS", "Viva", "viva", "viva_process"]

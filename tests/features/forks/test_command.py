@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import Viva
+
+SUITE = """
+name: asked
+dataset: {rows: [{id: a, input: [x, y, z], ground_truth: "yes"}, {id: fine, input: [x, y], ground_truth: "no"}]}
+target: {kind: function, function: "bot.py:bad"}
+graders: {right: {kind: function, function: contains, extractor: last_assistant}}
+"""
+BOT = """
+def bad(messages):
+    return 'no' if len(messages) > 2 else 'yes'
+def good(messages):
+    return 'no' if any(one['content'] == 'no' for one in messages) else 'yes'
+"""
+
+
+@pytest.fixture(autouse=True)
+def _ran(viva: Viva) -> None:
+    Path("bot.py").write_text(BOT)
+    Path("suite.yaml").write_text(SUITE)
+    assert viva("run", "suite.yaml", "--quiet").returncode == 0
+
+
+def test_the_turn_is_named_shown_and_listed(viva: Viva) -> None:
+    done = viva("fork", "latest/a", "--target", "bot.py:good", "--quiet")
+    assert done.returncode == 0
+    assert "the odds fell at turn 2: held anew from its beginning" in done.stdout
+    assert "as it was held     failed" in done.stdout
+    shown = viva("show", "latest").stdout
+    assert "the odds fell at turn 2" in shown
+    assert "it is no baseline and no point of a trend" in shown
+    assert "from each turn, with bot.good" in viva("runs").stdout
+    assert "from each turn, with bot.good: viva show asked-" in viva("show", "latest~1", "a").stdout
+
+
+def test_json_has_the_same(viva: Viva) -> None:
+    done = viva("fork", "latest/a", "--turn", "2", "--trials", "2", "--json", "--quiet")
+    found = json.loads(done.stdout)
+    assert (found["answer"], found["fork"]["turn"], found["places"][0]["failed"]) == ("one_turn", 1, 2)
+
+
+def test_a_search_that_finds_nothing_ends_with_3(viva: Viva) -> None:
+    done = viva("fork", "latest/a", "--target", "bot.py:good", "--trials", "3", "--quiet")
+    assert done.returncode == 3
+    assert "no turn stands out after 3 continuations" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["latest"], "write RUN/SAMPLE"),
+        (["latest/b"], "no sample 'b'"),
+        (["latest/a", "--turn", "4"], "--turn 4: that turn is not there; asked-"),
+        (["latest/a", "--turn", "2", "--user", "u", "--assistant", "a"], "do not go together"),
+        (["latest/a", "--user", "u"], "--user needs --turn"),
+        (["latest/a", "--turn", "2", "--assistant", " "], "--assistant is empty"),
+        (["latest/a", "--suite", "no.yaml"], "no.yaml: there is no such file"),
+        (["latest/a", "--target", "other"], "must be file.py:function"),
+        (["latest/fine"], "did not fail by 'right'"),
+    ],
+)
+def test_mistakes_are_one_line(viva: Viva, arguments: list[str], complaint: str) -> None:
+    done = viva("fork", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr

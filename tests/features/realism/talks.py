@@ -1,0 +1,61 @@
+"""Conversations of users who write in a known way."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from vivavoce.features.realism.reading import Spoken
+from vivavoce.features.realism.user_side import UserSide, user_side
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
+
+WORDS = (
+    *(
+        "order",
+        "lamp",
+        "chair",
+        "refund",
+        "late",
+        "broken",
+        "the",
+        "a",
+        "my",
+        "it",
+        "is",
+        "was",
+        "for",
+        "to",
+        "of",
+        "and",
+    ),
+    *("with", "that", "this", "not", "i", "we", "from", "on", "at"),
+)
+
+
+def talk(*said: str, answer: str = "What is the number of your order?") -> list[AnyMessage]:
+    """Return a conversation in which the assistant always answers the same."""
+    return [message for one in said for message in (HumanMessage(content=one), AIMessage(content=answer))]
+
+
+def side(*said: str, answer: str = "What is the number of your order?") -> UserSide:
+    """Return the user's side of such a conversation, which is called by its first message."""
+    found = user_side(said[0], talk(*said, answer=answer))
+    assert found is not None
+    return found
+
+
+def users(name: str, number: int, seed: int = 1, words: float = 8.0, turns: Sequence[int] = (1, 2, 3, 4)) -> Spoken:
+    """Return users who write so many words a message, more or less, in English."""
+    draw = random.Random(seed)
+    sides: list[UserSide] = []
+    for place in range(number):
+        said = [_said(draw, words) for _ in range(draw.choice(turns))]
+        found = user_side(f"{name}-{place}", talk(*said))
+        assert found is not None
+        sides.append(found)
+    return Spoken(name, sides)
+
+
+def _said(draw: random.Random, words: float) -> str:
+    length = max(1, round(draw.gauss(words, words / 4)))
+    return f"{draw.choice(('I want', 'please', 'can you', 'hello'))} {' '.join(draw.choices(WORDS, k=length))}"

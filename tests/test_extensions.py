@@ -1,0 +1,91 @@
+"""Plugins of others: what they add is there, and one that fails is named and switched off."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from vivavoce import extensions
+from vivavoce.cli.main import commands
+from vivavoce.extensions import Plugins, PluginWarning
+
+PLUGIN = """
+from vivavoce.extensions import Command, hookimpl
+
+@hookimpl
+def register_commands():
+    return {"greet": Command("Say hello.", "acme_greeting:command", after="run")}
+"""
+
+
+def plugins_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **sources: str) -> Plugins:
+    """Return plugins with modules that an installed package would name."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    for name, source in sources.items():
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        (tmp_path / f"{name}.py").write_text(source)
+    return Plugins(frozenset(), {name: EntryPoint(name, name, "vivavoce") for name in sources})
+
+
+def commands_with(found: Plugins, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    monkeypatch.setattr("vivavoce.cli.main.plugins", lambda: found)
+    commands.cache_clear()
+    try:
+        return dict(commands())
+    finally:
+        commands.cache_clear()
+
+
+def test_a_command_of_a_plugin_is_listed_where_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = commands_with(plugins_with(tmp_path, monkeypatch, acme_one=PLUGIN), monkeypatch)
+    names = list(found)
+    assert names.index("greet") == names.index("run") + 1
+
+
+def test_a_plugin_that_cannot_be_imported_is_named_and_the_others_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.warns(PluginWarning, match="'acme_two' is switched off: acme_two cannot be imported: .*no such part"):
+        found = plugins_with(tmp_path, monkeypatch, acme_two="raise SystemExit('no such part')", acme_one=PLUGIN)
+    assert "acme_two" not in found.names
+    assert "greet" in commands_with(found, monkeypatch)
+
+
+def test_a_plugin_for_a_newer_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "from vivavoce.extensions import hookimpl\n@hookimpl\ndef register_moods(): return []\n"
+    with pytest.warns(PluginWarning, match="'acme_three' is switched off: it uses the hook register_moods"):
+        found = plugins_with(tmp_path, monkeypatch, acme_three=source)
+    assert "acme_three" not in found.names
+
+
+def test_a_command_that_exists_switches_the_plugin_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = plugins_with(tmp_path, monkeypatch, acme_four=PLUGIN.replace('"greet"', '"run"'), acme_one=PLUGIN)
+    with pytest.warns(PluginWarning, match="'acme_four' is switched off: it adds the command 'run', which exists"):
+        listed = commands_with(found, monkeypatch)
+    assert listed["run"] != listed["greet"]
+    assert found.names[-1] == "acme_one"
+
+
+@pytest.mark.parametrize("body", ["raise ValueError('no\\n luck')", "import time; time.sleep(60)"])
+def test_a_hook_that_fails_or_hangs_switches_the_plugin_off(
+    body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extensions, "HOOK_SECONDS", 0.2)
+    source = f"from vivavoce.extensions import hookimpl\n@hookimpl\ndef register_commands():\n    {body}\n"
+    found = plugins_with(tmp_path, monkeypatch, acme_five=source)
+    with pytest.warns(
+        PluginWarning,
+        match="'acme_five' is switched off: register_commands: (ValueError: no luck|TimeoutError: no answer)",
+    ):
+        listed = commands_with(found, monkeypatch)
+    assert "run" in listed
+    assert "acme_five" not in found.names
+
+
+def test_a_second_plugin_of_a_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.warns(PluginWarning, match="'forks' is switched off: acme_six has the name of another plugin"):
+        found = Plugins(frozenset(), {"forks": EntryPoint("forks", "acme_six", "vivavoce")})
+    assert found.names == list(extensions.FEATURES)
