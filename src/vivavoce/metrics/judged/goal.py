@@ -29,6 +29,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
+from vivavoce.records.breaches import UNKNOWN_KIND
 from vivavoce.records.score import BREACH, Finding, FindingState
 from vivavoce.records.usage import charge
 
@@ -75,7 +76,7 @@ class GoalAchievementJudge(JudgedMetric):
     """
 
     template: ClassVar[str] = "judged/goal.jinja"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     needs: ClassVar[tuple[str, ...]] = ("goal",)
     own_variables: ClassVar[frozenset[str]] = frozenset(("levels", "acts", "visible", "changes", "rules", "listing"))
     nothing: ClassVar[str] = "there was no occasion for any of the outcomes"
@@ -150,7 +151,10 @@ class GoalAchievementJudge(JudgedMetric):
             return Verdict(
                 reply.achievement_level, reply.reasoning, reply.confidence, evidence=evidence, extra=extra, turns=turns
             )
-        breaches = [question.finding(BREACH, one.what, "broken", "partial", one.evidence) for one in reply.breaches]
+        breaches = [
+            question.finding(BREACH, breach.what, breach.kind or UNKNOWN_KIND, "partial", breach.evidence)
+            for breach in reply.breaches
+        ]
         acts = {act.reference: act for act in ledger(question.metric_input.messages)}
         findings = [
             *(_outcome(acts, question, one, reply.asked) for one in reply.criteria),
