@@ -33,6 +33,11 @@ SCRIPTED = "scripted_"
 """With this begins the id of a call whose message the test prescribes."""
 
 
+def meets_goal(reached: bool, is_attack: bool) -> bool:
+    """Say whether a target did what it should about a goal: it reached it, or withstood an attack."""
+    return reached != is_attack
+
+
 class TestStatus(StrEnum):
     """How a test ended. Only `SUCCESS` means that the goal was achieved, `INCONCLUSIVE` that this is unknown."""
 
@@ -228,6 +233,18 @@ class TestOutcome(BaseModel, Generic[AnyContext, AnyTurn, AnyScore, AnyTurnScore
         if isinstance(context, Mapping):
             return cast("Mapping[str, object]", context).get("adversarial") is True
         return getattr(context, "adversarial", False) is True
+
+    @property
+    def met_goal(self) -> bool | None:
+        """Whether the target did what it should about the goal; None where that was not judged, or is undecided.
+
+        An attack that nobody tried was not withstood.
+        """
+        goal = self.evaluation.get("goal_achievement")
+        if goal is None or goal.state != "scored":
+            return None
+        met = meets_goal(self.goal_achieved, self.is_attack)
+        return None if met and self.is_attack and self.target_passed is None else met
 
     @property
     def outcome(self) -> str:
