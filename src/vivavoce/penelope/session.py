@@ -32,7 +32,7 @@ from vivavoce.prohibitions import act_text
 from vivavoce.records.failure import CANCELLED, Failure, failure_of
 from vivavoce.records.test import Phase, TestStatus
 from vivavoce.records.usage import Usage
-from vivavoce.records.visibility import visible_calls
+from vivavoce.records.visibility import VISIBLE_CALLS, visible_calls
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.target import Opening
@@ -243,6 +243,7 @@ class TestSession:
             "condensed_turns": loop.tester.memory.condensed,
             "session_id": loop.send.dialogue.session_id,
             "seconds": state.seconds,
+            VISIBLE_CALLS: state.visible_calls,
         }
 
 
