@@ -21,6 +21,7 @@ from vivavoce.penelope.result import TestResult
 from vivavoce.penelope.reviewing import after_attack, after_failure, brief_of, due
 from vivavoce.penelope.stopping import Limits, Stop, StoppingCondition, TimeoutCondition, conditions, first_stop
 from vivavoce.penelope.strategies.openings import Openings
+from vivavoce.penelope.strategies.rule_exploring import RuleExploring, rules_to_try
 from vivavoce.penelope.strategies.strategy import Strategy, phases_of
 from vivavoce.penelope.tester import Tester
 from vivavoce.penelope.tools.target_interaction import TargetInteractionTool
@@ -197,12 +198,13 @@ class TestSession:
         tools = {tool.name: tool.begin(state) for tool in (send, *setup.tools)}
         tester = Tester(setup.model, self.context, tools, setup.settings, setup.transparent, setup.context_tokens)
         openings = self.context.openings
+        strategy = RuleExploring(setup.strategy) if self.context.tries_rules else setup.strategy
         return TurnLoop(
             state=state,
             tester=tester,
             tools=tools,
             send=send,
-            strategy=Openings(openings, setup.strategy) if openings else setup.strategy,
+            strategy=Openings(openings, strategy) if openings else strategy,
             checks=setup.checks,
             judges=Judges(setup.panel, setup.every, setup.watch, setup.limits.seconds),
             conditions=conditions(setup.limits, setup.conditions),
@@ -270,8 +272,9 @@ def _findings(state: TestState) -> list[str]:
 
 
 def _coverage(strategy: Strategy, state: TestState) -> list[Phase]:
-    """Return the phases of a strategy that explores, those that were not reached among them."""
-    names = dict.fromkeys((*phases_of(strategy), *state.covered))
+    """Return the phases of a strategy that explores, and the rules to try, those that were not reached among them."""
+    rules = [rule.sentence for rule in rules_to_try(state.context)]
+    names = dict.fromkeys((*phases_of(strategy), *rules, *state.covered))
     return [Phase(name=name, turns=tuple(state.covered.get(name, ()))) for name in names]
 
 

@@ -138,7 +138,12 @@ class Criterion(BaseModel):
     @property
     def sentence(self) -> str:
         """The rule with what it demands: `must: …` or `must not: …`, followed by the act."""
-        return f"must: {self.text}" if self.must else f"must not: {act_text(self.text)}"
+        return f"must: {self.act}" if self.must else f"must not: {self.act}"
+
+    @property
+    def act(self) -> str:
+        """What has to happen, or what a rule of `must_not` forbids."""
+        return self.text if self.must else act_text(self.text)
 
     @property
     def verdict(self) -> str:
