@@ -31,6 +31,7 @@ from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.attack import WITHOUT_POLICY, AttackJudge
+from vivavoce.penelope.brief_problems import brief_problem
 from vivavoce.penelope.checks import default_checks
 from vivavoce.penelope.context import Explore, TestContext
 from vivavoce.penelope.judging import CONTRACT, GOAL, Panel
@@ -223,6 +224,8 @@ class PenelopeAgent:
         if not context.goal.strip():
             raise UsageError("the goal is empty")
         check_prohibitions(context.must_not)
+        if problem := brief_problem(context):
+            raise UsageError(problem)
         return context
 
     async def close(self) -> None:
