@@ -12,7 +12,7 @@ from typing import Any
 from vivavoce.errors import Fault, VivavoceError
 from vivavoce.foreign_code import foreign_code
 from vivavoce.metrics.result import MetricResult
-from vivavoce.models.attempts import new_attempt
+from vivavoce.models.attempts import REPEAT, new_attempt
 from vivavoce.models.model import Model
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestContext, TestState
@@ -93,7 +93,7 @@ class TestSession:
         limits = self.setup.limits.less(seconds=first.duration_seconds or 0.0, dollars=spent)
         on_cancelled = None if self.on_cancelled is None else _after(first, self.on_cancelled)
         again = replace(self, setup=replace(self.setup, limits=limits), on_cancelled=on_cancelled)
-        with new_attempt("try 2"):
+        with new_attempt(REPEAT):
             return _joined(first, await again._once())
 
     async def _once(self) -> TestResult:
