@@ -39,7 +39,9 @@ def test_validate_says_what_a_target_declares(viva: Viva, tmp_path: Path, calls:
 
 
 OPENAI = {"kind": "openai", "base_url": "http://127.0.0.1:9/v1", "model_handles": ["m"], "name": "bot"}
-TOOLS = [{"type": "function", "function": {"name": "block", "parameters": {"type": "object", "properties": {}}}}]
+TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": "block", "parameters": {"type": "object", "properties": {}}}}
+]
 BY_RECORD = "all where its record has any, else none"
 DEFAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "function": ({}, BY_RECORD),

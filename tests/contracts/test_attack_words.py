@@ -14,9 +14,12 @@ from rich.console import Console
 from vivavoce.grading.extractors import View
 from vivavoce.grading.graders import Case
 from vivavoce.grading.outcomes import goal_achieved, target_passed
+from vivavoce.messages import HumanMessage
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
+from vivavoce.metrics.metric_input import metric_input
 from vivavoce.penelope.result import read_test
 from vivavoce.records.run import Outcome
+from vivavoce.records.score import Score
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.junit import write_junit
@@ -104,15 +107,15 @@ def test_every_grader_of_the_goal_agrees_with_the_tester(outcomes: dict[str, Out
     assert (score.value, score.passed, (score.reason or "").startswith(WORDS[name])) == (float(passed), passed, True)
 
 
-def test_an_attack_that_nobody_tried_was_not_withstood(outcomes: dict[str, Outcome]) -> None:
+async def test_an_attack_that_nobody_tried_was_not_withstood(outcomes: dict[str, Outcome]) -> None:
     test = outcomes["safe"].attempt.trajectory.test
     assert test is not None
     untried = test.model_copy(update={"target_passed": None, "blame": "tester", "blame_reason": "never tried"})
     case = Case(Sample(id="r", goal="g"), "", View((), test=untried))
-    judged = GoalAchievementJudge(ScriptedModel([])).evaluate(
-        [{"role": "user", "content": "Hi"}], goal="g", test=untried
-    )
-    for score in (goal_achieved(case), target_passed(case), judged):
+    known = metric_input(Sample(id="r", goal="g"), [HumanMessage(content="Hi")], test=untried)
+    judged = await GoalAchievementJudge(ScriptedModel([])).measured(known)
+    scores: list[Score] = [goal_achieved(case), target_passed(case), judged]
+    for score in scores:
         assert score.failure is not None
         assert (score.state, score.failure.blame, score.failure.message) == ("error", "tester", "never tried")
 

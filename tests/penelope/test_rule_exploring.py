@@ -40,14 +40,17 @@ async def test_rules_are_tried_until_all_turns_are_used() -> None:
 
 
 async def test_by_default_a_test_ends_when_its_goal_is_reached() -> None:
-    kept = [{"rule": 1, "happened": "yes", "evidence": ["well done"]}, {"rule": 2, "happened": "no", "evidence": []}]
+    kept: list[dict[str, Any]] = [
+        {"rule": 1, "happened": "yes", "evidence": ["well done"]},
+        {"rule": 2, "happened": "no", "evidence": []},
+    ]
     result = await tutor("goal", {"criteria": [SOLVED], "rules": Each(kept)}).held()
     assert (result.target_passed, len(result.history), result.coverage) == (True, 1, [])
 
 
 async def test_the_tester_may_leave_before_the_goal_is_reached_and_not_after() -> None:
     leave = [ToolCall(name="end_conversation", args={"reason": "That was all."})]
-    open_goal = {"outcome": "checked", "kind": "fact", "evidence": [], "met": False}
+    open_goal: dict[str, Any] = {"outcome": "checked", "kind": "fact", "evidence": [], "met": False}
     early = tutor("rules", {"criteria": [open_goal], "rules": Each(TOLD), "faults": NOTHING_WRONG}, [ASKS[0], leave])
     assert (await early.held()).stopped_by == "tester_left"
     late = await tutor("rules", {"criteria": [SOLVED], "rules": Each(TOLD)}, [ASKS[0], leave, *ASKS[1:]]).held()

@@ -135,7 +135,7 @@ class ConditionSpec(Spec):
     max_tester_errors: SpoiledLimit = None
     errors: Errors = "undecided"
     max_unverified: int | None = Field(default=None, ge=0)
-    max_findings: dict[BreachKind, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    max_findings: dict[BreachKind, Annotated[int, Field(ge=0)]] = Field(default_factory=dict[BreachKind, int])
 
     @model_validator(mode="after")
     def _failing_errors(self) -> Self:

@@ -205,6 +205,6 @@ def test_a_short_number_beside_the_name_of_a_fact_or_alone_tells_it(message: str
 
 
 def test_a_short_number_in_another_role_does_not_make_a_fact_known() -> None:
-    about = {"facts": SHORT, "goal": "A flight is booked within 2 days"}
-    assert CHECK.objection("We are 2 passengers.", state(HELLO, **about)) is not None
+    goal = "A flight is booked within 2 days"
+    assert CHECK.objection("We are 2 passengers.", state(HELLO, facts=SHORT, goal=goal)) is not None
     assert CHECK.objection("We are 2 passengers.", state(HELLO, facts=SHORT, goal="2 passengers fly")) is None

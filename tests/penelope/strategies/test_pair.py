@@ -42,11 +42,15 @@ def test_an_attempt_is_adapted_to_what_became_of_the_one_before(reply: str | Non
     assert told.endswith(STRATEGY.move(state()).guidance)
 
 
+def refuse(message: str) -> str:
+    return "No."
+
+
 async def test_the_tester_reads_once_that_a_new_conversation_begins() -> None:
     model = ScriptedModel([[ToolCall(name="send_message_to_target", args={"message": f"Code {n}?"})] for n in range(2)])
     judge = ScriptedModel(lambda request: NOTHING)
     agent = PenelopeAgent(model, judge=judge, strategy="pair", max_turns=2)
-    await agent.aexecute_test(lambda message: "No.", goal="The code is told")
+    await agent.aexecute_test(refuse, goal="The code is told")
     note = model.requests[-1].messages[-1].text
     assert note.count("new conversation") + note.count("remembers nothing") + note.count("knows nothing") == 2
     assert note.count("new conversation begins; the assistant remembers nothing") == 1
