@@ -78,6 +78,10 @@ Openings = Annotated[
     list[str] | None, typer.Option(help="The first message of the tester, word for word; repeat for more messages.")
 ]
 Graph = Annotated[Path | None, typer.Option(help="A YAML file with a state graph, instead of a strategy.")]
+Instructions = Annotated[str | None, typer.Option(help="Instructions for the tester: how to lead the conversation.")]
+ExploreName = Annotated[
+    Explore, typer.Option(help="Once the goal is reached: goal ends the test, rules tries to get rules broken.")
+]
 Metrics = Annotated[
     list[str] | None,
     typer.Option(help="Another metric to measure: a name, or {metric: NAME, threshold: 0.9}; repeat for more."),
@@ -95,9 +99,7 @@ def command(
     goal: Goal,
     tester: TesterName = None,
     judge: JudgeName = None,
-    instructions: Annotated[
-        str | None, typer.Option(help="Instructions for the tester: how to lead the conversation.")
-    ] = None,
+    instructions: Instructions = None,
     scenario: Annotated[str | None, typer.Option(help="The situation of the user.")] = None,
     context: Context = None,
     policy: Policy = None,
@@ -114,9 +116,7 @@ def command(
     metric: Metrics = None,
     max_turns: Annotated[int, typer.Option(min=1, help="Maximum number of turns.")] = 20,
     min_turns: Annotated[int, typer.Option(min=0, help="Minimum number of turns.")] = 0,
-    explore: Annotated[
-        Explore, typer.Option(help="Once the goal is reached: goal ends the test, rules tries to get rules broken.")
-    ] = "goal",
+    explore: ExploreName = "goal",
     timeout: Annotated[float | None, typer.Option(min=0.001, help="Maximum duration of the test, in seconds.")] = None,
     trials: Annotated[int, typer.Option(min=1, help="How often to run the test; gives pass@k and pass^k.")] = 1,
     max_calls: Annotated[
