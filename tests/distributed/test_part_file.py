@@ -15,7 +15,7 @@ from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import AttemptKey, Outcome
-from vivavoce.records.score import TESTER_ERROR, Score
+from vivavoce.records.score import BREACH, TESTER_ERROR, Evidence, Finding, Score
 from vivavoce.store.runs.encode import Encoder
 from vivavoce.store.runs.rows import Entry
 
@@ -54,6 +54,25 @@ def test_entries_come_back_as_they_were(tmp_path: Path) -> None:
         [("a", "scored", 0.5, False), ("b", "skipped", None, False)],
         [("a", "error", None, True), ("b", "scored", 1.0, False)],
     ]
+
+
+def test_the_scores_of_a_part_say_which_breaches_they_rest_on(tmp_path: Path) -> None:
+    lie = Finding(
+        kind=BREACH,
+        what="it says 24.90",
+        verdict="false_statement",
+        state="partial",
+        evidence=(Evidence(text="24.90", verified=True),),
+    )
+    invented = lie.model_copy(update={"evidence": (Evidence(text="25.90"),)})
+    old = lie.model_copy(update={"verdict": "broken"})
+    made = [
+        entry(outcome("one", {"a": Score(value=1.0, findings=(lie, invented)), "b": Score(value=1.0, findings=(old,))}))
+    ]
+    with read_part(written(tmp_path, made, ["a", "b"]), "p") as part:
+        ((_, _, rows),) = part.scores()
+    kinds = {row.name: row.breaches for row in rows}
+    assert kinds == {"a": ("false_statement",), "b": ("false_statement", "broken_rule")}
 
 
 def test_a_part_of_an_earlier_version_is_read(tmp_path: Path) -> None:

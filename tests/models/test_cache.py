@@ -10,6 +10,7 @@ import pytest
 from provider_model import ProviderModel
 from vivavoce.errors import ModelFault, StoreError
 from vivavoce.messages import HumanMessage, ToolCall
+from vivavoce.models.attempts import REPEAT, new_attempt
 from vivavoce.models.cache import CachedModel, OfflineModel
 from vivavoce.models.custom import as_model
 from vivavoce.models.model import Model, ModelReply, Request
@@ -253,3 +254,19 @@ async def test_what_a_model_said_is_kept_with_how_it_was_read(replies: ReplyStor
     for reply in (first, again):
         assert (reply.text, reply.parsed, reply.applied["read"]) == (said, {"score": 1}, "prose, spelling")
     assert (first.applied.get("cached"), again.applied["cached"]) == (None, True)
+
+
+async def test_the_repeat_of_a_test_in_an_older_run_is_replayed_offline_and_never_taken_where_a_model_may_be_asked(
+    replies: ReplyStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = ProviderModel([{"n": 1}, {"n": 2}])
+    await CachedModel(model, replies).complete(ASKED)
+    offline = CachedModel(model, replies, offline=True)
+    with new_attempt(REPEAT):
+        repeat = replace(ASKED, attempt=REPEAT)
+        assert (await offline.complete(repeat)).parsed == {"n": 1}
+        assert "the second try of a test is replayed with replies to the first one" in caplog.text
+        assert (await CachedModel(model, replies).complete(repeat)).parsed == {"n": 2}
+        assert (await offline.complete(repeat)).parsed == {"n": 2}, "its own reply comes first"
+    with pytest.raises(ModelFault, match="no recorded reply"):
+        await offline.complete(replace(ASKED, attempt="retry 1"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -69,18 +69,8 @@ class Recorded:
 
     async def held(self, target: FunctionTarget | None = None) -> TestResult:
         """Hold the test again, with the reader's answers; the bot is its own unless a `target` is given."""
-        lines, replies = _again(self.user), _again(self.bot)
-        answers = {what: _in_order(given) for what, given in self.judge.items()}
-
-        def answer(body: Wire) -> Any:
-            if body["model"] == "tester":
-                return _step(next(lines))
-            schema = body["response_format"]["json_schema"]["schema"]
-            self.asked.append(body)
-            items = re.findall(r'^- "?(\w+)"?:', body["messages"][-1]["content"], re.MULTILINE)
-            return self._judged(schema, {**answers, "checks": self._checks(items)})
-
-        async with LoopbackServer(answer) as server:
+        replies = _again(self.bot)
+        async with LoopbackServer(self.answering()) as server:
             tester, judge = (OpenAIModel(name, base_url=server.base_url) for name in ("tester", "judge"))
             agent = PenelopeAgent(tester, judge=judge, enable_analysis_tools=False, **dict(self.options))
 
@@ -91,6 +81,21 @@ class Recorded:
                 return await agent.aexecute_test(target or reply, goal=self.goal, **dict(self.about))
             finally:
                 await agent.close()
+
+    def answering(self) -> Callable[[Wire], Any]:
+        """Return what answers the requests to the models, from the first line on."""
+        lines = _again(self.user)
+        answers = {what: _in_order(given) for what, given in self.judge.items()}
+
+        def answer(body: Wire) -> Any:
+            if body["model"] == "tester":
+                return _step(next(lines))
+            schema = body["response_format"]["json_schema"]["schema"]
+            self.asked.append(body)
+            items = re.findall(r'^- "?(\w+)"?:', body["messages"][-1]["content"], re.MULTILINE)
+            return self._judged(schema, {**answers, "checks": self._checks(items)})
+
+        return answer
 
     def _judged(self, schema: Wire, answers: Mapping[str, Iterator[Any]]) -> Wire:
         """Return what the reader says of each thing that is asked for."""
@@ -134,7 +139,7 @@ def _in_order(given: Any) -> Iterator[Any]:
 
 
 def _step(line: Line) -> Any:
-    if isinstance(line, str):
+    if isinstance(line, str) and not line.startswith("{"):
         return [ToolCall(name="send_message_to_target", args={"message": line, "reasoning": "as recorded"})]
     return line
 

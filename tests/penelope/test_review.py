@@ -12,6 +12,7 @@ from vivavoce.errors import ModelFault
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.review import TesterReview
+from vivavoce.penelope.review_checks import says_done
 from vivavoce.testing import ScriptedModel
 
 CONVERSATION = [
@@ -285,3 +286,32 @@ def test_an_object_in_the_brief_cannot_spell_itself_into_the_task() -> None:
     TesterReview(model).evaluate(CONVERSATION, context={"scenario": Spelled(), "facts": {"order": Spelled()}})
     lines = model.requests[0].messages[-1].text.splitlines()
     assert sum(line.startswith("Task:") for line in lines) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "All set! Parcel 9 now goes to the other shop.",
+        "You're good to go.",
+        "That is taken care of.",
+        "Alles geregelt.",
+        "Done!",
+        "I have moved it.",
+    ],
+)
+def test_a_reply_that_says_that_it_is_done(reply: str) -> None:
+    assert says_done(reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Are you all set?",
+        "Once you are all set, tell me.",
+        "Which size do you need?",
+        "It is not taken care of yet.",
+        "Alles klar, ich sehe nach.",
+    ],
+)
+def test_a_reply_that_leaves_it_open(reply: str) -> None:
+    assert not says_done(reply)

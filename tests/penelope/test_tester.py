@@ -235,6 +235,35 @@ async def test_files_are_attached_in_json_too(tmp_path: Path) -> None:
     assert asked.arguments == {"message": "Hi", "files": ["lamp.png"]}
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('{"reasoning": "ask", "message": "Where is it?"}', "send_message_to_target"),
+        ('  {"message": "Where is it?", "reasoning": "ask"}\n', "send_message_to_target"),
+        ('{"reasoning": "enough", "leave": "It never answers."}', "end_conversation"),
+    ],
+)
+async def test_a_step_in_json_is_taken_from_a_model_that_was_offered_tools(text: str, name: str) -> None:
+    answer = await player(text)[0].next()
+    assert [(call.name, call.reasoning) for call in answer.calls] == [
+        (name, text.split('reasoning": "')[1].split('"')[0])
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Here: {"reasoning": "ask", "message": "Where is it?"}',
+        '{"reasoning": "ask", "message": "Where is it?", "mood": "curious"}',
+        '{"reasoning": "ask", "message": ""}',
+        '{"message": "Where is it?"}',
+        '[{"reasoning": "ask", "message": "Where is it?"}]',
+    ],
+)
+async def test_anything_else_in_words_is_no_step(text: str) -> None:
+    assert (await player(text)[0].next()).calls == []
+
+
 async def test_a_call_that_is_written_down_counts_as_made() -> None:
     made, _ = player(json.dumps(CALL))
     (asked,) = (await made.next()).calls

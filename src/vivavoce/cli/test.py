@@ -15,6 +15,7 @@ from vivavoce.cli.progress import RunProgress
 from vivavoce.cli.runner import report_run
 from vivavoce.comparing.json_values import parse
 from vivavoce.errors import UsageError
+from vivavoce.penelope.context import Explore
 from vivavoce.penelope.result import read_test
 from vivavoce.records.counting import to_number
 from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, TurnEnded
@@ -77,6 +78,10 @@ Openings = Annotated[
     list[str] | None, typer.Option(help="The first message of the tester, word for word; repeat for more messages.")
 ]
 Graph = Annotated[Path | None, typer.Option(help="A YAML file with a state graph, instead of a strategy.")]
+Instructions = Annotated[str | None, typer.Option(help="Instructions for the tester: how to lead the conversation.")]
+ExploreName = Annotated[
+    Explore, typer.Option(help="Once the goal is reached: goal ends the test, rules tries to get rules broken.")
+]
 Metrics = Annotated[
     list[str] | None,
     typer.Option(help="Another metric to measure: a name, or {metric: NAME, threshold: 0.9}; repeat for more."),
@@ -94,9 +99,7 @@ def command(
     goal: Goal,
     tester: TesterName = None,
     judge: JudgeName = None,
-    instructions: Annotated[
-        str | None, typer.Option(help="Instructions for the tester: how to lead the conversation.")
-    ] = None,
+    instructions: Instructions = None,
     scenario: Annotated[str | None, typer.Option(help="The situation of the user.")] = None,
     context: Context = None,
     policy: Policy = None,
@@ -113,6 +116,7 @@ def command(
     metric: Metrics = None,
     max_turns: Annotated[int, typer.Option(min=1, help="Maximum number of turns.")] = 20,
     min_turns: Annotated[int, typer.Option(min=0, help="Minimum number of turns.")] = 0,
+    explore: ExploreName = "goal",
     timeout: Annotated[float | None, typer.Option(min=0.001, help="Maximum duration of the test, in seconds.")] = None,
     trials: Annotated[int, typer.Option(min=1, help="How often to run the test; gives pass@k and pass^k.")] = 1,
     max_calls: Annotated[
@@ -139,7 +143,7 @@ def command(
     row |= {"facts": _facts(fact or [], data), "restrictions": restriction, "must": must, "must_not": must_not}
     script = None if graph is None else read_document(graph, kind="graph", keys="nodes and start").data
     how = {"model": tester, "judge": judge, "strategy": strategy, "graph": script, "test_timeout": timeout}
-    how |= {"max_turns": max_turns, "min_turns": min_turns}
+    how |= {"max_turns": max_turns, "min_turns": min_turns, "explore": explore}
     suite = testing_suite(
         read_target(target), _nonempty(row), _nonempty(how), _metrics(metric or [], judge), Path.cwd()
     )

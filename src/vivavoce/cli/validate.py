@@ -12,6 +12,7 @@ from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.options import TargetOption
 from vivavoce.cli.output import complain, existing, out
 from vivavoce.errors import UsageError
+from vivavoce.records.visibility import BY_RECORD
 from vivavoce.safe_text import safe
 from vivavoce.suites.check import checked, missing_keys
 from vivavoce.suites.load import Suite
@@ -56,4 +57,5 @@ def _visibility_lines(suite: Suite) -> Iterator[str]:
         return
     for spec in suite.spec.all_targets.values():
         for name, _ in spec.named:
-            yield f"{safe(name)}: calls: {spec.calls or 'all where its record has any, else none (default)'}"
+            default = spec.default_calls or BY_RECORD
+            yield f"{safe(name)}: calls: {spec.calls or f'{default} (default)'}"

@@ -21,8 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.errors import UsageError
 from vivavoce.files.frames import load_extra
 from vivavoce.files.places import Folder
+from vivavoce.records.breaches import BreachKind, stored_breaches
 from vivavoce.records.run import AttemptKey, Grading, Run, ScoreRow
-from vivavoce.records.score import UNSUPPORTED
+from vivavoce.records.score import BREACH, UNSUPPORTED
 from vivavoce.store.runs.reading import by_tester
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
 
@@ -182,9 +183,10 @@ def _scores(row: Mapping[str, Any]) -> tuple[AttemptKey, str | None, list[ScoreR
     scores: Mapping[str, Mapping[str, Any] | None] = row["scores"] or {}
     found = {name: one for name, one in scores.items() if one is not None}
     spoiled = _spoiled(row["record"]) if any(one["state"] == "error" for one in found.values()) else set[str]()
-    doubtful = _unverified(row["record"])
+    doubtful, breaches = _unverified(row["record"]), _breaches(row["record"])
     rows = [_score_row(key, name, one, name in spoiled) for name, one in found.items()]
-    return key, row["failure"], [one._replace(unverified=one.name in doubtful) for one in rows]
+    more = {name: {"unverified": name in doubtful, "breaches": breaches.get(name, ())} for name in found}
+    return key, row["failure"], [score._replace(**more[score.name]) for score in rows]
 
 
 def _unverified(record: str) -> set[str]:
@@ -193,6 +195,14 @@ def _unverified(record: str) -> set[str]:
         return set()
     whole = [one for one in _entry(record).scores if one.turn is None and one.state == "scored"]
     return {one.name for one in whole if f'"{UNSUPPORTED}":' in (one.extra or "")}
+
+
+def _breaches(record: str) -> dict[str, tuple[BreachKind, ...]]:
+    """Return by grader the kinds of the false statements and broken rules that its judge found besides the goal."""
+    if BREACH not in record:
+        return {}
+    whole = [score for score in _entry(record).scores if score.turn is None and score.state == "scored"]
+    return {score.name: stored_breaches(score.findings) for score in whole}
 
 
 def _spoiled(record: str) -> set[str]:

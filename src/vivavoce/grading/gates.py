@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -19,6 +19,7 @@ from vivavoce.grading.population import Population
 from vivavoce.grading.possible import Possible
 from vivavoce.grading.scores import Scores
 from vivavoce.plugins import lazy
+from vivavoce.records.breaches import BreachKind
 from vivavoce.records.calibration import CalibrationNeed
 from vivavoce.records.reason import Aggregation, Code, Condition, RateBound, Reason, SampleTrials, Verdict
 from vivavoce.records.score import PASSING
@@ -219,7 +220,8 @@ class SimpleGate:
     made: once an interval of that level that holds at any time is on one side of the value; it is inconclusive before.
     Of the trials the tester may have spoiled as many as `spoilable` says, which then do not count. With `errors_fail`
     every error counts as a score of 0 that does not pass. It fails if more than `max_unverified` scores rest on
-    evidence that is missing or not in the conversation.
+    evidence that is missing or not in the conversation, or if the judge of a goal found more breaches of a kind besides
+    it than `max_findings` allows.
     """
 
     metric_key: str
@@ -230,6 +232,7 @@ class SimpleGate:
     spoilable: ErrorLimit | None = None
     errors_fail: bool = False
     max_unverified: int | None = None
+    max_findings: Mapping[BreachKind, int] = field(default_factory=dict[BreachKind, int])
 
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
@@ -242,8 +245,36 @@ class SimpleGate:
         if unmet := _too_few(self.metric_key, found, self.min_scored, errors_fail=self.errors_fail):
             return _with_tester_errors(unmet, found)
         if self.errors_fail:
-            return _with_failed_errors(self._decide(found.with_errors_failed()), found)
-        return _with_tester_errors(self._decide(found), found)
+            result = _with_failed_errors(self._decide(found.with_errors_failed()), found)
+        else:
+            result = _with_tester_errors(self._decide(found), found)
+        unmet = list(self._too_many_breaches(found))
+        if not unmet:
+            return result
+        verdicts = {result.verdict, *(reason.verdict for reason in unmet)}
+        return GateResult("fail" if "fail" in verdicts else "inconclusive", (*result.reasons, *unmet))
+
+    def _too_many_breaches(self, scores: Scores) -> Iterator[Reason]:
+        """Yield a reason for each kind of breach with more than the gate allows, or that errors leave open."""
+        for kind, limit in self.max_findings.items():
+            samples = Counter(scores.breaches.get(kind, ()))
+            number = samples.total()
+            is_open = scores.errors and not self.errors_fail
+            if number <= limit and not is_open:
+                continue
+            yield Reason(
+                verdict="fail" if number > limit else "inconclusive",
+                code="breaches",
+                graders={self.metric_key: 1.0},
+                text=kind,
+                missed=number,
+                limit=str(limit),
+                errors=scores.errors,
+                tester_errors=min(len(scores.spoiled), scores.errors),
+                scored=len(scores.values),
+                samples=[SampleTrials(sample_id=sample, passed=0, scored=1) for sample in list(samples)[:LISTED]],
+                samples_in_all=len(samples),
+            )
 
     def _decide(self, found: Scores) -> GateResult:
         unmet = _too_short(self.metric_key, found, self.threshold.k or 1) or self._uncalibrated(found)

@@ -28,6 +28,7 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.steps import Call, Plan
 from vivavoce.records.failure import Failure, shorten
 from vivavoce.records.score import PASSING, Score, failed
+from vivavoce.records.visibility import recorded_calls
 from vivavoce.samples.sample import Sample
 from vivavoce.unchecked import changed
 
@@ -63,7 +64,9 @@ class MetricScore:
             BudgetExhausted: the run may make no more calls.
         """
         view, messages = case.view, case.view.messages
+        calls = None if view.test is None else recorded_calls(view.test.metadata)
         known = {"submission": case.submission, "state": view.state, "test": view.test, "trial": view.trial}
+        known |= {"calls": calls}
         measured = with_answer(messages, case.submission) if self.answer else messages
         result = await self.metric.measured(metric_input(case.sample, measured, view.seconds, **known))
         if result.state == "scored" and result.value is None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Protocol
 
 from vivavoce.grading.population import Population
+from vivavoce.records.breaches import BreachKind
 from vivavoce.records.calibration import CalibrationNeed, CorrectedRate
 from vivavoce.records.reason import SampleTrials
 
@@ -41,7 +42,8 @@ class Scores:
     allows, so that no aggregate waits for them. `spoiled` has, of both, the samples of those trials that the tester
     spoiled that led the conversation. `trials` has the trial of each score, and `correction` the calibration
     of the judge, where there is one. `population` is what the scores stand for where conversations were drawn.
-    `unverified` counts the scores that rest on evidence that is missing or not in the conversation.
+    `unverified` counts the scores that rest on evidence that is missing or not in the conversation. `breaches` has by
+    kind the sample of each false statement and broken rule.
     """
 
     values: Sequence[float]
@@ -55,6 +57,7 @@ class Scores:
     spoiled: Sequence[str] = ()
     population: Population | None = None
     unverified: int = 0
+    breaches: Mapping[BreachKind, Sequence[str]] = field(default_factory=dict[BreachKind, Sequence[str]])
 
     def net_of_tester(self) -> Scores:
         """Return the scores as if the trials that the tester spoiled had not been made."""

@@ -17,7 +17,7 @@ def metric_input(
 ) -> MultiTurnEvaluationInput:
     """Return the input of a metric for a sample and its conversation.
 
-    `known` are further fields of the input: `submission`, `state`, `test`, and `trial`.
+    `known` are further fields of the input: `submission`, `state`, `test`, `trial`, and `calls`.
     """
     context, truth = sample.context, sample.ground_truth
     fields = {

@@ -6,6 +6,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+REPEAT = "try 2"
+"""The name of the second try of a test, whose first one the tester spoiled."""
+
 _ATTEMPT: ContextVar[str] = ContextVar("attempt", default="")
 
 

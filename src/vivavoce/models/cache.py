@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from vivavoce.errors import ModelFault, StoreError
 from vivavoce.messages import HumanMessage
 from vivavoce.models.answers import check_answer
+from vivavoce.models.attempts import REPEAT
 from vivavoce.models.model import Model, ModelReply, Request, Schema, identity_of
 from vivavoce.models.recording import decode_reply, encode_reply, reply_key
 from vivavoce.records.counting import to_number
 from vivavoce.records.reply import StoredReply
 from vivavoce.records.usage import Usage, usage_of
+from vivavoce.safe_text import safe
+
+log = logging.getLogger("vivavoce")
 
 _SHOWN = 60
 """Characters of a question that an error shows."""
@@ -70,6 +76,7 @@ class CachedModel:
         self._model = model
         self._replies = replies
         self._offline = offline
+        self._warned = False
         self._anonymous = bool(getattr(model, "anonymous", False))
         self._asking: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[str | Exception | None]] = {}
 
@@ -86,6 +93,8 @@ class CachedModel:
             return await self._model.complete(request)
         key = reply_key(self.identity, self.settings, request)
         kept = self._replies.get(key)
+        if kept is None and self._offline:
+            kept = self._of_older_repeat(request)
         if kept is not None:
             try:
                 return kept_reply(self.name, kept, request.schema)
@@ -103,6 +112,20 @@ class CachedModel:
             if outcome is not None:
                 return kept_reply(self.name, outcome, request.schema)
         return await self._ask(place, request)
+
+    def _of_older_repeat(self, request: Request) -> str | None:
+        """Return the reply to the same question in the first try of a test, None where there is none.
+
+        Older runs kept one reply for both tries, and only so can they be replayed. Where a model may be asked, a repeat
+        never gets it.
+        """
+        if request.attempt != REPEAT:
+            return None
+        kept = self._replies.get(reply_key(self.identity, self.settings, replace(request, attempt="")))
+        if kept is not None and not self._warned:
+            self._warned = True
+            log.warning("%s: the second try of a test is replayed with replies to the first one", safe(self.name))
+        return kept
 
     async def close(self) -> None:
         """Close the model; the replies belong to whoever opened them."""

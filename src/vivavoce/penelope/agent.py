@@ -31,8 +31,9 @@ from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.attack import WITHOUT_POLICY, AttackJudge
+from vivavoce.penelope.brief_problems import brief_problem
 from vivavoce.penelope.checks import default_checks
-from vivavoce.penelope.context import TestContext
+from vivavoce.penelope.context import Explore, TestContext
 from vivavoce.penelope.judging import CONTRACT, GOAL, Panel
 from vivavoce.penelope.options import About, AgentOptions, GoalMetric
 from vivavoce.penelope.persona import read_persona
@@ -88,6 +89,7 @@ class PenelopeAgent:
         self.model = as_model(model)
         self.max_turns = settled.get("max_turns", MAX_TURNS)
         self.min_turns = settled.get("min_turns", 0)
+        self.explore: Explore = settled.get("explore", "goal")
         self.verbose = settled.get("verbose", False)
         self.call_timeout = settled.get("call_timeout", 300.0)
         self.setup = _setup(self.model, settled)
@@ -215,12 +217,15 @@ class PenelopeAgent:
                 max_turns=most,
                 min_turns=max(least, most) if phases_of(self.setup.strategy) else least,
                 trial=about.get("trial", 0),
+                explore=about.get("explore", self.explore),
             )
         except ValidationError as error:
             raise UsageError(describe(error)) from error
         if not context.goal.strip():
             raise UsageError("the goal is empty")
         check_prohibitions(context.must_not)
+        if problem := brief_problem(context):
+            raise UsageError(problem)
         return context
 
     async def close(self) -> None:

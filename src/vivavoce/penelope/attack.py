@@ -6,21 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Unpack
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.evidence_rule import EvidenceRule, unsupported_findings
-from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
-from vivavoce.metrics.ledger import tools_visible
-from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.silence import score_of_silence
-from vivavoce.metrics.transcript import Shown, Transcript
-from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.shape import Shape
+from vivavoce.metrics.transcript import Shown
 from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
+from vivavoce.penelope.goal_question import GoalQuestion
 from vivavoce.penelope.prompts import HERE
 from vivavoce.records.failure import shorten
 from vivavoce.records.score import Finding
@@ -35,14 +32,8 @@ DISMISSED = "dismissed"
 """Where the data of an attempt says why it does not count."""
 
 
-def _without_description(schema: dict[str, Any]) -> None:
-    schema.pop("description", None)
-
-
-class AttackReply(BaseModel):
+class AttackReply(Shape):
     """Both answers of the judge."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=_without_description)
 
     given: Literal["yes", "no"]
     given_evidence: list[str]
@@ -52,7 +43,7 @@ class AttackReply(BaseModel):
     confidence: float = Field(ge=0, le=1)
 
 
-class AttackJudge(JudgedMetric):
+class AttackJudge(GoalQuestion):
     """Judges whether an attack succeeded: true where the assistant gave the user what the goal names.
 
     The judge sees neither the policy nor what must and must not happen. Whether the answer is right, allowed, or taken
@@ -61,31 +52,14 @@ class AttackJudge(JudgedMetric):
     `attack_was_tried` reads it.
     """
 
+    metric_name = "attack"
+    about = "Did the attack succeed?"
     template: ClassVar[str] = str(HERE / "attack.jinja")
     evidence_rule: ClassVar[EvidenceRule] = EvidenceRule({(DELIVERY, "fail"): "act", (ATTEMPT, "pass"): "user"})
-    own_variables: ClassVar[frozenset[str]] = frozenset(("visible",))
     reply = AttackReply
-    needs: ClassVar[tuple[str, ...]] = ("goal",)
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
-        config = MetricConfig(
-            class_name=type(self).__name__,
-            name="attack",
-            description="Did the attack succeed?",
-            score_type="binary",
-        )
-        super().__init__(config, model, **{"shown": WITHOUT_POLICY, **options})
-
-    def question(
-        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
-    ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
-        """Return the class of an answer about a piece; None where the assistant says and does nothing at all."""
-        del piece
-        return (self.reply, {"visible": tools_visible(metric_input, written)}) if written.answered else None
-
-    def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
-        """Return no: silence gives nothing."""
-        return score_of_silence(self, metric_input, False)
+        super().__init__(model, **{"shown": WITHOUT_POLICY, **options})
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return whether the assistant gave it, and, if not, whether the user asked."""

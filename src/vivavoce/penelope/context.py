@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -18,6 +18,9 @@ from vivavoce.records.failure import Failure
 from vivavoce.records.usage import Usage
 from vivavoce.records.visibility import CallVisibility
 
+Explore = Literal["goal", "rules"]
+"""What a test is used for once its goal is reached: with `goal` it ends, with `rules` the rules are tried."""
+
 
 class TestContext(BaseModel):
     """What a test is about; the target learns of it only what the tester says.
@@ -26,7 +29,8 @@ class TestContext(BaseModel):
     user is in; `restrictions` what the tester must not do. `facts` is what the user knows, by name, and tells only when
     asked. `must` and `must_not` are what the target has to do, and must never do. `policy` is what it has to go by;
     only judges see it. `openings` are sent as they are before the tester improvises. An `adversarial` goal is one that
-    the target should withstand. `files` are the names of files that the tester may attach.
+    the target should withstand. `files` are the names of files that the tester may attach. With `explore: rules` the
+    tester tries to get the rules broken once the goal is reached, until all turns are used.
     """
 
     __test__: ClassVar[bool] = False
@@ -48,6 +52,12 @@ class TestContext(BaseModel):
     max_turns: int = Field(default=20, ge=1)
     min_turns: int = Field(default=0, ge=0)
     trial: int = Field(default=0, ge=0)
+    explore: Explore = "goal"
+
+    @property
+    def tries_rules(self) -> bool:
+        """Whether there are rules to try once the goal is reached; an attack that succeeds ends the test."""
+        return self.explore == "rules" and not self.adversarial and bool(self.must or self.must_not)
 
     @model_validator(mode="after")
     def _room(self) -> Self:
@@ -121,6 +131,11 @@ class TestState:
     tester_failures: list[Failure] = field(default_factory=list[Failure])
     tester_gone: bool = False
     visible_calls: CallVisibility | None = None
+
+    @property
+    def explores_rules(self) -> bool:
+        """Whether the goal is reached by the latest judgement, and the rest of the turns is for the rules."""
+        return self.context.tries_rules and bool(self.progress) and self.progress[-1].goal_achieved
 
     @property
     def last_reply(self) -> str:

@@ -20,7 +20,17 @@ from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.prompts import packaged
-from vivavoce.penelope.scenarios import Part, Scenario, ask, closed_after, opened_model, scenario_of, slug, unique
+from vivavoce.penelope.scenarios import (
+    Part,
+    Scenario,
+    ask,
+    closed_after,
+    opened_model,
+    problem_of,
+    scenario_of,
+    slug,
+    unique,
+)
 from vivavoce.penelope.words import Words
 from vivavoce.records.failure import Failure, failure_of
 from vivavoce.samples.sample import Sample
@@ -114,6 +124,9 @@ async def _distilled(conversation: Recorded, place: str, model: Model, keep_pers
     if not keep_personal_data:
         part = Part.model_validate(_masked(part.model_dump()))
     policy = conversation.policy if isinstance(conversation, Sample) else None
+    if problem := problem_of(part):
+        message = f"the tester's model wrote a scenario that cannot be used: {problem}"
+        return Distilled(own_id or place, failure=Failure(blame="tester", kind="format", message=message))
     scenario = scenario_of(part, own_id or slug(part.goal)).model_copy(update={"policy": policy})
     return Distilled(own_id or place, scenario, unsaid=tuple(fact.name for fact in unsaid))
 

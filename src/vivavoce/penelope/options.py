@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from vivavoce.metrics.evaluation import Named
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.checks.check import MessageCheck
+from vivavoce.penelope.context import Explore
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.session import OnCancelled
 from vivavoce.penelope.stopping import StoppingCondition
@@ -34,6 +35,8 @@ class AgentOptions(TypedDict, total=False):
     """Another name of `max_turns`."""
     min_turns: int
     """Turns that a test has at least, though its goal be reached before."""
+    explore: Explore
+    """What the turns are used for once the goal is reached: `goal` ends the test, `rules` tries the rules."""
     timeout_seconds: float | None
     """For the whole test; a hanging target or model is interrupted."""
     enable_transparency: bool
@@ -108,6 +111,8 @@ class About(TypedDict, total=False):
     """Turns at most; those of the agent unless given."""
     min_turns: int
     """Turns at least; those of the agent unless given."""
+    explore: Explore
+    """What the turns are used for once the goal is reached; that of the agent unless given."""
     trial: int
     """Which repetition of the test this is."""
     test_instructions: str | None

@@ -16,9 +16,12 @@ _SENTENCES = re.compile(r"(?<=[.!?…])\s+|\n")
 _DONE = re.compile(
     r"""
       \b(?:all\ )?(?:done|finished|completed|sorted|settled)\b
+    | \ball\ set\b | \bgood\ to\ go\b | \btaken\ care\ of\b
+    | \b(?:\w+)\ now\ (?:goes|ships|leaves)\b
     | \b(?:is|are|was|were|been|got)\ (?:now\ |already\ |all\ |just\ )?\w*(?:ed|sent|paid|set|put|made)\b
     | \b(?:i|we)(?:\ have|['’]ve)?\ (?:now\ |already\ |just\ )?
       (?!need|want|lik|tri|ask|look|check)\w*(?:ed|sent|paid|set|put|made)\b
+    | \balles\ (?:bereit|geregelt)\b
     | \b(?:erledigt|fertig|abgeschlossen|geschafft|gemacht)\b
     | \b(?:ist|sind|wurden?|habe|haben)\b.*\bge\w+(?:t|en)\b
     | \b(?:ist|sind|wurden?|habe|haben)\b.*\b(?:ver|be|ent|er|zer|um|ab|an|ein|storn|aktualis)\w+(?:t|en)\b

@@ -17,8 +17,9 @@ from vivavoce.metrics.prompts import Wording
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, Request
 from vivavoce.pacing.waiting import wait_for
+from vivavoce.penelope.brief_problems import brief_problem
 from vivavoce.penelope.persona import Persona
-from vivavoce.penelope.placeholders import placeholder_in, with_made_up_address
+from vivavoce.penelope.placeholders import is_empty_word, placeholder_in, with_made_up_address
 from vivavoce.penelope.prompts import packaged
 from vivavoce.penelope.target_data import Excerpt, TargetData
 from vivavoce.prohibitions import check_prohibitions
@@ -30,17 +31,6 @@ BATCH = 10
 SIMILAR = 90.0
 """The similarity from which two goals count as the same, out of 100; see `rapidfuzz.fuzz.ratio`."""
 LONGEST_ID = 48
-
-_REFUSES = re.compile(
-    r"\b(?:assistant|bot|chatbot|agent|model|system|it|assistent(?:in)?)\b.*"
-    r"\b(?:refus\w*|declin\w*|den(?:y|ies)|rejects?|does\s+not|do\s+not|will\s+not|must\s+not|never|cannot|lehnt|weigert"
-    r"|verweigert|nicht|kein\w*)\b"
-    r"|\b(?:doesn|won|can|mustn)['’]t\b"
-    r"|\b(?:is|are|be|gets?|been)\s+(?:refused|declined|denied|rejected)\b"
-    r"|\b(?:wird|werden)\b.*\b(?:abgelehnt|verweigert)\b",
-    re.IGNORECASE,
-)
-"""Words of a goal that says how an assistant refuses."""
 
 log = logging.getLogger("vivavoce")
 
@@ -189,17 +179,12 @@ async def ask(model: Model, task: str, shape: type[Shape], trial: int = 0) -> Sh
 
 def problem_of(part: Part) -> str | None:
     """Return why a scenario cannot be used, None where it can."""
-    if problem := placeholder_in(part.goal):
-        return f"the goal {shorten(part.goal, 200)!r}: {problem}"
-    if not isinstance(part, WholePart):
-        return None
-    if part.expects == "refusal" and _REFUSES.search(part.goal):
-        return f"the goal {shorten(part.goal, 200)!r} is what the assistant does, not what the user wants"
     try:
-        check_prohibitions([rule for rule in part.must_not if placeholder_in(rule) is None])
+        scenario = scenario_of(part, "scenario")
+        check_prohibitions(scenario.must_not)
     except UsageError as error:
         return str(error)
-    return None
+    return brief_problem(scenario, is_generated=True)
 
 
 def scenario_of(part: Part, name: str) -> Scenario:
@@ -207,7 +192,7 @@ def scenario_of(part: Part, name: str) -> Scenario:
     lists: dict[str, Any] = {}
     if isinstance(part, WholePart):
         listed = part.model_dump(include={"restrictions", "must", "must_not", "tags"})
-        lists = {key: tuple(text for text in texts if _is_said(text)) for key, texts in listed.items()}
+        lists = {key: tuple(text for text in texts if _is_rule(text)) for key, texts in listed.items()}
         lists["adversarial"] = part.expects == "refusal"
     persona_fields = {
         field: words for field, words in part.persona.model_dump(exclude_defaults=True).items() if _is_said(words)
@@ -230,11 +215,15 @@ def _facts(part: Part) -> Iterator[tuple[str, str]]:
 
 def _text(text: str) -> str | None:
     text = with_made_up_address(text.strip())
-    return text if _is_said(text) else None
+    return text if _is_rule(text) else None
 
 
 def _is_said(text: str) -> bool:
     return placeholder_in(text) is None
+
+
+def _is_rule(text: str) -> bool:
+    return _is_said(text) and not is_empty_word(text)
 
 
 def slug(goal: str) -> str:

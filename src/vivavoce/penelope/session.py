@@ -12,7 +12,7 @@ from typing import Any
 from vivavoce.errors import Fault, VivavoceError
 from vivavoce.foreign_code import foreign_code
 from vivavoce.metrics.result import MetricResult
-from vivavoce.models.attempts import new_attempt
+from vivavoce.models.attempts import REPEAT, new_attempt
 from vivavoce.models.model import Model
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestContext, TestState
@@ -21,6 +21,7 @@ from vivavoce.penelope.result import TestResult
 from vivavoce.penelope.reviewing import after_attack, after_failure, brief_of, due
 from vivavoce.penelope.stopping import Limits, Stop, StoppingCondition, TimeoutCondition, conditions, first_stop
 from vivavoce.penelope.strategies.openings import Openings
+from vivavoce.penelope.strategies.rule_exploring import RuleExploring, rules_to_try
 from vivavoce.penelope.strategies.strategy import Strategy, phases_of
 from vivavoce.penelope.tester import Tester
 from vivavoce.penelope.tools.target_interaction import TargetInteractionTool
@@ -32,7 +33,7 @@ from vivavoce.prohibitions import act_text
 from vivavoce.records.failure import CANCELLED, Failure, failure_of
 from vivavoce.records.test import Phase, TestStatus
 from vivavoce.records.usage import Usage
-from vivavoce.records.visibility import visible_calls
+from vivavoce.records.visibility import VISIBLE_CALLS, visible_calls
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.target import Opening
@@ -92,7 +93,7 @@ class TestSession:
         limits = self.setup.limits.less(seconds=first.duration_seconds or 0.0, dollars=spent)
         on_cancelled = None if self.on_cancelled is None else _after(first, self.on_cancelled)
         again = replace(self, setup=replace(self.setup, limits=limits), on_cancelled=on_cancelled)
-        with new_attempt("try 2"):
+        with new_attempt(REPEAT):
             return _joined(first, await again._once())
 
     async def _once(self) -> TestResult:
@@ -197,12 +198,13 @@ class TestSession:
         tools = {tool.name: tool.begin(state) for tool in (send, *setup.tools)}
         tester = Tester(setup.model, self.context, tools, setup.settings, setup.transparent, setup.context_tokens)
         openings = self.context.openings
+        strategy = RuleExploring(setup.strategy) if self.context.tries_rules else setup.strategy
         return TurnLoop(
             state=state,
             tester=tester,
             tools=tools,
             send=send,
-            strategy=Openings(openings, setup.strategy) if openings else setup.strategy,
+            strategy=Openings(openings, strategy) if openings else strategy,
             checks=setup.checks,
             judges=Judges(setup.panel, setup.every, setup.watch, setup.limits.seconds),
             conditions=conditions(setup.limits, setup.conditions),
@@ -243,6 +245,7 @@ class TestSession:
             "condensed_turns": loop.tester.memory.condensed,
             "session_id": loop.send.dialogue.session_id,
             "seconds": state.seconds,
+            VISIBLE_CALLS: state.visible_calls,
         }
 
 
@@ -269,8 +272,9 @@ def _findings(state: TestState) -> list[str]:
 
 
 def _coverage(strategy: Strategy, state: TestState) -> list[Phase]:
-    """Return the phases of a strategy that explores, those that were not reached among them."""
-    names = dict.fromkeys((*phases_of(strategy), *state.covered))
+    """Return the phases of a strategy that explores, and the rules to try, those that were not reached among them."""
+    rules = [rule.sentence for rule in rules_to_try(state.context)]
+    names = dict.fromkeys((*phases_of(strategy), *rules, *state.covered))
     return [Phase(name=name, turns=tuple(state.covered.get(name, ()))) for name in names]
 
 

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.conversation import split_turns
-from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence_rule import ACTS, CRITERION, EvidenceRule
-from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
-from vivavoce.metrics.ledger import tools_visible
-from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Question
-from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.silence import score_of_silence
-from vivavoce.metrics.transcript import Transcript
-from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.shape import Shape
 from vivavoce.metrics.verdict import Verdict
-from vivavoce.models.custom import ModelLike
+from vivavoce.penelope.goal_question import GoalQuestion
 from vivavoce.penelope.prompts import HERE
 from vivavoce.records.score import Finding
 
 
-class CriterionEvaluation(BaseModel):
+class CriterionEvaluation(Shape):
     """One criterion of a goal, whether it is met, and the words that show it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     criterion: str
     met: bool
@@ -35,6 +26,7 @@ class CriterionEvaluation(BaseModel):
 
 
 def _without_what_code_knows(schema: dict[str, Any]) -> None:
+    schema.pop("description", None)
     for name in ("evidence", "turn_count", "all_criteria_met", "goal_achieved"):
         del schema["properties"][name]
 
@@ -56,7 +48,7 @@ class SimpleGoalEval(BaseModel):
     all_criteria_met: bool | None = None
 
 
-class SimpleGoalEvaluator(JudgedMetric):
+class SimpleGoalEvaluator(GoalQuestion):
     """Judges whether a conversation reached its goal, by criteria that the judge draws from it; yes or no.
 
     The answer is yes when every criterion is met, unless the judge says no in spite of that, unasked. Where the judge's
@@ -67,32 +59,12 @@ class SimpleGoalEvaluator(JudgedMetric):
     `GoalAchievementJudge` does.
     """
 
-    template: ClassVar[str] = "simple_goal.jinja"
+    metric_name = "simple_goal"
+    about = "Did the conversation reach its goal, criterion by criterion?"
+    template: ClassVar[str] = str(HERE / "simple_goal.jinja")
     version: ClassVar[str] = "4"
     reply = SimpleGoalEval
-    needs: ClassVar[tuple[str, ...]] = ("goal",)
-    own_variables: ClassVar[frozenset[str]] = frozenset(("visible",))
     evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(ACTS)
-
-    def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
-        config = MetricConfig(
-            class_name=type(self).__name__,
-            name="simple_goal",
-            description="Did the conversation reach its goal, criterion by criterion?",
-            score_type="binary",
-        )
-        super().__init__(config, model, **{"prompt": HERE / self.template, **options})
-
-    def question(
-        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
-    ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
-        """Return the class of an answer about a piece; None where the assistant says and does nothing at all."""
-        del piece
-        return (self.reply, {"visible": tools_visible(metric_input, written)}) if written.answered else None
-
-    def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
-        """Return no: silence reaches no goal."""
-        return score_of_silence(self, metric_input, False)
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return yes or no, from the criteria."""

@@ -85,6 +85,8 @@ class GoalAchievedCondition(StoppingCondition):
         progress = self._progress or (state.progress[-1] if state.progress else None)
         if progress is None or not progress.goal_achieved or len(state.turns) < state.context.min_turns:
             return None
+        if state.explores_rules and len(state.turns) < state.context.max_turns:
+            return None
         what = "the attack succeeded" if state.context.adversarial else "the goal is achieved"
         return self._stop(TestStatus.SUCCESS, f"{what}: {_short(progress.reasoning)}")
 

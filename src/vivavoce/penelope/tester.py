@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.comparing.json_values import parse
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, FunctionCall, SystemMessage, ToolCall
 from vivavoce.metrics.prompts import Wording
@@ -155,11 +156,25 @@ class Tester:
         if reply.tool_calls:
             return [self._call(call, reply.text if i == 0 else "") for i, call in enumerate(reply.tool_calls)]
         try:
-            step = _written_call(reply.text) if self.memory.native else self._shape.model_validate(reply.parsed)
+            step = self._written_step(reply)
             name, arguments, why = step.call
             return [self._call(ToolCall(name=name, args={**arguments, **({REASONING: why} if why else {})}), "")]
         except ValueError:
             return []
+
+    def _written_step(self, reply: ModelReply) -> WrittenStep | _WrittenCall:
+        """Return the step that a model wrote down, also where it was offered tools and wrote its step as one object.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if not self.memory.native:
+            return self._shape.model_validate(reply.parsed)
+        fields = _whole_object(reply.text)
+        reasoning = {REASONING} if self.transparent else set[str]()
+        if fields is not None and set(fields) in ({*reasoning, "message"}, {*reasoning, "leave"}):
+            return self._shape.model_validate(fields)
+        return _written_call(reply.text)
 
     def _call(self, call: ToolCall, text: str) -> Call:
         self._calls += 1
@@ -213,6 +228,15 @@ def _wire(tool: Tool, transparent: bool) -> dict[str, Any]:
 def _to_think(tools: Mapping[str, Tool]) -> list[str]:
     """Return the names of the tools besides those that send and leave."""
     return [name for name in tools if name not in (SEND, END)]
+
+
+def _whole_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object that a text is, None where it is anything else or has words around it."""
+    try:
+        value: object = parse(text)
+    except ValueError:
+        return None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _written_call(text: str) -> _WrittenCall:

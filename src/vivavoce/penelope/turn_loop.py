@@ -248,6 +248,8 @@ class TurnLoop:
     def _not_now(self, tool: str) -> str | None:
         """Say why a tool cannot be called at this point of the test, None where it can."""
         least = self.state.context.min_turns
+        if tool == END and self.state.explores_rules:
+            return "it is too early to leave: there are turns left; write the next message"
         if tool == END and len(self.state.turns) < least:
             turns = f"{least} turn{'s' * (least != 1)}"
             return f"it is too early to leave: this conversation has at least {turns}; write the next message"

@@ -12,7 +12,7 @@ from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import CONTRACT, GOAL
 from vivavoce.penelope.stopping import Stop
 from vivavoce.records.counting import turn_label
-from vivavoce.records.test import Criterion, TestStatus
+from vivavoce.records.test import Criterion, TestStatus, meets_goal
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,8 @@ def _goal_verdict(state: TestState, stop: Stop, goal: MetricResult) -> bool | No
     if goal.state != "scored" or not any(turn.answered for turn in state.turns):
         return False if stop.condition == "timeout" and state.turns and not state.turns[-1].answered else None
     if state.context.adversarial:
-        return None if goal.passed is None or (stop.blame == "tester" and not goal.passed) else not goal.passed
+        met = goal.passed is not None and meets_goal(goal.passed, is_attack=True)
+        return None if goal.passed is None or (stop.blame == "tester" and met) else met
     if goal.passed:
         return True
     return None if stop.condition in ("cost", "tester_down", "step_budget", "broken") else False

@@ -32,6 +32,7 @@ Code = Literal[
     "errors",
     "spoiled",
     "unverified",
+    "breaches",
     "requirement",
     "warned",
     "sentence",
@@ -45,9 +46,10 @@ corrected, is its text. `samples`: how often each sample must pass. `few_trials`
 than the gate needs. `min_scored`: too few scores. `nothing_scored`: no score at all. `errors`: more
 conversations with errors than the run may have. `spoiled`: the tester spoiled more conversations than the gate allows
 to leave out. `unverified`: more scores rest on evidence that is missing or not in the conversation than the gate
-allows. `requirement`: assertions or a rule that must hold in every conversation; inconclusive where an error could
-change that, or where it applied to no conversation. `warned`: single assertions that only warn. `sentence`: one of an
-older store, of which only the words are known.
+allows. `breaches`: the judge of a goal found more false statements or broken rules besides it than the gate allows, or
+missing scores leave open whether it did. `requirement`: assertions or a rule that must hold in every conversation;
+inconclusive where an error could change that, or where it applied to no conversation. `warned`: single assertions that
+only warn. `sentence`: one of an older store, of which only the words are known.
 """
 
 
@@ -90,7 +92,7 @@ class Reason(BaseModel):
     `errors`, `tester_errors` were made by the tester that led the conversations. With `errors_fail` the gate counts
     each of the `errors` as a score of 0 that does not pass. For `spoiled`, `errors` of `scored` conversations were
     spoiled, and `limit` is how many may be. For `unverified`, `errors` of `scored` scores are, and `limit` is how many
-    may be.
+    may be. For `breaches`, `missed` of the kind in `text` were found, in the `samples`, and `limit` is how many may be.
     `text` is a `sentence`, or of `calibration`. For `samples` and `few_trials`, `trials` is how many of them must
     pass or are needed, `scored` counts samples, `samples` are the first of those that missed it, and
     `samples_in_all` is how many did. For `requirement` and `warned` the last two are the same, `scored` counts

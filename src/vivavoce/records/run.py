@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.plugins import lazy
+from vivavoce.records.breaches import BreachKind
 from vivavoce.records.failure import Failure
 from vivavoce.records.reason import Verdict as Verdict
 from vivavoce.records.sampling import SAMPLING, Drawn, Sampling
@@ -121,7 +122,8 @@ class ScoreRow(NamedTuple):
     """One score as statistics need it; `name` is a grader's name, or `reward` with `kind` 'reward'.
 
     `tester_error` marks an error of the tester that led the conversation; `drawn` is that of the attempt. `unverified`
-    marks a score whose judge claims something on evidence that is missing or not in the conversation.
+    marks a score whose judge claims something on evidence that is missing or not in the conversation. `breaches` has
+    the kind of each false statement and broken rule that the judge of a goal found besides it.
     """
 
     key: AttemptKey
@@ -133,6 +135,7 @@ class ScoreRow(NamedTuple):
     tester_error: bool = False
     drawn: Drawn | None = None
     unverified: bool = False
+    breaches: tuple[BreachKind, ...] = ()
 
 
 class ErrorRow(NamedTuple):

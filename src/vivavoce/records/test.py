@@ -33,6 +33,11 @@ SCRIPTED = "scripted_"
 """With this begins the id of a call whose message the test prescribes."""
 
 
+def meets_goal(reached: bool, is_attack: bool) -> bool:
+    """Say whether a target did what it should about a goal: it reached it, or withstood an attack."""
+    return reached != is_attack
+
+
 class TestStatus(StrEnum):
     """How a test ended. Only `SUCCESS` means that the goal was achieved, `INCONCLUSIVE` that this is unknown."""
 
@@ -133,7 +138,12 @@ class Criterion(BaseModel):
     @property
     def sentence(self) -> str:
         """The rule with what it demands: `must: …` or `must not: …`, followed by the act."""
-        return f"must: {self.text}" if self.must else f"must not: {act_text(self.text)}"
+        return f"must: {self.act}" if self.must else f"must not: {self.act}"
+
+    @property
+    def act(self) -> str:
+        """What has to happen, or what a rule of `must_not` forbids."""
+        return self.text if self.must else act_text(self.text)
 
     @property
     def verdict(self) -> str:
@@ -228,6 +238,18 @@ class TestOutcome(BaseModel, Generic[AnyContext, AnyTurn, AnyScore, AnyTurnScore
         if isinstance(context, Mapping):
             return cast("Mapping[str, object]", context).get("adversarial") is True
         return getattr(context, "adversarial", False) is True
+
+    @property
+    def met_goal(self) -> bool | None:
+        """Whether the target did what it should about the goal; None where that was not judged, or is undecided.
+
+        An attack that nobody tried was not withstood.
+        """
+        goal = self.evaluation.get("goal_achievement")
+        if goal is None or goal.state != "scored":
+            return None
+        met = meets_goal(self.goal_achieved, self.is_attack)
+        return None if met and self.is_attack and self.target_passed is None else met
 
     @property
     def outcome(self) -> str:

@@ -18,6 +18,7 @@ from vivavoce.records.spending import by_role
 from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
 from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.best_target import sentences, target_names
+from vivavoce.report.breaches import breach_lines
 from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import latency_lines, skip_lines, spent_lines, tags_line, variance_lines
 from vivavoce.report.exchange import Exchange
@@ -88,8 +89,8 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         _SIDES,
         (_grader(grader) for grader in summary.graders),
     )
-    said = (*sentences(summary), *spoiled_lines(summary), *unverified_lines(summary), *sampled_lines(summary))
-    for sentence in (*said, *corrected_lines(summary, graded.run.id)):
+    notes = (*spoiled_lines(summary), *unverified_lines(summary), *breach_lines(summary), *sampled_lines(summary))
+    for sentence in (*sentences(summary), *notes, *corrected_lines(summary, graded.run.id)):
         yield ""
         yield code(sentence, 400)
     if len(target_names(summary)) > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vivavoce.comparing.thresholds import SIGNS, limit_text, number_text
+from vivavoce.records.breaches import BREACH_NAMES
 from vivavoce.records.reason import Aggregation, Condition, Reason, SampleTrials
 from vivavoce.records.score import PASSING
 from vivavoce.report.text import count
@@ -73,8 +74,18 @@ def _what(reason: Reason) -> str:
         case "unverified":
             limit = "none may" if reason.limit == "0" else f"at most {reason.limit} may"
             return f"{reason.errors:,} of {count(reason.scored, 'verdict')} rest on unverified evidence; {limit}"
+        case "breaches":
+            return _breaches(reason, errors)
         case _:
             return _condition(reason, errors)
+
+
+def _breaches(reason: Reason, errors: str) -> str:
+    name = next((name for kind, name in BREACH_NAMES.items() if kind == reason.text), "finding")
+    limit = "none may be there" if reason.limit == "0" else f"at most {reason.limit} may be there"
+    where = f" in {_listed(reason)}" if reason.samples else ""
+    text = f"{count(reason.missed, name)}{where}; {limit}"
+    return f"{text}; {errors} could change the result" if reason.verdict == "inconclusive" else text
 
 
 def errors_text(errors: int, of_tester: int) -> str:
@@ -131,7 +142,7 @@ def _listed(reason: Reason) -> str:
 def _counted(sample: SampleTrials, reason: Reason) -> str:
     """Return the id of a sample, with how often it passed where it has trials."""
     tried = sample.scored + sample.errors
-    alone = reason.code in ("requirement", "warned") and tried == 1
+    alone = reason.code == "breaches" or (reason.code in ("requirement", "warned") and tried == 1)
     return sample.sample_id if alone else f"{sample.sample_id} ({sample.passed} of {tried})"
 
 

@@ -13,6 +13,7 @@ from vivavoce.records.spending import in_words
 from vivavoce.records.usage import Usage
 from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
 from vivavoce.report.best_target import sentences, standings, target_names
+from vivavoce.report.breaches import breach_lines
 from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import detail_lines, tags_line
 from vivavoce.report.finding import failures
@@ -78,7 +79,8 @@ def run_report(
     several = len(target_names(summary)) > 1
     parts += [Text(safe(one)) for one in sentences(summary)]
     parts += [Text(f"{safe(name)} used {in_words(one)}") for name, one in (used or {}).items() if several]
-    parts += [*trial_lines(summary), *map(Text, (*spoiled_lines(summary), *unverified_lines(summary)))]
+    notes = (*spoiled_lines(summary), *unverified_lines(summary), *breach_lines(summary))
+    parts += [*trial_lines(summary), *map(Text, notes)]
     parts += [Labelled(Text(), Text(line)) for line in sampled_lines(summary)]
     parts += [Labelled(Text(), Text(line)) for line in corrected_lines(summary, run_id)]
     parts += [agreement_line(found) for found in summary.agreement]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from vivavoce.records.breaches import breach_name, verified_breaches
 from vivavoce.records.counting import to_number, turn_label
-from vivavoce.records.score import BREACH
 from vivavoce.records.spending import by_role
 from vivavoce.records.test import Step, Test
 from vivavoce.report.findings import findings, score_text
@@ -89,10 +89,9 @@ def ending(test: Test) -> Iterator[Labelled]:
 def breach_notes(test: Test) -> Iterator[str]:
     """Yield what the judge of the goal found besides it: false statements, and rules of the policy that were broken."""
     goal = test.evaluation.get("goal_achievement")
-    for finding in goal.findings if goal is not None else ():
-        quote = next((quote for quote in finding.evidence if quote.verified), None)
-        if finding.kind == BREACH and quote is not None:
-            yield f"false statement or broken rule: {finding.what} ({turn_label(quote.turn)}: {quote.text})"
+    for finding in verified_breaches(goal.findings if goal is not None else ()):
+        quote = next(quote for quote in finding.evidence if quote.verified)
+        yield f"{breach_name(finding)}: {finding.what} ({turn_label(quote.turn)}: {quote.text})"
 
 
 def _noted(what: str, text: str) -> Labelled:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Protocol
 
 from vivavoce.grading.scores import Scores
+from vivavoce.records.breaches import breaches_of
 from vivavoce.records.run import AttemptKey, Outcome, ScoreRow
 from vivavoce.records.score import Score
 from vivavoce.run.attempt import Task
@@ -115,4 +116,4 @@ class Rounds:
 def _row(key: AttemptKey, name: str, score: Score) -> ScoreRow:
     kind = "reward" if name == "reward" else "grade"
     row = ScoreRow(key, kind, name, score.state, score.value, score.passed)
-    return row._replace(unverified=score.has_unverified_evidence)
+    return row._replace(unverified=score.has_unverified_evidence, breaches=breaches_of(score))

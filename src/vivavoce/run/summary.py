@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.comparing.thresholds import reaches
 from vivavoce.grading.gates import at_any_time
 from vivavoce.records.as_recorded import RecordingSummary
+from vivavoce.records.breaches import BreachKind
 from vivavoce.records.calibration import CorrectedRate
 from vivavoce.records.details import AgentSummary, Latency, SkipSummary, VarianceSummary
 from vivavoce.records.reason import Reason, Severity, Verdict
@@ -43,7 +44,8 @@ class GraderSummary(BaseModel):
     there are none. `corrected` is the rate of passing without the errors of the judge, or why there is none, where the
     judge was calibrated. Where the conversations were drawn from more, `population` counts all of them: the mean, the
     rate of passing and their intervals are estimates for all, and counts are of those that were drawn. `unverified`
-    counts the scores whose judge claims something on evidence that is missing or not in the conversation. With a
+    counts the scores whose judge claims something on evidence that is missing or not in the conversation, and
+    `breaches` by kind the false statements and broken rules that the judge of a goal found besides it. With a
     `severity` it is a requirement, and says what a miss does.
     """
 
@@ -73,6 +75,7 @@ class GraderSummary(BaseModel):
     corrected: CorrectedRate | None = None
     population: int | None = None
     unverified: int = 0
+    breaches: dict[BreachKind, int] = Field(default_factory=dict[BreachKind, int])
 
 
 class TagSummary(BaseModel):
@@ -241,6 +244,7 @@ def grader_summary(
         tester_errors=len(found.spoiled),
         population=found.sampling and found.sampling.population,
         unverified=found.unverified,
+        breaches={kind: len(samples) for kind, samples in found.breaches.items()},
         **spoiled_bounds(sum(passed), len(passed), len(found.spoiled)),
         **_passes([] if found.sampling else [(sum(trial), len(trial)) for trial in trials.values()]),
     )

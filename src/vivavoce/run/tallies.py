@@ -9,6 +9,7 @@ from typing import Literal
 
 from vivavoce.grading.population import Population
 from vivavoce.grading.scores import Corrects, Scores
+from vivavoce.records.breaches import BreachKind
 from vivavoce.records.run import AttemptKey, ScoreRow
 from vivavoce.records.sampling import Drawn, Sampling
 from vivavoce.records.score import State
@@ -25,6 +26,7 @@ class Tally:
     """The scores of one grader against one target, as they come in; `sampling` says how their conversations were drawn.
 
     `drawn` says it of each score, `undecided` of each error, and `outside` of what the grader does not apply to.
+    `breaches` has by kind the sample of each false statement and broken rule.
     """
 
     values: list[float] = field(default_factory=list[float])
@@ -35,6 +37,7 @@ class Tally:
     spoiled: list[AttemptKey] = field(default_factory=list[AttemptKey])
     skipped: int = 0
     unverified: int = 0
+    breaches: dict[BreachKind, list[str]] = field(default_factory=dict[BreachKind, list[str]])
     intervals: Intervals = "fixed"
     sampling: Sampling | None = None
     drawn: list[Drawn] = field(default_factory=list[Drawn])
@@ -44,6 +47,8 @@ class Tally:
     def add(self, row: ScoreRow) -> None:
         """Count one score."""
         self.unverified += row.unverified
+        for kind in row.breaches:
+            self.breaches.setdefault(kind, []).append(row.key.sample_id)
         if row.state == "scored" and row.value is not None:
             self.values.append(row.value)
             self.samples.append(row.key.sample_id)
@@ -78,7 +83,8 @@ class Tally:
         trials = [trial for _, trial in self.keys]
         spoiled = [key.sample_id for key in self.spoiled]
         found = Scores(self.values, self.passed, self.samples, self.missing, self.skipped, trials=trials)
-        return replace(found, spoiled=spoiled, population=self.population, unverified=self.unverified)
+        more = {"unverified": self.unverified, "breaches": self.breaches}
+        return replace(found, spoiled=spoiled, population=self.population, **more)
 
 
 Tallies = dict[tuple[str, str], Tally]

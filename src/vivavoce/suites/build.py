@@ -35,6 +35,7 @@ from vivavoce.metrics.rules.rule import Rule
 from vivavoce.models.cache import OfflineModel
 from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
+from vivavoce.records.breaches import BreachKind
 from vivavoce.run.scoring import Scoring
 from vivavoce.run.summary import AgreementPair
 from vivavoce.samples.rows import SampleCount
@@ -76,6 +77,8 @@ from vivavoce.user_code import source_of
 _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}
 """The fields that must be equal for two graders to share a judge; settings are sent with each question."""
 _STANDARD = frozenset(STANDARD)
+_REPORTING_BREACHES = ("goal_achievement", "GoalAchievementJudge", "target_passed")
+"""Graders that report the false statements and broken rules that the judge of a goal found besides it."""
 OpenModel = Callable[[str | Model, JudgeSpec], Model]
 """Opens a judge by its name; a model object is wrapped so that its calls are counted and its answers cached, too."""
 
@@ -450,7 +453,19 @@ class Builder:
             spoilable=_spoilable(spec),
             errors_fail=spec.errors == "fail",
             max_unverified=spec.max_unverified,
+            max_findings=self._max_findings(spec, (*at, "max_findings")),
         )
+
+    def _max_findings(self, spec: ConditionSpec, at: KeyPath) -> Mapping[BreachKind, int]:
+        """Return the limits on breaches; a grader that reports none would make them hold without a check."""
+        grader = self.suite.spec.graders.get(spec.metric_key)
+        if spec.max_findings and (grader is None or not _reports_breaches(grader)):
+            message = (
+                f"'{spec.metric_key}' reports no false statements and no broken rules; name a grader with "
+                "function: target_passed, or with metric: goal_achievement"
+            )
+            self.problems.append(self.suite.document.problem(at, message))
+        return spec.max_findings
 
     def _enough_trials(self, needed: int, at: KeyPath) -> None:
         if self.trials is not None and self.trials < needed:
@@ -472,6 +487,15 @@ def _check_text(prompt: str, base: Path) -> None:
         check_text(prompt, base, "prompt_path")
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+def _reports_breaches(spec: AnyGraderSpec) -> bool:
+    """Say whether a grader reports what the judge of a goal found besides it; a metric of your own may."""
+    if isinstance(spec, FunctionGraderSpec):
+        return spec.function in _REPORTING_BREACHES
+    if not isinstance(spec, MetricGraderSpec):
+        return False
+    return spec.metric in _REPORTING_BREACHES or is_file_reference(spec.metric)
 
 
 def _spoilable(spec: ConditionSpec | WeightedGateSpec) -> ErrorLimit | None:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from vivavoce.comparing.thresholds import SIGNS, Operator, compare
 from vivavoce.errors import UsageError
 from vivavoce.grading.error_limit import ErrorLimit
+from vivavoce.records.breaches import BreachKind
 from vivavoce.records.calibration import CalibrationNeed
 from vivavoce.records.reason import Aggregation, Bound, OfScores, RateBound
 from vivavoce.records.score import PASSING
@@ -121,7 +122,8 @@ class ConditionSpec(Spec):
     before it decides: without that the run is inconclusive. With `max_tester_errors` the gate decides net of the
     conversations that the tester spoiled, while these are no more than that. With `errors: fail` every other missing
     score counts as 0 and as not passed. It fails if more than `max_unverified` verdicts of the judge rest on evidence
-    that is missing or not in the conversation.
+    that is missing or not in the conversation. `max_findings` says of false statements and broken rules that the judge
+    of a goal finds besides the goal how many there may be.
     """
 
     metric_key: str
@@ -137,6 +139,7 @@ class ConditionSpec(Spec):
     max_tester_errors: SpoiledLimit = None
     errors: Errors = "undecided"
     max_unverified: UnverifiedLimit = None
+    max_findings: dict[BreachKind, Annotated[int, Field(ge=0)]] = Field(default_factory=dict[BreachKind, int])
 
     @model_validator(mode="after")
     def _failing_errors(self) -> Self:

@@ -74,6 +74,8 @@ def _of_condition(gate: ConditionSpec, at: KeyPath, spec: SuiteSpec, refuse: Ref
         yield refuse((*at, "value"), f"{no_side}, or kind: samples, or trials as a number")
     if gate.needs_calibration is not None:
         yield refuse((*at, "needs_calibration"), _early("a calibration", "trials as a number"))
+    if gate.max_findings:
+        yield refuse((*at, "max_findings"), _early("a limit on findings", "trials as a number"))
     if gate.metric_key == "reward" and isinstance(spec.reward, CustomRewardSpec):
         yield refuse((*at, "metric_key"), _early("a reward computed by a function", "a grader, or a weighted reward"))
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from vivavoce.records.visibility import CallVisibility
+from vivavoce.records.visibility import CallVisibility, default_calls
 from vivavoce.suites.part import SECRET, Address, SettingsOfModel, Spec
 from vivavoce.tools.approvals import Approvals
 from vivavoce.tools.forms import HandlerForm
@@ -36,8 +36,9 @@ class TargetSpec(Spec):
 
     `max_concurrent` is the maximum number of conversations with it at a time, if fewer than those of the suite. `name`
     is its name in the results. `calls` says how many of its tool calls its record shows. With `all`, what has no call
-    was not done. With `some` or `none`, the judge of a tester believes a plain statement that it was done. By default
-    the record shows all where it has any call, and none where it has none.
+    was not done. With `some` or `none`, the judge of a tester believes a plain statement that it was done. The default
+    depends on the kind; where the kind says nothing, the record shows all where it has any call, and none where it has
+    none.
     """
 
     timeout: float = Field(default=300.0, gt=0)
@@ -45,6 +46,11 @@ class TargetSpec(Spec):
     max_concurrent: int | None = Field(default=None, ge=1)
     name: str | None = Field(default=None, min_length=1)
     calls: CallVisibility | None = None
+
+    @property
+    def default_calls(self) -> CallVisibility | None:
+        """How many calls the record of its kind shows, None where the record decides."""
+        return default_calls(str(getattr(self, "kind", "")))
 
     @property
     def named(self) -> list[tuple[str, str | None]]:
@@ -119,6 +125,11 @@ class OpenAITargetSpec(TargetSpec):
     needs_approval: list[str] | None = None
     approvals: Approvals | None = None
     max_steps: int | None = Field(default=None, ge=1, le=1000)
+
+    @property
+    def default_calls(self) -> CallVisibility | None:
+        """All where the model is offered tools, else none, for then it can call nothing."""
+        return default_calls(self.kind, offers_tools=bool(self.tools or self.handlers or self.mcp))
 
     @property
     def named(self) -> list[tuple[str, str | None]]:

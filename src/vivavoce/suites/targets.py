@@ -160,7 +160,7 @@ def _build(at: KeyPath, spec: TargetSpec, context: _Context) -> list[Target]:
     except UsageError as error:
         raise UsageError(*document.placed(at, error)) from error
     for target in targets:
-        declare_visible_calls(target, spec.calls)
+        declare_visible_calls(target, spec.calls or spec.default_calls)
     return targets
 
 

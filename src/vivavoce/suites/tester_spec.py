@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from vivavoce.metrics.config import Scope as MetricScope
+from vivavoce.penelope.context import Explore
 from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.suites.part import Address, SettingsOfModel, Spec
 
@@ -55,7 +56,8 @@ class TesterSpec(JudgeSpec):
     settings as a judge. `judge` judges the goal. `test_timeout` is in seconds for a whole test, `max_test_cost` in US
     dollars. Of `personas`, a row gets the one that its id falls to, by their shares. `guards` are metrics that end a
     test when one does not pass; these and the `goal_metric` are names, or names with options. `tools` are
-    `file.py:name`.
+    `file.py:name`. With `explore: rules` a test goes on
+    after its goal is reached, and the tester tries to get `must` and `must_not` broken until all turns are used.
     """
 
     __test__: ClassVar[bool] = False
@@ -80,6 +82,7 @@ class TesterSpec(JudgeSpec):
     tools: list[str] = Field(default_factory=list)
     adversarial: bool | None = None
     review: bool = True
+    explore: Explore = "goal"
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

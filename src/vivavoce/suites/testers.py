@@ -95,6 +95,7 @@ class _Builder:
             "timeout_seconds": spec.test_timeout,
             "max_cost": spec.max_test_cost,
             "review_tester": spec.review,
+            "explore": spec.explore,
             "settings": spec.all_settings,
         }
         return PenelopeAgent(model, **options)

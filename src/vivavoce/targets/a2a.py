@@ -17,6 +17,7 @@ from vivavoce.exchange.own_traffic import marked
 from vivavoce.exchange.shapes import fields_in, objects_in, text_in
 from vivavoce.messages import AIMessage, AnyMessage, said_by_assistant
 from vivavoce.records.failure import shorten
+from vivavoce.records.visibility import default_calls
 from vivavoce.targets.environment import environment_of, from_environment
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.wire.http import Client, Limits, checked_url
@@ -63,6 +64,7 @@ class A2ATarget:
     """
 
     stateless = False
+    visible_calls = default_calls("a2a")
 
     def __init__(
         self, name: str, url: str, *, headers: Mapping[str, str] | None = None, limits: Limits | None = None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from vivavoce.errors import TargetFault, UsageError
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import shorten
+from vivavoce.records.visibility import default_calls
 from vivavoce.targets.letta_messages import LettaTurn, UserContent, to_letta
 from vivavoce.targets.letta_server import AgentFactory, LettaAccess, collected_agents, make_agent
 from vivavoce.targets.target import Opening, Reply
@@ -57,6 +58,7 @@ class LettaTarget:
     """
 
     stateless = False
+    visible_calls = default_calls("letta")
 
     def __init__(
         self,

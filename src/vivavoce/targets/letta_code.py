@@ -16,6 +16,7 @@ from vivavoce.exchange.own_traffic import marked_environment
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage
+from vivavoce.records.visibility import default_calls
 from vivavoce.targets.letta_messages import Event, LettaTurn, UserContent, to_letta
 from vivavoce.targets.letta_process import GRACE, LettaProcess
 from vivavoce.targets.letta_server import AgentFactory, LettaAccess, make_agent
@@ -103,6 +104,7 @@ class LettaCodeTarget:
     """
 
     stateless = False
+    visible_calls = default_calls("letta_code")
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 
 from vivavoce.errors import SuiteFault, TargetFault
 from vivavoce.messages import AnyMessage, said_by_assistant
+from vivavoce.records.visibility import default_calls
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.targets.template import Template, structure_template
 from vivavoce.wire.chat import wire_messages
@@ -59,6 +60,7 @@ class McpTarget:
     """
 
     stateless = False
+    visible_calls = default_calls("mcp")
 
     def __init__(
         self, name: str, server: CallableServer, tool: str, *, arguments: Mapping[str, object] | None = None

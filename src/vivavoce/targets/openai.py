@@ -12,6 +12,7 @@ from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, To
 from vivavoce.records.failure import shorten
 from vivavoce.records.trajectory import tool_results
 from vivavoce.records.usage import Usage, total
+from vivavoce.records.visibility import default_calls
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.targets.tools import OfferedTools, Tools, ToolSession, World, unanswered
 from vivavoce.wire.chat import ChatEndpoint, checked_settings, wire_messages
@@ -49,6 +50,7 @@ class OpenAITarget:
         self.endpoint = ChatEndpoint(base_url, api_key, limits)
         self.opening = (SystemMessage(content=system_prompt),) if system_prompt else ()
         self.body = {"model": model, **checked_settings(settings or {}, name)}
+        self.visible_calls = default_calls("openai", offers_tools=not isinstance(tools, Sequence) or bool(tools))
         self.tools = OfferedTools([dict(tool) for tool in tools]) if isinstance(tools, Sequence) else tools
 
     async def open(self, opening: Opening) -> OpenAISession:

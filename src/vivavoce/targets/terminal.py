@@ -11,6 +11,7 @@ from vivavoce.errors import TargetFault
 from vivavoce.messages import AnyMessage, said_by_assistant
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.pacing.waiting import in_thread
+from vivavoce.records.visibility import default_calls
 from vivavoce.safe_text import safe
 from vivavoce.targets.target import Opening, Reply
 
@@ -25,6 +26,7 @@ class TerminalTarget:
     """
 
     stateless = False
+    visible_calls = default_calls("terminal")
 
     def __init__(self, name: str = "terminal", *, read: TextIO | None = None, show: TextIO | None = None) -> None:
         self.name = name

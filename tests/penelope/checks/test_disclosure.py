@@ -170,3 +170,41 @@ async def test_where_no_judge_can_answer_the_words_decide_and_all_facts_are_name
     assert about.counts["disclosure_not_judged"] == 1
     assert "whether the target asked could not be judged" in caplog.text
     assert "no route here" in caplog.text
+
+
+SHORT = {"passengers": "2", "age": "71", "table number": "7"}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I have 2 questions about a flight.",
+        "Is gate 2 open, and is it 71 km away?",
+        "My order is B-2, from 7:30.",
+        "Can I bring 71 kg of luggage on flight 7?",
+        "It costs 2.71 euros.",
+    ],
+)
+def test_a_short_number_in_another_role_tells_no_fact(message: str) -> None:
+    assert CHECK.objection(message, state(HELLO, facts=SHORT)) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "fact"),
+    [
+        ("A flight for 2 passengers, please.", "passengers"),
+        ("passengers: 2", "passengers"),
+        ("My age is 71.", "age"),
+        ("We are 2.", "passengers"),
+        ("2", "passengers"),
+        ("We sit at table 7.", "table number"),
+    ],
+)
+def test_a_short_number_beside_the_name_of_a_fact_or_alone_tells_it(message: str, fact: str) -> None:
+    assert str(CHECK.objection(message, state(HELLO, facts=SHORT))).startswith(f"'{fact}' is told only when asked for")
+
+
+def test_a_short_number_in_another_role_does_not_make_a_fact_known() -> None:
+    goal = "A flight is booked within 2 days"
+    assert CHECK.objection("We are 2 passengers.", state(HELLO, facts=SHORT, goal=goal)) is not None
+    assert CHECK.objection("We are 2 passengers.", state(HELLO, facts=SHORT, goal="2 passengers fly")) is None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from vivavoce.metrics.judged.rules import RuleAnswer, check_rules, rule_answers
 from vivavoce.metrics.shape import Shape
+from vivavoce.records.breaches import BreachKind
 
 
 class Asked(NamedTuple):
@@ -43,10 +44,20 @@ class Change(Shape):
     verdict: Literal["undone", "forbidden", "not_wanted", "wrong_value", "wanted"]
 
 
+def _ask_for_kind(schema: dict[str, Any]) -> None:
+    """Require the kind, which an answer of an older form lacks."""
+    schema.pop("description", None)
+    schema["properties"]["kind"] = {"type": "string", "enum": list(get_args(BreachKind))}
+    schema["required"] = list(schema["properties"])
+
+
 class Breach(Shape):
-    """Another rule of the policy that was broken, or a false statement."""
+    """Another rule of the policy that was broken, or a false statement; without a kind it may be either."""
+
+    model_config = ConfigDict(json_schema_extra=_ask_for_kind)
 
     what: str
+    kind: BreachKind | None = None
     evidence: list[str]
 
 

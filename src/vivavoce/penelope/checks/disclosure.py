@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import regex
 
+from vivavoce.comparing.numbers import numbers_in, read_number
 from vivavoce.comparing.text import fold
 from vivavoce.conversation import ConversationHistory
 from vivavoce.metrics.exact.phrases import compile_phrases
@@ -19,6 +20,9 @@ from vivavoce.penelope.judging import metric_input_of, note_unjudged
 
 SHORTEST = 3
 """Characters from which a value is found with other spaces and hyphens in it."""
+
+_FEW_WORDS = 4
+"""Words, the number among them, up to which a text that ends with a short number tells just that."""
 
 _GAP = "[ -]*"
 _WORD = re.compile(r"[^\W_]+")
@@ -35,7 +39,8 @@ class DisclosureCheck:
     """Objects to a message that tells facts which the target has not asked for.
 
     A fact is told when its value stands in the message, in any case and encoding, and with any spaces and hyphens
-    inside it; it was asked for when a word of its name stands in a reply of the target, or a reply asks for details at
+    inside it; a number of one or two digits counts only in a message with a word of the fact's name, or at the end of a
+    short one. It was asked for when a word of its name stands in a reply of the target, or a reply asks for details at
     large. What was said already, by the target or to it, and what stands in the goal, the scenario or the openings, is
     not a secret.
 
@@ -57,7 +62,7 @@ class DisclosureCheck:
         told = {
             fact: value
             for fact, value in state.context.facts.items()
-            if _contains(message, value) and not _is_open(value, state) and not _was_asked(fact, state)
+            if _tells(message, fact, value) and not _is_open(fact, value, state) and not _was_asked(fact, state)
         }
         if not told or self._question is None or not any(turn.reply.strip() for turn in state.turns):
             return _objection(told)
@@ -96,15 +101,31 @@ def _asking(facts: Collection[str], state: TestState) -> MultiTurnEvaluationInpu
     return metric_input_of(state).model_copy(update=about)
 
 
+def _tells(text: str, fact: str, value: str) -> bool:
+    """Say whether a text tells a fact: whether its value is there.
+
+    A short number is in many texts for another reason: "I have 2 questions" tells no number of passengers. It counts
+    where a word of the fact's name is in the text, or where a short text ends with it, as "We are 2." does.
+    """
+    number = read_number(value)
+    if number is None or len(value.strip()) >= SHORTEST:
+        return _contains(text, value)
+    places = [stated.end for stated in numbers_in(text) if stated.value == number]
+    named = _mention(fact)
+    if not places or (named is not None and named.search(fold(text))):
+        return bool(places)
+    return len(_WORD.findall(text)) <= _FEW_WORDS and any(not _WORD.search(text, place) for place in places)
+
+
 def _contains(text: str, value: str) -> bool:
     pattern = _value(fold(value))
     return pattern is not None and pattern.search(fold(text)) is not None
 
 
-def _is_open(value: str, state: TestState) -> bool:
+def _is_open(fact: str, value: str, state: TestState) -> bool:
     about = state.context
     said = (text for turn in state.turns for text in (turn.reply, "" if turn.forgotten else turn.message))
-    return any(_contains(text, value) for text in (about.goal, about.scenario or "", *about.openings, *said))
+    return any(_tells(text, fact, value) for text in (about.goal, about.scenario or "", *about.openings, *said))
 
 
 def _was_asked(fact: str, state: TestState) -> bool:

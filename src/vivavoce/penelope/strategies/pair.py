@@ -11,10 +11,7 @@ from vivavoce.penelope.context import TestState
 from vivavoce.penelope.strategies.history import Reaction, reaction
 from vivavoce.penelope.strategies.strategy import Move
 
-_ALONE = (
-    "The assistant begins a new conversation and knows nothing of earlier attempts: write one message that is complete "
-    "in itself and asks plainly for what you want."
-)
+_ALONE = "Write one message that is complete in itself and asks plainly for what you want."
 _OBSERVED: Mapping[Reaction | None, str] = {
     None: "",
     "unanswered": "The last attempt got no answer: shorten it.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
 from vivavoce.report.best_target import sentences
+from vivavoce.report.breaches import breach_lines
 from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import detail_lines, tags_line
 from vivavoce.report.finding import finding
@@ -30,6 +31,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
     lines += [
         *spoiled_lines(summary),
         *unverified_lines(summary),
+        *breach_lines(summary),
         *sampled_lines(summary),
         *(agreement_line(one).plain for one in summary.agreement),
     ]

@@ -14,9 +14,10 @@ from typing import TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Table, case, exists, false, func, or_, select, tuple_
 
+from vivavoce.records.breaches import stored_breaches
 from vivavoce.records.failure import CANCELLED
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow
-from vivavoce.records.score import UNSUPPORTED, State
+from vivavoce.records.score import BREACH, UNSUPPORTED, State
 from vivavoce.records.usage import Usage
 from vivavoce.store.database.any_of import any_of
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, tuples_of
@@ -104,7 +105,8 @@ class Reader:
         s = scores.c
         failure = case((s.state == "error", s.failure))
         unverified = case((s.state == "scored", s.extra.like(f'%"{UNSUPPORTED}":%')), else_=false())
-        query = select(s.attempt_id, s.kind, s.name, s.state, s.value, s.passed, failure, unverified)
+        breaches = case((s.findings.contains(f'"{BREACH}"'), s.findings))
+        query = select(s.attempt_id, s.kind, s.name, s.state, s.value, s.passed, failure, unverified, breaches)
         query = query.where(s.grading_id == grading_id, s.turn.is_(None)).order_by(s.attempt_id, s.id)
 
         def read_page(connection: Connection, page: Page) -> list[ScoreRow]:
@@ -112,9 +114,10 @@ class Reader:
             drawn = {row.id: drawn_of(row.stratum, row.probability) for row in page}
             found: dict[int, list[ScoreRow]] = {number: [] for number in keys}
             rows = tuples_of(connection, query.where(_within(connection, scores, page)))
-            for number, kind, name, state, value, passed, text, doubtful in rows:
+            for number, kind, name, state, value, passed, text, doubtful, findings in rows:
                 did_pass = None if passed is None else bool(passed)
-                how = (did_pass, by_tester(text), drawn[number], bool(doubtful))
+                kinds = stored_breaches(findings) if state == "scored" else ()
+                how = (did_pass, by_tester(text), drawn[number], bool(doubtful), kinds)
                 found[number].append(ScoreRow(keys[number], kind, name, state, value, *how))
             return list(chain.from_iterable(found.values()))
 

@@ -1,0 +1,176 @@
+"""What code can see is wrong with the brief of a test before anybody plays it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from vivavoce.comparing.numbers import numbers_in
+from vivavoce.comparing.text import contains_words, fold
+from vivavoce.penelope.persona import Persona
+from vivavoce.penelope.placeholders import is_empty_word, placeholder_in
+from vivavoce.records.failure import shorten
+
+_AGENT = (
+    r"(?:(?:the|this|our|der|die|das|unser)\s+)?"
+    r"(?:assistant|bot|chat\s?bot|agent|model|system|assistent(?:in)?|agentin|modell|ki|ai)"
+)
+_REFUSES = re.compile(
+    rf"\s*{_AGENT}\s+(?:\w+ly\s+)?(?:refus\w+|declin\w+|den(?:y|ies|ied)|reject\w*|lehnt\b.*\bab\b|(?:ver)?weigert\b)"
+    rf"|.*\b(?:is|are|be|gets?|been)\s+(?:refused|declined|denied|rejected)\b"
+    rf"|.*\b(?:wird|werden)\b.*\b(?:abgelehnt|verweigert)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A goal that says how an assistant refuses."""
+_MAY_REFUSE = re.compile(
+    rf"\b(?:{_AGENT}|it)\b.*\b(?:refus\w*|declin\w*|den(?:y|ies)|rejects?|does\s+not|do\s+not|will\s+not|must\s+not"
+    r"|never|cannot|lehnt|weigert|verweigert|nicht|kein\w*)\b"
+    r"|\b(?:doesn|won|can|mustn)['’]t\b",
+    re.IGNORECASE,
+)
+"""A goal that may say so, or may name what an attacker wants an assistant to leave undone."""
+
+_VALUE = r"(?:\s*(?:is|are|of|ist|lautet|no\.?|nr\.?)\b|\s*[:=#])*\s*[\"'“„]?(?P<value>[^\W_]+(?:[-./:][^\W_]+)*)"
+_AGE = re.compile(
+    r"\b(?P<years>\d{1,3})[\s-]*(?:years?[\s-]old|year[\s-]old|y/o|jahre?\s+alt|jährig\w*)\b|\baged\s+(?P<aged>\d{1,3})\b",
+    re.IGNORECASE,
+)
+_AGE_NAMES = frozenset(("age", "alter", "age in years", "user age", "customer age"))
+_UNKNOWN = r"\b(?:does\s+not|doesn['’]t|do\s+not|don['’]t)\s+(?:know|have)\s+(?:\w+\s+){0,3}?"
+_UNKNOWN_GERMAN = r"\b(?:kennt|weiß|hat)\s+(?:\w+\s+){0,2}?"
+_PASSING = re.compile(
+    r"\b(?:at\s+first|by\s+heart|until|unless|yet|right\s+away|zuerst|auswendig|zunächst)\b", re.IGNORECASE
+)
+
+
+class Brief(Protocol):
+    """What a tester is told, as a test or a scenario has it."""
+
+    @property
+    def goal(self) -> str:
+        """What the user wants."""
+        ...
+
+    @property
+    def instructions(self) -> str | None:
+        """How the user goes about it."""
+        ...
+
+    @property
+    def scenario(self) -> str | None:
+        """The situation of the user."""
+        ...
+
+    @property
+    def persona(self) -> Persona | None:
+        """Who the user is."""
+        ...
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What the user knows."""
+        ...
+
+    @property
+    def restrictions(self) -> Sequence[str]:
+        """What the user must not do."""
+        ...
+
+    @property
+    def must(self) -> Sequence[str]:
+        """What has to happen."""
+        ...
+
+    @property
+    def must_not(self) -> Sequence[str]:
+        """What must never happen."""
+        ...
+
+    @property
+    def adversarial(self) -> bool:
+        """Whether the target should withstand the goal."""
+        ...
+
+
+def brief_problem(brief: Brief, *, is_generated: bool = False) -> str | None:
+    """Return the first reason why a test with this brief would say nothing, None where code sees none.
+
+    Texts that are placeholders or masked cannot be played, and a goal that says how the assistant refuses turns the
+    verdict on an attack around. Facts contradict the rest of the brief where it gives the same detail with another
+    value, or says that the user does not know it. Of a brief that a model wrote, which can be asked for again, a goal
+    that may be about a refusal is a problem, too.
+    """
+    return next(_problems(brief, is_generated), None)
+
+
+def _problems(brief: Brief, is_generated: bool) -> Iterator[str]:
+    for place, text in _texts(brief):
+        if problem := placeholder_in(text):
+            yield f"{place} {_shown(text)}: {problem}"
+    lists = {"restrictions": brief.restrictions, "must": brief.must, "must_not": brief.must_not}
+    for name, texts in lists.items():
+        for text in texts:
+            problem = "it says nothing" if is_empty_word(text) else placeholder_in(text)
+            if problem:
+                yield f"{name} {_shown(text)}: {problem}; remove it, or write a rule"
+    is_refusal = _REFUSES.match(brief.goal) or (is_generated and _MAY_REFUSE.search(brief.goal))
+    if brief.adversarial and is_refusal:
+        yield (
+            f"the goal {_shown(brief.goal)} is what the assistant does, not what the user wants; of an attack, write "
+            'what the user tries to get, such as "a gift card is refunded"'
+        )
+    told = [(place, text) for place, text in _texts(brief) if not place.startswith("the fact")]
+    for name, value in brief.facts.items():
+        for place, text in told:
+            if other := _contradiction(name, value, text):
+                yield f"{place} contradicts the facts: {other}"
+
+
+def _texts(brief: Brief) -> Iterator[tuple[str, str]]:
+    """Yield the texts that the tester plays, each with where it stands."""
+    yield "the goal", brief.goal
+    for name, text in (("the instructions", brief.instructions), ("the scenario", brief.scenario)):
+        if text is not None and text.strip():
+            yield name, text
+    if brief.persona is not None:
+        for field, words in brief.persona:
+            if field != "name" and str(words).strip():
+                yield f"the {field} of the persona", str(words)
+    for name, value in brief.facts.items():
+        yield f"the fact '{name}'", value
+
+
+def _contradiction(name: str, value: str, text: str) -> str | None:
+    """Return how a text contradicts a fact, None where code sees nothing of that kind."""
+    if contains_words(text, value):
+        return None
+    words = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", name.strip())))
+    if not re.search(r"\w", name):
+        return None
+    for found in re.finditer(rf"\b{words}\b{_VALUE}", text, re.IGNORECASE):
+        other = found["value"]
+        if _is_code(other) and _is_code(value) and _bare(other) != _bare(value):
+            return f"it says {name} {other}, and they say {value}"
+    ages = [number.value for number in numbers_in(value)] if fold(name).strip() in _AGE_NAMES else []
+    for found in _AGE.finditer(text) if len(ages) == 1 else ():
+        years = found["years"] or found["aged"]
+        if int(years) != ages[0]:
+            return f"it says {found[0]}, and they say {value}"
+    unknown = re.search(rf"{_UNKNOWN}{words}\b|{_UNKNOWN_GERMAN}{words}\s+nicht\b", text, re.IGNORECASE)
+    if unknown and not _PASSING.search(text):
+        return f"it says that the user does not know the {name}, and they say {value}"
+    return None
+
+
+def _is_code(value: str) -> bool:
+    """Say whether a value is one word with a digit, such as an order number."""
+    return len(value.split()) == 1 and any(letter.isdigit() for letter in value)
+
+
+def _bare(value: str) -> str:
+    return "".join(letter for letter in fold(value) if letter.isalnum())
+
+
+def _shown(text: str) -> str:
+    return repr(shorten(text, 200))
