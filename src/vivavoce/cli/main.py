@@ -31,6 +31,7 @@ COMMANDS = {
     "mcp": "Offer the store to an assistant, over MCP.",
     "view": "Open the pages in a browser, on this machine only.",
     "runs": "List the stored runs, newest first.",
+    "jobs": "List the jobs of servers, or cancel one.",
     "batches": "List what is with batch services, or cancel it.",
     "note": "Give a run a title, notes and tags.",
     "search": "Find words in all conversations, reasons and runs.",

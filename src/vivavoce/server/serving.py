@@ -21,6 +21,7 @@ from vivavoce.server.app import create_app
 from vivavoce.server.connection import TimedConnection
 from vivavoce.server.listening import Listening, listen
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.watchdog import killed_after_signal
 from vivavoce.server.workers import Workers
 from vivavoce.store.store import Store
 
@@ -78,7 +79,8 @@ def serve(
     if workers == 1:
         if started is not None:
             started(opened.address)
-        answer(store, opened, policy)
+        with killed_after_signal():
+            answer(store, opened, policy)
         return
     store.close()  # a worker that is forked must not share its connections
     if started is not None:
