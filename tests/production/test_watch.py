@@ -300,7 +300,7 @@ async def test_the_run_of_a_process_that_was_killed_is_finished_where_it_cannot_
         with pytest.raises(asyncio.CancelledError):
             await watch_of(spool, store, Watching(Rules(idle=0.05), RunOptions(), once=True)).run()
     (run,) = store.runs()
-    assert run.status == "running"
+    assert (run.status, run.finished_at) == ("interrupted", None)
     await take(receiver, turn("b", 0))
     other = watching_metrics("production", [{"metric": "response_length", "threshold": 1}], None, None, 4)
     await watch_of(spool, store, ONCE, other).run()

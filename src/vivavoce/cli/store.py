@@ -89,6 +89,12 @@ def _collect(place: str, keep_last: int | None, older_than: str | None, dry_run:
         out().print(run_id, soft_wrap=True)
     verb = "would delete" if dry_run else "deleted"
     notes().print(f"{verb} {count(len(gone.runs), 'run')} and {gone.replies:,} of the cached replies", soft_wrap=True)
+    if gone.interrupted:
+        notes().print(
+            f"kept {count(len(gone.interrupted), 'interrupted run')}, such as {gone.interrupted[0]}; delete one with: "
+            "viva runs delete RUN",
+            soft_wrap=True,
+        )
 
 
 def _audit(place: str, as_json: bool) -> None:

@@ -44,6 +44,7 @@ from vivavoce.store.labels.queues import Queues
 from vivavoce.store.maintenance.maintenance import Maintenance
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
+from vivavoce.store.runs.current_status import with_current_status
 from vivavoce.store.runs.decode import grading_of, run_of
 from vivavoce.store.runs.encode import Encoder, grading_values, run_values
 from vivavoce.store.runs.failing import failing
@@ -271,14 +272,15 @@ class Store:
             among.append(runs.c.partial_of.is_(None))
         try:
             with self.database.connected() as connection:
-                return run_of(find(connection, runs, runs.c.started_at, name, *among))
+                found = run_of(find(connection, runs, runs.c.started_at, name, *among))
         except NotFound as error:
             raise error if suite is None else NotFound("run", name, within=f"suite '{suite}'") from error
+        return with_current_status(self.database, [found])[0]
 
     def runs(self, limit: int = 100) -> list[Run]:
         """Return the newest runs, newest first."""
         query = select(runs).order_by(runs.c.started_at.desc(), runs.c.id.desc()).limit(limit)
-        return [run_of(row) for row in self._rows(query)]
+        return with_current_status(self.database, [run_of(row) for row in self._rows(query)])
 
     def add_grading(self, grading: Grading) -> None:
         """Store a new grading.

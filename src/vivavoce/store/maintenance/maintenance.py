@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
@@ -74,7 +74,15 @@ class Maintenance:
                 gone = collect(connection, is_held, keep_last=keep_last, before=before, dry_run=dry_run, actor=actor)
             if gone.runs and not dry_run and not on_postgresql(connection):
                 connection.connection.cursor().execute("VACUUM")
-        return gone
+        left = self._interrupted()
+        return replace(gone, interrupted=tuple(left))
+
+    def _interrupted(self) -> list[str]:
+        """Return the runs that did not finish and that no process works on, oldest first."""
+        query = select(runs.c.id).where(runs.c.status != "finished").order_by(runs.c.started_at, runs.c.id)
+        with self.database.connected() as connection:
+            unfinished = connection.execute(query).scalars().all()
+        return [run_id for run_id in unfinished if not held(self.database, run_id)]
 
     def copy_to(self, target: Store, progress: Listener) -> Copied:
         """Copy runs, what people made of them, replies and watches that another store lacks, and call `progress`.
