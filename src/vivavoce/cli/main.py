@@ -50,7 +50,7 @@ COMMANDS = {
     "calibrate": "Say how far a judge can be believed, and correct its rates.",
     "cascade": "Choose where a cheap judge decides, and what that saves.",
     "cache": "Show, export or import cached replies of models.",
-    "store": "Maintain the store: info, migrate, gc, copy, audit.",
+    "store": "Maintain the store: migrate, backup, restore, gc, copy.",
     "token": "Create, list and revoke the tokens for a server.",
     "init": "Write a suite that runs as it is, with a bot and a workflow.",
     "validate": "Check a suite and its dataset without running it.",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from vivavoce.errors import NotFound
 from vivavoce.store.browse.watches import copy_watches
 from vivavoce.store.comments.comments import copy_comments
 from vivavoce.store.database.database import Database, for_writing, on_postgresql
-from vivavoce.store.database.schema import runs
+from vivavoce.store.database.schema import audit, replaced, runs
+from vivavoce.store.database.server_tables import jobs, tokens, webhooks
 from vivavoce.store.labels.calibrations import copy_calibrations
 from vivavoce.store.labels.decisions import copy_decisions
 from vivavoce.store.labels.labels import copy_labels
@@ -26,6 +28,15 @@ from vivavoce.store.views.views import copy_views
 
 if TYPE_CHECKING:
     from vivavoce.store.store import Store
+
+
+_LEFT_OUT = {
+    "token": tokens,
+    "audit record": audit,
+    "job": jobs,
+    "webhook": webhooks,
+    "retried conversation": replaced,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +127,13 @@ class Maintenance:
             queues=assigned,
             views=viewed,
             calibrations=calibrated,
+            left_out=tuple(self._left_out()),
         )
+
+    def _left_out(self) -> Generator[tuple[str, int]]:
+        """Yield what a copy leaves out and how many of each there are."""
+        with self.database.connected() as connection:
+            for name, table in _LEFT_OUT.items():
+                number = connection.execute(select(func.count()).select_from(table)).scalar_one()
+                if number:
+                    yield name, number
