@@ -113,7 +113,7 @@ WORKERS = f"""\
 import os, re, sys, time
 from vivavoce.server.workers import Workers
 
-def work():
+def work(number):
     with open("started", "a") as file:
         file.write("x")
     if os.path.getsize("started") == 1:

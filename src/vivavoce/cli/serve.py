@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -53,6 +53,20 @@ def command(
     private_webhooks: Annotated[
         bool, typer.Option("--private-webhooks", help="Let webhooks lead to this machine or a private network.")
     ] = False,
+    log_format: Annotated[
+        Literal["text", "json"], typer.Option(help="How requests and events are logged on standard error.")
+    ] = "text",
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        typer.Option(help="The lowest level that is logged; probes are logged at debug."),
+    ] = "info",
+    metrics: Annotated[
+        bool, typer.Option("--metrics", help="Offer counters for Prometheus at /metrics, for readers with a token.")
+    ] = False,
+    open_metrics: Annotated[
+        bool,
+        typer.Option("--open-metrics", help="Offer /metrics to everybody, without a token."),
+    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Start a server with the API and the pages of a store; press Ctrl-C to stop it.
@@ -60,7 +74,11 @@ def command(
     Requests may run the suites in this folder and its subfolders, and nothing else. If other machines can reach the
     address, each request needs a token created with `viva token create`, or the secret in VIVAVOCE_TOKEN, which may do
     everything. If only this machine can reach it, requests need a token only if VIVAVOCE_TOKEN is set. Unfinished jobs
-    continue when the server is started again, or at once at another server of the same store and folder.
+    continue when the server is started again, or at once at another server of the same store and folder. A job during
+    which servers crashed twice is not continued.
+
+    Requests and events are logged on standard error, without the queries of addresses. Each answer has an X-Request-ID
+    that is in the log, too. /livez and /readyz answer probes without a token.
     """
     policy = ServerPolicy(
         Path.cwd(), frozenset(judge or ()), writes_datasets=write_datasets, private_webhooks=private_webhooks
@@ -76,7 +94,21 @@ def command(
         token = os.environ.get("VIVAVOCE_TOKEN") or None
         with suppress(KeyboardInterrupt):  # the server has ended in good order by then
             serve = lazy("vivavoce.server.serving:serve")  # help, and a store that is not there, need no server
-            serve(opened, host, port, token, public=public, policy=policy, workers=workers, started=started)
+            serve(
+                opened,
+                host,
+                port,
+                token,
+                public=public,
+                policy=policy,
+                workers=workers,
+                monitoring=lazy("vivavoce.server.monitoring:Monitoring")(
+                    has_metrics=metrics or open_metrics,
+                    is_open=open_metrics,
+                    logs=lazy("vivavoce.server.event_log:LogOptions")(log_format, log_level),
+                ),
+                started=started,
+            )
 
 
 def _add_webhook(store: Store, url: str, *, private: bool) -> None:

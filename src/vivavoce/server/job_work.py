@@ -25,6 +25,7 @@ from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.redaction import keys_of_environment, without_keys
 from vivavoce.report.strict_json import strict_json
 from vivavoce.run.execution import Execution
+from vivavoce.server.event_log import LogLevel, log
 from vivavoce.server.job import Job
 from vivavoce.server.job_files import JobFiles
 from vivavoce.server.job_left import left_by_server, with_new_run
@@ -79,6 +80,7 @@ class JobWork:
         self._closing = self._closed = False
         self._loop: LoopThread | None = None
         self._unanswered = 0
+        self._store_failed = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -127,10 +129,22 @@ class JobWork:
 
     def _keep(self) -> None:
         while not self._closed:
-            with suppress(StoreError):  # the store cannot be used now; the next turn tries again
-                self._turn()
+            self._try_turn()
             self._news.wait(TURN)
             self._news.clear()
+
+    def _try_turn(self) -> None:
+        """Take a turn; where the store cannot be used now, the next turn tries again."""
+        try:
+            self._turn()
+        except StoreError as error:
+            if not self._store_failed:
+                log("error", "store.failed", detail=str(error))
+            self._store_failed = True
+            return
+        if self._store_failed:
+            log("info", "store.works_again")
+        self._store_failed = False
 
     def _turn(self) -> None:
         if self._at_work:
@@ -172,6 +186,7 @@ class JobWork:
                 with suppress(Fenced):
                     self._queue.save(job_id, job.fence, {"owner": None, "holds": None})
                 job.abandon()
+                _log_job("error", "hung", job)
                 self._at_work.discard(job_id)
 
     def _look_after_leases(self) -> None:
@@ -237,6 +252,7 @@ class JobWork:
         else:
             job.starts += 1
             self._save(job)
+            _log_job("info" if job.starts == 1 else "warning", "started", job, crashes=job.starts - 1)
             self._at_work.add(row.id)
             if self._loop is None:
                 self._loop = LoopThread("vivavoce-jobs")
@@ -248,6 +264,8 @@ class JobWork:
                 self._loop.call(job.stop)
 
     def _lose(self, job: Job) -> None:
+        if not job.lost:
+            _log_job("warning", "lost", job, detail="another server has taken it over")
         job.lost = True
         if self._loop is not None:
             self._loop.call(job.lose)
@@ -318,6 +336,7 @@ class JobWork:
             self._save(job, status="waiting", owner=None, holds=None)
         except Fenced:
             return
+        _log_job("info", "released", job)
         with self._saving:  # the other thread must not save that it is over
             job.end(saves=False, status="interrupted", detail=STOPPED)
             job.lost = True  # from here on the store knows more about it
@@ -331,6 +350,7 @@ class JobWork:
         job.goes_on = False
         try:
             job.end(**values)
+            _log_job("error" if job.record.status == "failed" else "info", "ended", job, detail=job.record.detail)
         except Fenced:
             self._lose(job)
 
@@ -370,6 +390,11 @@ class JobWork:
                 job.not_saved()
                 raise
             job.saved(events)
+
+
+def _log_job(level: LogLevel, what: str, job: Job, **more: str | int | None) -> None:
+    record = job.record
+    log(level, f"job.{what}", job=record.id, kind=record.kind, status=record.status, run=record.run, **more)
 
 
 def _text_of(events: Sequence[JobEvent]) -> str:

@@ -22,6 +22,7 @@ from multiprocessing.process import BaseProcess
 from types import FrameType
 
 from vivavoce.errors import VivavoceError
+from vivavoce.server.event_log import log
 from vivavoce.server.watchdog import SHUTDOWN_SECONDS
 
 LOOK = 0.2
@@ -36,14 +37,15 @@ HANG_SECONDS = 60.0
 MOST_FAILURES = 5
 """How many workers in a row may fail to start."""
 
-Work = Callable[[], None]
-"""What a worker does until it is told to stop; where processes are not forked, it has to be picklable."""
+Work = Callable[[int], None]
+"""What a worker does until it is told to stop, by its number from 0; it must be picklable unless processes fork."""
 
 
 @dataclass
 class _Worker:
     """What the parent knows of a worker: its start, its pulse, and for how many looks the pulse has not changed."""
 
+    number: int
     started: float
     pulse: c_uint
     seen: int = -1
@@ -103,20 +105,26 @@ class Workers:
                 self._start()
             connection.wait([process.sentinel for process in self._running], LOOK)
             for process in self._ended():
-                lived = time.monotonic() - self._running.pop(process).started
+                worker = self._running.pop(process)
+                lived = time.monotonic() - worker.started
+                log("error", "worker.ended", worker=worker.number, pid=process.pid, exit_code=process.exitcode)
                 failures = failures + 1 if lived < SOON else 0
                 if failures >= MOST_FAILURES and not self._signals:
                     raise VivavoceError(f"{failures} workers in a row ended as soon as they were started")
             for process, worker in self._running.items():
                 if worker.is_hung(self.hang_seconds / LOOK):
+                    log("error", "worker.hung", worker=worker.number, pid=process.pid)
                     process.kill()
 
     def _start(self) -> None:
         context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         pulse = context.RawValue(c_uint, 0)
-        process = context.Process(target=_as_worker, args=(self.work, os.getpid(), pulse), name="vivavoce-worker")
+        number = min(set(range(self.count)) - {worker.number for worker in self._running.values()})
+        process = context.Process(
+            target=_as_worker, args=(self.work, number, os.getpid(), pulse), name="vivavoce-worker"
+        )
         process.start()
-        self._running[process] = _Worker(time.monotonic(), pulse)
+        self._running[process] = _Worker(number, time.monotonic(), pulse)
 
     def _ended(self) -> list[BaseProcess]:
         return [process for process in self._running if not process.is_alive()]
@@ -134,14 +142,14 @@ class Workers:
                     process.kill()
 
 
-def _as_worker(work: Work, parent: int, pulse: c_uint) -> None:
+def _as_worker(work: Work, number: int, parent: int, pulse: c_uint) -> None:
     if sys.platform != "win32":
         os.setpgid(0, 0)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, signal.SIG_DFL)
     threading.Thread(target=_end_with, args=(parent, pulse), name="vivavoce-parent", daemon=True).start()
     try:
-        work()
+        work(number)
     except VivavoceError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
