@@ -59,10 +59,10 @@ def command(
     with Store.open(store_of(store), create=False) as opened:
         found = opened.runs(limit)
         entries = {one.id: one for one in opened.browse.runs(limit=limit).runs}
-        graded = [(run, opened.grading(run.id) if opened.gradings(run.id) else None) for run in found]
+        graded = [(record, opened.grading(record.id) if opened.gradings(record.id) else None) for record in found]
     if as_json:
-        for run, grading in graded:
-            print_json(strict_json(_data(run, grading, entries.get(run.id))))
+        for record, grading in graded:
+            print_json(strict_json(_data(record, grading, entries.get(record.id))))
     else:
         out().print(FittingTable(COLUMNS, [[*map(Text, _cells(one))] for one in entries.values()]))
 

@@ -11,9 +11,12 @@ from contextlib import contextmanager
 
 
 class _OfOneThread(io.TextIOWrapper):
-    """A stream that takes text from one thread only, and drops what others write."""
+    """A stream that takes text from the thread that made it, and drops what others write."""
 
-    _thread: int | None = None
+    def __init__(self, descriptor: int) -> None:
+        self._thread = threading.get_ident()
+        file = io.FileIO(descriptor, "w", closefd=False)
+        super().__init__(io.BufferedWriter(file), encoding="utf-8", errors="replace", write_through=True)
 
     def write(self, text: str, /) -> int:
         """Write a text."""
@@ -32,8 +35,7 @@ def quiet_errors() -> Generator[None]:
     os.dup2(nowhere, 2)
     os.close(nowhere)
     before = sys.stderr
-    own = _OfOneThread(io.FileIO(kept, "w", closefd=False), encoding="utf-8", errors="replace", write_through=True)
-    own._thread = threading.get_ident()
+    own = _OfOneThread(kept)
     sys.stderr = own
     try:
         yield

@@ -35,7 +35,8 @@ class Worked:
 
     `conversations` are in its file, `problems` counts the rows that are not. Without `is_done` it was ended early, as
     `why` says, with `kept` conversations stored, and goes on when it is worked on again; or its file is `broken`, and
-    why. With `is_over` no part can be worked on now, as where the disk is full. `calls` and `cost` were spent this time.
+    why. With `is_over` no part can be worked on now, as where the disk is full. `calls` and `cost` were spent this
+    time.
     """
 
     name: str

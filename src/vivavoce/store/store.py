@@ -273,10 +273,10 @@ class Store:
             among.append(runs.c.partial_of.is_(None))
         try:
             with self.database.connected() as connection:
-                found = run_of(find(connection, runs, runs.c.started_at, name, *among))
+                run = run_of(find(connection, runs, runs.c.started_at, name, *among))
         except NotFound as error:
             raise error if suite is None else NotFound("run", name, within=f"suite '{suite}'") from error
-        return with_current_status(self.database, [found])[0]
+        return with_current_status(self.database, [run])[0]
 
     def runs(self, limit: int = 100) -> list[Run]:
         """Return the newest runs, newest first."""
