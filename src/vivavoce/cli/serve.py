@@ -16,25 +16,49 @@ from vivavoce.settings import user_name
 from vivavoce.store.store import Store
 from vivavoce.wire.outward import check_outward
 
+LogFormatOption = Annotated[
+    Literal["text", "json"], typer.Option(help="How requests and events are logged on standard error.")
+]
+LogLevelOption = Annotated[
+    Literal["debug", "info", "warning", "error"],
+    typer.Option(help="The lowest level that is logged; probes are logged at debug."),
+]
+MetricsOption = Annotated[
+    bool, typer.Option("--metrics", help="Offer counters for Prometheus at /metrics, for readers with a token.")
+]
+OpenMetricsOption = Annotated[
+    bool, typer.Option("--open-metrics", help="Offer /metrics to everybody, without a token.")
+]
+HostOption = Annotated[
+    str, typer.Option(help="The address to listen on; an address that other machines can reach needs a token.")
+]
+JudgesOption = Annotated[
+    list[str] | None, typer.Option(help="A model that requests may use as judge or tester; repeat for more.")
+]
+PublicOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="The address of a proxy in front of the server, such as https://viva.example.org; requests then need "
+        "a token.",
+    ),
+]
+WebhookOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="URL",
+        help="An address to tell when a run is finished, a label is saved or a comment is added; repeat for more. "
+        "VIVAVOCE_WEBHOOK_SECRET (whsec_…) signs what is sent; without it, a secret is made and printed.",
+    ),
+]
+
 
 def command(
     *,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; an address that other machines can reach needs a token.")
-    ] = ("127.0.0.1"),
+    host: HostOption = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 chooses a free one.")] = 8484,
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(help="A model that requests may use as judge or tester; repeat for more."),
-    ] = None,
-    public: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="The address of a proxy in front of the server, such as https://viva.example.org; requests then need "
-            "a token.",
-        ),
-    ] = None,
+    judge: JudgesOption = None,
+    public: PublicOption = None,
     write_datasets: Annotated[
         bool, typer.Option("--write-datasets", help="Let requests add rows to JSONL files in this folder.")
     ] = False,
@@ -42,31 +66,14 @@ def command(
         int,
         typer.Option(min=1, max=64, help="Processes that answer requests and work on jobs, at one address."),
     ] = 1,
-    webhook: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="URL",
-            help="An address to tell when a run is finished, a label is saved or a comment is added; repeat for more. "
-            "VIVAVOCE_WEBHOOK_SECRET (whsec_…) signs what is sent; without it, a secret is made and printed.",
-        ),
-    ] = None,
+    webhook: WebhookOption = None,
     private_webhooks: Annotated[
         bool, typer.Option("--private-webhooks", help="Let webhooks lead to this machine or a private network.")
     ] = False,
-    log_format: Annotated[
-        Literal["text", "json"], typer.Option(help="How requests and events are logged on standard error.")
-    ] = "text",
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"],
-        typer.Option(help="The lowest level that is logged; probes are logged at debug."),
-    ] = "info",
-    metrics: Annotated[
-        bool, typer.Option("--metrics", help="Offer counters for Prometheus at /metrics, for readers with a token.")
-    ] = False,
-    open_metrics: Annotated[
-        bool,
-        typer.Option("--open-metrics", help="Offer /metrics to everybody, without a token."),
-    ] = False,
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
+    metrics: MetricsOption = False,
+    open_metrics: OpenMetricsOption = False,
     store: StoreOption = None,
 ) -> None:
     """Start a server with the API and the pages of a store; press Ctrl-C to stop it.

@@ -8,8 +8,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, text
 
 from vivavoce.errors import StoreError
@@ -116,6 +114,9 @@ def _engine(place: Place) -> Generator[Engine]:
 def _steps(version: str) -> Generator[tuple[str, str]]:
     if version == HEAD:
         return
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
     config = Config()
     config.set_main_option("script_location", str(Path(MIGRATIONS)).replace("%", "%%"))
     for script in reversed(list(ScriptDirectory.from_config(config).iterate_revisions(HEAD, version))):
