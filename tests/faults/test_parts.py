@@ -92,6 +92,19 @@ def test_an_endpoint_that_was_dead_is_asked_again_for_what_it_did_not_answer(ser
         assert [row.state for row in store.scores(store.grading(run.id).id)] == ["scored"] * 30
 
 
+def test_a_limit_says_how_many_conversations_are_judged_and_kept(server: LoopbackServer) -> None:
+    server.answer = fine
+    write_talks("talks.jsonl", range(30))
+    Path("suite.yaml").write_text(SUITE.format(judge=f"{server.base_url}#judge"), "utf-8")
+    command = ("run", "suite.yaml", "--parts", "out", "--quiet")
+    limited = viva(*command, "--max-calls", "10")
+    assert limited.returncode == 3, limited.stderr
+    assert "10 of 30 conversations judged and kept" in limited.stdout
+    assert len(server.requests) == 10
+    assert viva(*command).returncode == 0
+    assert len(server.requests) == 30
+
+
 @pytest.mark.parametrize("bytes_of_a_file", [100_000, 1_000_000])
 def test_a_full_disk_ends_the_work_and_the_same_command_goes_on(bytes_of_a_file: int) -> None:
     """The smaller file is full when the rows of the part are written, the larger one when what came is stored."""

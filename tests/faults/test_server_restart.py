@@ -16,6 +16,7 @@ import pytest
 from forked import kill, program
 from vivavoce.client import Client
 from vivavoce.server.job_record import JobRecord
+from vivavoce.server.job_work import CRASHED
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
@@ -111,26 +112,46 @@ def test_what_somebody_cancelled_stays_cancelled_however_the_server_ends(tmp_pat
     assert [ended[0].detail, ended[5].detail] == ["cancelled", "cancelled"]
 
 
-def test_a_job_that_ends_its_server_each_time_is_given_up(tmp_path: Path) -> None:
-    with slow_suite(tmp_path, rows=2):
-        (tmp_path / "bot.py").write_text("import os\ndef reply(message):\n    os._exit(9)\n")
-        suite = (tmp_path / "slow.yaml").read_text()
-        deadly = re.sub(r"target: .*", 'target: {kind: function, function: "bot.py:reply"}', suite)
-        (tmp_path / "slow.yaml").write_text(deadly)
+def deadly_suite(folder: Path) -> None:
+    """Replace the bot of the slow suite by one that ends the process that calls it."""
+    (folder / "bot.py").write_text("import os\ndef reply(message):\n    os._exit(9)\n")
+    suite = (folder / "slow.yaml").read_text()
+    deadly = re.sub(r"target: .*", 'target: {kind: function, function: "bot.py:reply"}', suite)
+    (folder / "deadly.yaml").write_text(deadly)
+
+
+def test_a_job_is_not_continued_after_two_crashes_and_does_not_hurt_its_neighbors(tmp_path: Path) -> None:
+    with slow_suite(tmp_path, rows=6):
+        deadly_suite(tmp_path)
+        with serve(tmp_path) as (process, client):
+            neighbors = [client.submit("suite", suite="slow.yaml").record for _ in range(2)]
+            wait_for(tmp_path, 1)
+            record = client.submit("suite", suite="deadly.yaml").record
+            assert process.wait(60) == 9
+        with serve(tmp_path) as (process, client):
+            assert process.wait(60) == 9
+        with serve(tmp_path) as (_, client):
+            left = client.job(record.id).wait()
+            ended = [client.job(one.id).wait() for one in neighbors]
+    assert (left.status, left.detail) == ("interrupted", CRASHED)
+    assert [(one.status, one.done) for one in ended] == [("finished", 6)] * 2
+    with Store.open(str(tmp_path / ".vivavoce" / "vivavoce.db")) as store:
+        row = store.jobs.get(record.id)
+    assert row is not None
+    assert (row.request, row.starts) == (None, 2)
+
+
+def test_a_clean_stop_is_not_a_crash(tmp_path: Path) -> None:
+    with slow_suite(tmp_path, rows=12):
         with serve(tmp_path) as (process, client):
             record = client.submit("suite", suite="slow.yaml").record
-            assert process.wait(30) == 9
-    with Store.open(str(tmp_path / ".vivavoce" / "vivavoce.db")) as store:
-        kept = store.jobs.get(record.id)
-        assert kept is not None
-        assert kept.starts == 1
-        store.jobs.save(record.id, kept.fence, {"starts": 10})
-        with serve(tmp_path) as (process, client):
-            left = client.job(record.id).wait()
-        assert (left.status, "stopped 10 times during this job" in (left.detail or "")) == ("interrupted", True)
-        again = store.jobs.get(record.id)
-        assert again is not None
-        assert again.request is None
+        for stored in (2, 4, 6):
+            with serve(tmp_path) as (process, client):
+                wait_for(tmp_path, stored)
+                process.send_signal(signal.SIGINT)
+                process.wait()
+        with serve(tmp_path) as (_, client):
+            assert client.job(record.id).wait().status == "finished"
 
 
 def test_the_limit_of_a_job_counts_what_it_cost_before_the_restart(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from vivavoce.cli.watch_status import print_status
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.grouping import Member
@@ -32,9 +33,11 @@ from vivavoce.production.watch import Watch, Watching
 from vivavoce.records.run import Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.trends import trend
+from vivavoce.report.watch_state import WatchState
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.server.access import Access
+from vivavoce.store.browse.watches import WatchRow
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.regrade import open_regrading
@@ -300,7 +303,7 @@ async def test_the_run_of_a_process_that_was_killed_is_finished_where_it_cannot_
         with pytest.raises(asyncio.CancelledError):
             await watch_of(spool, store, Watching(Rules(idle=0.05), RunOptions(), once=True)).run()
     (run,) = store.runs()
-    assert run.status == "running"
+    assert (run.status, run.finished_at) == ("interrupted", None)
     await take(receiver, turn("b", 0))
     other = watching_metrics("production", [{"metric": "response_length", "threshold": 1}], None, None, 4)
     await watch_of(spool, store, ONCE, other).run()
@@ -463,3 +466,31 @@ async def test_what_was_acknowledged_is_there_after_the_file_is_opened_again(tmp
     await watch_of(second, store).run()
     assert set(judged(store)) == {"a"}
     second.close()
+
+
+async def test_two_receivers_of_a_store_say_that_they_do_not_join_turns(store: Store, tmp_path: Path) -> None:
+    for name in ("ra", "rb"):
+        spool = Spool(tmp_path / f"{name}.traces", 10**9)
+        try:
+            receiver = Receiver(spool, Access.of(["127.0.0.1:4318"]))
+            await take(receiver, turn("a", 0 if name == "ra" else 1))
+            await take(receiver, turn(f"only {name}", 0))
+            await watch_of(spool, store, ONCE, refusal(name)).run()
+        finally:
+            spool.close()
+        if name == "ra":
+            assert not [line for line in said if "do not join" in line]
+    assert [line.partition(":")[0] for line in said if "do not join" in line] == [
+        "conversation 'a' was also judged by the watch 'ra'"
+    ]
+    states = {row.name: (row.state["split"], row.state["split_with"]) for row in store.watches.all()}
+    assert states == {"ra": (0, None), "rb": (1, "ra")}
+    assert print_status(str(store.place), "rb", check=False, as_json=False) == 0
+
+
+async def test_a_receiver_is_told_of_another_that_runs(spool: Spool, store: Store) -> None:
+    for name, ended_at, heard_at in (("runs", None, time.time()), ("ended", 1.0, time.time()), ("gone", None, 1.0)):
+        state = WatchState(began_at=1.0, ended_at=ended_at).model_dump(mode="json")
+        store.watches.put(WatchRow(name, heard_at, state), {})
+    await watch_of(spool, store).run()
+    assert [line.partition(":")[0] for line in said] == ["the watch 'runs' takes traces for this store, too"]

@@ -128,4 +128,5 @@ def test_a_newer_calibration_counts_at_once(store: Store) -> None:
 def test_a_run_that_is_not_finished_has_no_corrected_rate(store: Store) -> None:
     run = store.run("run-2")
     store.update_run(run.model_copy(update={"status": "running"}))
-    assert graded(store, "run-2").summary().grader("goal").corrected is None
+    with store.claimed("run-2"):
+        assert graded(store, "run-2").summary().grader("goal").corrected is None

@@ -163,7 +163,8 @@ def test_runs_without_a_summary_are_gaps(store: Store) -> None:
     keep(store, 0, says("goal", 0.8))
     keep(store, 1, status="interrupted")
     keep(store, 2, status="running")
-    points = trend(store, "shop").points
+    with store.claimed("shop-002"):
+        points = trend(store, "shop").points
     assert [(one.mean, one.why_unscored, one.stopped) for one in points[1:]] == [
         (None, "not graded", "interrupted"),
         (None, "still running", None),

@@ -20,7 +20,15 @@ BROKEN = Failure(blame="target", kind="timeout", message="no answer within 5 s",
 
 
 def run(run_id: str = RUN, started_at: float = 1000.5) -> Run:
-    return Run(id=run_id, suite="support", spec={"seed": 7}, base="/suites", started_at=started_at, version="0.1.0")
+    return Run(
+        id=run_id,
+        suite="support",
+        spec={"seed": 7},
+        base="/suites",
+        status="interrupted",
+        started_at=started_at,
+        version="0.1.0",
+    )
 
 
 def grading(grading_id: str = GRADING, run_id: str = RUN, created_at: float = 1000.5) -> Grading:

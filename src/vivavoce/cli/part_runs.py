@@ -89,23 +89,23 @@ def _worked(suite: Suite, patterns: Sequence[str], how: InParts, options: RunOpt
     job = kept_job(folder, job_of(suite, patterns, options))
     done = done_parts(job, folder)
     mine = job.parts if how.shard is None else shard_of(job.parts, *how.shard)
-    progress = Progress(len(mine))
+    progress = Progress(len(mine), sum(part.piece.rows for part in mine) * job.each)
     progress.done.update((one.name, worked_before(folder, one.name)) for one in mine if one.name in done)
     progress.broken.update((file.place, file.problem) for file in job.files if file.problem is not None)
     todo = [part for part in mine if part.name not in done]
     todo += [replace(part, again=True) for part in mine if part.name in done and progress.done[part.name].errors]
     with _Shown(quiet, progress) as shown:
         if todo:
-            pool = _pool(how, job, folder)
+            pool = _pool(how, job, folder, quiet=quiet)
             allowance = Allowance(pool.size, options.max_calls, options.max_cost)
             work_through(todo, pool, allowance, progress, shown.tell)
     return _Worked(job, folder, progress)
 
 
-def _pool(how: InParts, job: Job, folder: Folder) -> Pool:
+def _pool(how: InParts, job: Job, folder: Folder, *, quiet: bool) -> Pool:
     scratch = _scratch(job, folder)
     if how.ray:
-        return RayWorkers(job, folder, scratch, how.workers, how.address)
+        return RayWorkers(job, folder, scratch, how.workers, how.address, quiet=quiet)
     return OneProcess(job, folder, scratch)
 
 
@@ -147,7 +147,7 @@ class _Shown:
 
     def tell(self, progress: Progress) -> None:
         """Show how far it is now."""
-        line = ", ".join(_so_far(progress))
+        line = ", ".join([*_so_far(progress), *_deaths(progress)])
         self._bar.update(self._task, completed=len(progress.done), description=line)
         now = time.monotonic()
         if not self._quiet and not self._console.is_terminal and now - self._spoke_at > EVERY:
@@ -161,10 +161,13 @@ def _so_far(progress: Progress) -> Iterator[str]:
         yield f"{progress.errors:,} with errors"
     if progress.problems:
         yield f"{count(progress.problems, 'row')} left out"
-    if progress.deaths:
-        yield f"{count(progress.deaths, 'worker')} died"
     if progress.cost:
         yield dollars(progress.cost)
+
+
+def _deaths(progress: Progress) -> Iterator[str]:
+    if progress.deaths:
+        yield f"{count(progress.deaths, 'worker')} died while working and was replaced"
 
 
 def _report(worked: _Worked, max_errors: str | None) -> int:
@@ -175,10 +178,13 @@ def _report(worked: _Worked, max_errors: str | None) -> int:
         console.print(summary_table(summary))
         console.print()
     so_far = ", ".join(_so_far(progress))
-    console.print(f"{so_far} in {len(progress.done):,} of {count(progress.parts, 'part')}")
+    unread = [f"{count(len(progress.broken), 'part or file')} could not be done"] if progress.broken else []
+    finished = f"{so_far} in {len(progress.done):,} of {count(progress.parts, 'part')}"
+    console.print("; ".join([finished, *_deaths(progress), *unread]), soft_wrap=True)
     for line in (*_problems(folder, progress), *_broken(progress)):
         console.print(one_line(safe(line), 300), soft_wrap=True)
     if progress.stopped is not None:
+        console.print(f"{progress.judged:,} of {progress.planned:,} conversations judged and kept", soft_wrap=True)
         console.print(f"stopped: {progress.stopped}; the same command goes on", soft_wrap=True)
     elif again := [what for what, there in (("broken", progress.broken), ("an error", progress.errors)) if there]:
         console.print(f"what is {' or '.join(again)} is tried again by the same command", soft_wrap=True)

@@ -1,14 +1,16 @@
-"""`viva runs`: list the stored runs."""
+"""`viva runs`: list the stored runs, or delete one."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.text import Text
 
-from vivavoce.cli.output import StoreOption, out, print_json, store_of
+from vivavoce.cli.confirming import confirm
+from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
+from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.finding import listed_finding
 from vivavoce.report.strict_json import strict_json
@@ -16,6 +18,7 @@ from vivavoce.report.tables import Column, FittingTable
 from vivavoce.report.tester_errors import net_text
 from vivavoce.report.text import count
 from vivavoce.safe_text import safe
+from vivavoce.settings import user_name
 from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
 
@@ -30,24 +33,48 @@ COLUMNS = (
 
 
 def command(
+    what: Annotated[Literal["list", "delete"], typer.Argument(help="The action.")] = "list",
+    run: Annotated[
+        str | None, typer.Argument(help="delete: the run; its id, or the beginning or end of it.", show_default=False)
+    ] = None,
     *,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of runs.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="delete: do not ask.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """List the stored runs, newest first.
+    """List the stored runs, newest first, or delete one.
 
-    Each has its verdict and what it rests on in one sentence, as on the pages.
+    Each has its verdict and what it rests on in one sentence, as on the pages. A run whose process has ended before it
+    was done is interrupted; continue it with viva run --resume RUN. delete asks first, and then deletes a run for good,
+    with its conversations, scores, labels and comments.
     """
+    if (what == "delete") is (run is None):
+        raise UsageError("name one run: viva runs delete RUN" if run is None else "viva runs list takes no run")
+    if run is not None:
+        _delete(store_of(store), run, yes=yes)
+        return
+    if yes:
+        raise UsageError("--yes is for viva runs delete")
     with Store.open(store_of(store), create=False) as opened:
         found = opened.runs(limit)
         entries = {one.id: one for one in opened.browse.runs(limit=limit).runs}
-        graded = [(run, opened.grading(run.id) if opened.gradings(run.id) else None) for run in found]
+        graded = [(record, opened.grading(record.id) if opened.gradings(record.id) else None) for record in found]
     if as_json:
-        for run, grading in graded:
-            print_json(strict_json(_data(run, grading, entries.get(run.id))))
+        for record, grading in graded:
+            print_json(strict_json(_data(record, grading, entries.get(record.id))))
     else:
         out().print(FittingTable(COLUMNS, [[*map(Text, _cells(one))] for one in entries.values()]))
+
+
+def _delete(place: str, name: str, *, yes: bool) -> None:
+    with Store.open(place, create=False) as opened:
+        run = opened.run(name)
+        stored = opened.counts(run.id)[0]
+        about = f"{run.status}, suite {safe(run.suite)}, {count(stored, 'conversation')}"
+        confirm(f"Delete {run.id} ({about}) for good?", yes=yes)
+        opened.maintenance.delete_run(run.id, user_name())
+    notes().print(f"deleted {run.id}", soft_wrap=True)
 
 
 def _data(run: Run, grading: Grading | None, entry: RunEntry | None) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,25 +16,49 @@ from vivavoce.settings import user_name
 from vivavoce.store.store import Store
 from vivavoce.wire.outward import check_outward
 
+LogFormatOption = Annotated[
+    Literal["text", "json"], typer.Option(help="How requests and events are logged on standard error.")
+]
+LogLevelOption = Annotated[
+    Literal["debug", "info", "warning", "error"],
+    typer.Option(help="The lowest level that is logged; probes are logged at debug."),
+]
+MetricsOption = Annotated[
+    bool, typer.Option("--metrics", help="Offer counters for Prometheus at /metrics, for readers with a token.")
+]
+OpenMetricsOption = Annotated[
+    bool, typer.Option("--open-metrics", help="Offer /metrics to everybody, without a token.")
+]
+HostOption = Annotated[
+    str, typer.Option(help="The address to listen on; an address that other machines can reach needs a token.")
+]
+JudgesOption = Annotated[
+    list[str] | None, typer.Option(help="A model that requests may use as judge or tester; repeat for more.")
+]
+PublicOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="The address of a proxy in front of the server, such as https://viva.example.org; requests then need "
+        "a token.",
+    ),
+]
+WebhookOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="URL",
+        help="An address to tell when a run is finished, a label is saved or a comment is added; repeat for more. "
+        "VIVAVOCE_WEBHOOK_SECRET (whsec_…) signs what is sent; without it, a secret is made and printed.",
+    ),
+]
+
 
 def command(
     *,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; an address that other machines can reach needs a token.")
-    ] = ("127.0.0.1"),
+    host: HostOption = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 chooses a free one.")] = 8484,
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(help="A model that requests may use as judge or tester; repeat for more."),
-    ] = None,
-    public: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="The address of a proxy in front of the server, such as https://viva.example.org; requests then need "
-            "a token.",
-        ),
-    ] = None,
+    judge: JudgesOption = None,
+    public: PublicOption = None,
     write_datasets: Annotated[
         bool, typer.Option("--write-datasets", help="Let requests add rows to JSONL files in this folder.")
     ] = False,
@@ -42,17 +66,14 @@ def command(
         int,
         typer.Option(min=1, max=64, help="Processes that answer requests and work on jobs, at one address."),
     ] = 1,
-    webhook: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="URL",
-            help="An address to tell when a run is finished, a label is saved or a comment is added; repeat for more. "
-            "VIVAVOCE_WEBHOOK_SECRET (whsec_…) signs what is sent; without it, a secret is made and printed.",
-        ),
-    ] = None,
+    webhook: WebhookOption = None,
     private_webhooks: Annotated[
         bool, typer.Option("--private-webhooks", help="Let webhooks lead to this machine or a private network.")
     ] = False,
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
+    metrics: MetricsOption = False,
+    open_metrics: OpenMetricsOption = False,
     store: StoreOption = None,
 ) -> None:
     """Start a server with the API and the pages of a store; press Ctrl-C to stop it.
@@ -60,7 +81,11 @@ def command(
     Requests may run the suites in this folder and its subfolders, and nothing else. If other machines can reach the
     address, each request needs a token created with `viva token create`, or the secret in VIVAVOCE_TOKEN, which may do
     everything. If only this machine can reach it, requests need a token only if VIVAVOCE_TOKEN is set. Unfinished jobs
-    continue when the server is started again, or at once at another server of the same store and folder.
+    continue when the server is started again, or at once at another server of the same store and folder. A job during
+    which servers crashed twice is not continued.
+
+    Requests and events are logged on standard error, without the queries of addresses. Each answer has an X-Request-ID
+    that is in the log, too. /livez and /readyz answer probes without a token.
     """
     policy = ServerPolicy(
         Path.cwd(), frozenset(judge or ()), writes_datasets=write_datasets, private_webhooks=private_webhooks
@@ -76,7 +101,21 @@ def command(
         token = os.environ.get("VIVAVOCE_TOKEN") or None
         with suppress(KeyboardInterrupt):  # the server has ended in good order by then
             serve = lazy("vivavoce.server.serving:serve")  # help, and a store that is not there, need no server
-            serve(opened, host, port, token, public=public, policy=policy, workers=workers, started=started)
+            serve(
+                opened,
+                host,
+                port,
+                token,
+                public=public,
+                policy=policy,
+                workers=workers,
+                monitoring=lazy("vivavoce.server.monitoring:Monitoring")(
+                    has_metrics=metrics or open_metrics,
+                    is_open=open_metrics,
+                    logs=lazy("vivavoce.server.event_log:LogOptions")(log_format, log_level),
+                ),
+                started=started,
+            )
 
 
 def _add_webhook(store: Store, url: str, *, private: bool) -> None:

@@ -1,31 +1,40 @@
-"""`viva store`: show, migrate, clean up and copy a store, and read its audit log."""
+"""`viva store`: show, migrate, back up, restore, clean up and copy a store, and read its audit log."""
 
 from __future__ import annotations
 
 import re
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from vivavoce.cli.confirming import confirm
 from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
 from vivavoce.settings import user_name
-from vivavoce.store.database.address import Place
+from vivavoce.store.database.address import Place, is_postgresql, path_of
+from vivavoce.store.maintenance.backup import backup_path, backup_store, check_backup, restore_store
 from vivavoce.store.maintenance.copying import Copied
+from vivavoce.store.maintenance.migrating import check_unused, migrate_store, migration_plan
 from vivavoce.store.store import Store
 
 SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 def command(
-    what: Annotated[Literal["info", "migrate", "gc", "copy", "audit"], typer.Argument(help="The action.")] = "info",
+    what: Annotated[
+        Literal["info", "migrate", "backup", "restore", "gc", "copy", "audit"], typer.Argument(help="The action.")
+    ] = "info",
     source: Annotated[
-        str | None, typer.Argument(metavar="FROM", help="copy: the store to copy from.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="FROM|FILE", help="copy: the store to copy from. backup, restore: the file.", show_default=False
+        ),
     ] = None,
     target: Annotated[
         str | None, typer.Argument(metavar="TO", help="copy: the store to copy to.", show_default=False)
@@ -43,18 +52,27 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="gc: show what would be deleted, and delete nothing.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="migrate, restore: do not ask.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="info, audit: print one JSON object per line.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Show what is in a store, upgrade its schema, delete old runs, copy it, or show its audit log.
+    """Show what is in a store, upgrade, back up, restore or copy it, delete old runs, or show its audit log.
 
     A store is a file, or a PostgreSQL database: postgresql://user@host/database. info shows what is in the store.
-    migrate upgrades it to the newest schema. gc deletes old finished runs with everything that belongs to them, and
+    migrate shows how the schema would be upgraded, asks, backs up a file first, and upgrades it; no other command
+    changes the schema. It refuses while other programs use the store. backup copies a file to a new one while others
+    may write, and restore replaces the content of a file by that of a backup. A PostgreSQL store is backed up by
+    pg_dump. gc deletes old finished runs with everything that belongs to them, and
     cached replies older than every remaining run; it never deletes a run that is unfinished or in use. copy adds to the
-    second store what is missing there and does not change the first; if it is interrupted, run the same command again.
+    second store what is missing there, does not change the first, and names what it leaves out, such as tokens and the
+    audit log; if it is interrupted, run the same command again.
     audit lists changes of labels, deletions and changes of tokens, newest first.
     """
-    if what != "copy" and source is not None:
+    if (what in ("backup", "restore")) and (source is None or target is not None):
+        raise UsageError(f"name one file: viva store {what} FILE")
+    if yes and what not in ("migrate", "restore"):
+        raise UsageError(f"--yes is for viva store migrate and restore, not for {what}")
+    if what not in ("copy", "backup", "restore") and source is not None:
         raise UsageError(f"viva store {what} does not take the store as an argument; use --store {Place(source)}")
     if what != "gc" and (keep_last is not None or older_than is not None or dry_run):
         raise UsageError(f"--keep-last, --older-than and --dry-run are for viva store gc, not for {what}")
@@ -64,6 +82,12 @@ def command(
         _collect(store_of(store), keep_last, older_than, dry_run)
     elif what == "audit":
         _audit(store_of(store), as_json)
+    elif what == "migrate":
+        _migrate(store_of(store), yes=yes)
+    elif what == "backup":
+        _back_up(store_of(store), Path(source or ""))
+    elif what == "restore":
+        _restore(Path(source or ""), store_of(store), yes=yes)
     else:
         _show(store_of(store), as_json)
 
@@ -79,6 +103,48 @@ def _show(place: str, as_json: bool) -> None:
         out().print(f"{name:<9}  {text}", soft_wrap=True)
 
 
+def _migrate(place: str, *, yes: bool) -> None:
+    plan = migration_plan(place)
+    if not plan.steps:
+        notes().print(f"{plan.place} is up to date (schema {plan.version})", soft_wrap=True)
+        return
+    out().print(f"{plan.place}: schema {plan.version} to {plan.steps[-1][0]}", soft_wrap=True)
+    for version, line in plan.steps:
+        out().print(f"  {version}  {line}", soft_wrap=True)
+    check_unused(Place(place))
+    backup = None if is_postgresql(place) else backup_path(place, f"schema-{plan.version}")
+    if backup is None:
+        out().print("A PostgreSQL store is not backed up here; use pg_dump first.", soft_wrap=True)
+    else:
+        out().print(f"The store is backed up first: {backup}", soft_wrap=True)
+    confirm("An older vivavoce cannot use the store afterwards. Upgrade it?", yes=yes)
+    if backup is not None:
+        backup_store(place, backup)
+    migrate_store(place)
+    notes().print(f"upgraded {plan.place} to schema {plan.steps[-1][0]}", soft_wrap=True)
+
+
+def _back_up(place: str, target: Path) -> None:
+    size = backup_store(place, target)
+    notes().print(f"backed up {Place(place)} to {target} ({size / 1e6:,.1f} MB)", soft_wrap=True)
+
+
+def _restore(source: Path, place: str, *, yes: bool) -> None:
+    before = None
+    if not is_postgresql(place):
+        version = check_backup(source)
+        check_unused(Place(place))
+        if path_of(Place(place)).exists():
+            before = backup_path(place, "before-restore")
+            out().print(
+                f"{source} has schema {version}. The present store is backed up first: {before}", soft_wrap=True
+            )
+            confirm(f"Replace the content of {Place(place)}?", yes=yes)
+            backup_store(place, before)
+    restore_store(source, place)
+    notes().print(f"restored {Place(place)} from {source}", soft_wrap=True)
+
+
 def _collect(place: str, keep_last: int | None, older_than: str | None, dry_run: bool) -> None:
     if keep_last is None and older_than is None:
         raise UsageError("say which runs to delete: --keep-last 20, --older-than 30d, or both")
@@ -89,6 +155,12 @@ def _collect(place: str, keep_last: int | None, older_than: str | None, dry_run:
         out().print(run_id, soft_wrap=True)
     verb = "would delete" if dry_run else "deleted"
     notes().print(f"{verb} {count(len(gone.runs), 'run')} and {gone.replies:,} of the cached replies", soft_wrap=True)
+    if gone.interrupted:
+        notes().print(
+            f"kept {count(len(gone.interrupted), 'interrupted run')}, such as {gone.interrupted[0]}; delete one with: "
+            "viva runs delete RUN",
+            soft_wrap=True,
+        )
 
 
 def _audit(place: str, as_json: bool) -> None:
@@ -134,6 +206,9 @@ def _copy(source: str | None, target: str | None) -> None:
     parts += [count(number, what) for number, what in _beside(copied) if number]
     completed = f"; {count(copied.completed, 'run')} completed" if copied.completed else ""
     console.print(f"copied {', '.join(parts)} to {target_store.place}{completed}", soft_wrap=True)
+    if copied.left_out:
+        left_out = ", ".join(count(number, what) for what, number in copied.left_out)
+        console.print(f"left out: {left_out}; viva store backup keeps everything", soft_wrap=True)
 
 
 def _beside(copied: Copied) -> list[tuple[int, str]]:

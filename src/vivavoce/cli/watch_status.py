@@ -38,6 +38,9 @@ def _print(found: Watched) -> None:
         used = " · ".join(f"{what} {words}" for what, _, words in budget_lines(found.state.spending))
         spent = "; spent, so nothing more is judged in it" if found.state.spending.spent else ""
         out().print(one_line(f"run {found.state.spending.run}: {used}{spent}", 200), soft_wrap=True)
+    if found.state.split:
+        split = f"{count(found.state.split, 'conversation')} also judged by the watch '{found.state.split_with}'"
+        out().print(one_line(f"{split}: send all traces of a conversation to one receiver", 300), soft_wrap=True)
     seen = f"{count(total.arrived, 'conversation')} in {found.span}, {total.sampled:,} sampled, {total.judged:,} judged"
     left = f", {total.broken:,} with an error, {total.passed_over:,} passed over, {found.state.waiting:,} waiting"
     out().print(seen + left, soft_wrap=True)

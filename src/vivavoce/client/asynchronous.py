@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import urlencode
 
@@ -13,6 +17,7 @@ from vivavoce.client.refusal import refusal_of
 from vivavoce.client.together import Labelled, Place, Together
 from vivavoce.errors import Fault
 from vivavoce.features.clusters.records import Clusters
+from vivavoce.files.whole_file import whole_file
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore, as_several
 from vivavoce.metrics.metric import Conversation, evaluation_input
@@ -166,13 +171,52 @@ class AsyncClient(Together):
         return self._pages("/search", {"q": query, "run": run, "kind": kind}, SearchPage, lambda page: page.hits)
 
     async def export(self, run: str = "latest", format: ExportFormat = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
-        """Return a run as the file that `viva export` writes.
+        """Return a run as the file that `viva export` writes, in memory; see `export_to`.
 
         Raises:
             UsageError: there is no such run, grading or format.
+            Fault: the server or the connection failed, or the answer is not complete.
+        """
+        async with aclosing(self.export_chunks(run, format, grading=grading)) as chunks:
+            return b"".join([chunk async for chunk in chunks])
+
+    async def export_to(
+        self,
+        path: str | os.PathLike[str],
+        run: str = "latest",
+        format: ExportFormat = "json",  # noqa: A002
+        *,
+        grading: str | None = None,
+    ) -> None:
+        """Write a run to the file that `viva export` writes, while it arrives; the file appears whole or not at all.
+
+        Raises:
+            UsageError: there is no such run, grading or format, or the file cannot be written.
+            Fault: the server or the connection failed, or the answer is not complete.
+        """
+        with whole_file(Path(path)) as new, new.open("wb") as file:
+            async with aclosing(self.export_chunks(run, format, grading=grading)) as chunks:
+                async for chunk in chunks:
+                    await asyncio.to_thread(file.write, chunk)
+
+    async def export_chunks(
+        self,
+        run: str = "latest",
+        format: ExportFormat = "json",  # noqa: A002
+        *,
+        grading: str | None = None,
+    ) -> AsyncGenerator[bytes]:
+        """Yield the bytes of a run as a file while they arrive, however many there are.
+
+        Raises:
+            UsageError: there is no such run, grading or format.
+            Fault: the server or the connection failed, or the answer is not complete.
         """
         params = urlencode({"format": format} | ({"grading": grading} if grading else {}), errors="replace")
-        return (await self._send("GET", f"/runs/{part(run)}/export?{params}")).body
+        url = f"{self._url}/runs/{part(run)}/export?{params}"
+        async with self._streamed(url, self._headers, self._connections.limits.timeout) as response:
+            async for chunk in response.content.iter_any():
+                yield chunk
 
     async def conversation(
         self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None
@@ -435,11 +479,20 @@ class AsyncClient(Together):
 
     async def events(self, job_id: str, after: int = 0) -> AsyncGenerator[JobEvent]:
         """Yield what happened in a job since an event, and what happens, until it is over."""
+        headers = self._headers | {"last-event-id": str(after), "accept": "text/event-stream"}
+        async with self._streamed(f"{self._url}/jobs/{part(job_id)}/events", headers, 60) as response:
+            async for event in _events(response):
+                yield event
+
+    @asynccontextmanager
+    async def _streamed(
+        self, url: str, headers: Mapping[str, str], read_seconds: float
+    ) -> AsyncGenerator[ClientResponse]:
+        """Give an answer that is read while it arrives; `read_seconds` is the longest pause in it."""
         import aiohttp
 
-        source, url = f"GET {self._url}/jobs", f"{self._url}/jobs/{part(job_id)}/events"
-        headers = self._headers | {"last-event-id": str(after), "accept": "text/event-stream"}
-        waits = aiohttp.ClientTimeout(total=None, sock_connect=self._connections.limits.timeout, sock_read=60)
+        source = f"GET {url.partition('?')[0]}"
+        waits = aiohttp.ClientTimeout(total=None, sock_connect=self._connections.limits.timeout, sock_read=read_seconds)
         try:
             async with (
                 aiohttp.ClientSession(timeout=waits, read_bufsize=2**22) as session,
@@ -449,8 +502,7 @@ class AsyncClient(Together):
                     raise refusal_of(response.status, await response.text()) or Fault(
                         f"{source} answered {response.status}", kind="http"
                     )
-                async for event in _events(response):
-                    yield event
+                yield response
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Fault(f"{source}: the connection broke: {error}", kind="connection", retryable=True) from error
 

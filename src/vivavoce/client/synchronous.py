@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack
@@ -111,8 +112,29 @@ class Client(TogetherSync):
         return each(self._loop, self._client.search(query, run=run, kind=kind))
 
     def export(self, run: str = "latest", format: ExportFormat = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
-        """Return a run as a file."""
+        """Return a run as a file, in memory."""
         return self._loop.run(self._client.export(run, format, grading=grading))
+
+    def export_to(
+        self,
+        path: str | os.PathLike[str],
+        run: str = "latest",
+        format: ExportFormat = "json",  # noqa: A002
+        *,
+        grading: str | None = None,
+    ) -> None:
+        """Write a run to a file while it arrives; the file appears whole or not at all."""
+        self._loop.run(self._client.export_to(path, run, format, grading=grading))
+
+    def export_chunks(
+        self,
+        run: str = "latest",
+        format: ExportFormat = "json",  # noqa: A002
+        *,
+        grading: str | None = None,
+    ) -> Iterator[bytes]:
+        """Yield the bytes of a run as a file while they arrive."""
+        return each(self._loop, self._client.export_chunks(run, format, grading=grading))
 
     def conversation(
         self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None

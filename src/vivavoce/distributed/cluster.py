@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from vivavoce.distributed.allowance import Share
 from vivavoce.distributed.job import Job, Part
+from vivavoce.distributed.quiet_errors import quiet_errors
 from vivavoce.distributed.work import Worked, Worker
 from vivavoce.distributed.working import Ended
 from vivavoce.errors import UsageError
@@ -58,20 +60,37 @@ class Actor:
 class RayWorkers:
     """`size` workers of a Ray cluster at an address, or of one that is begun here; by default one for each processor.
 
-    There are never more than the job may have.
+    There are never more than the job may have. With `quiet`, Ray and its processes write nothing to standard error.
 
     Raises:
         UsageError: there is no cluster at the address. MissingExtra: Ray is not installed.
     """
 
     def __init__(
-        self, job: Job, folder: Folder, scratch: Path, size: int | None = None, address: str | None = None
+        self,
+        job: Job,
+        folder: Folder,
+        scratch: Path,
+        size: int | None = None,
+        address: str | None = None,
+        *,
+        quiet: bool = False,
     ) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         self._ray = load_extra("ray", "working on Ray", "ray")
         self._begun = not self._ray.is_initialized()
-        if self._begun:
-            self._begin(size, address)
+        self._quiet = ExitStack()
+        if quiet:
+            self._quiet.enter_context(quiet_errors())
+        try:
+            if self._begun:
+                self._begin(size, address)
+            self._start_workers(job, folder, scratch, size)
+        except BaseException:
+            self._quiet.close()
+            raise
+
+    def _start_workers(self, job: Job, folder: Folder, scratch: Path, size: int | None) -> None:
         processors = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         self.size = min(size or processors, job.most_workers)
         self._arguments = (job.model_dump_json(), folder.place, str(scratch))
@@ -124,6 +143,10 @@ class RayWorkers:
 
     def close(self) -> None:
         """End the workers; a cluster that was begun here ends, too."""
+        with self._quiet:
+            self._end()
+
+    def _end(self) -> None:
         for actor in [*self._free, *(actor for actor, _, _ in self._working.values())]:
             self._ray.kill(actor)
         if self._begun:

@@ -34,13 +34,15 @@ class Worked:
     """What came of the work on a part.
 
     `conversations` are in its file, `problems` counts the rows that are not. Without `is_done` it was ended early, as
-    `why` says, and goes on when it is worked on again; or its file is `broken`, and why. With `is_over` no part can be
-    worked on now, as where the disk is full. `calls` and `cost` were spent this time.
+    `why` says, with `kept` conversations stored, and goes on when it is worked on again; or its file is `broken`, and
+    why. With `is_over` no part can be worked on now, as where the disk is full. `calls` and `cost` were spent this
+    time.
     """
 
     name: str
     is_done: bool
     conversations: int = 0
+    kept: int = 0
     errors: int = 0
     problems: int = 0
     calls: int = 0
@@ -127,7 +129,7 @@ class Worker:
             if work is not None:
                 spent = replace(spent, calls=work.budget.calls, cost=work.budget.cost)
             if result is not None and result.stopped_by is not None:
-                return replace(spent, is_done=False, why=result.stopped_by)
+                return replace(spent, is_done=False, why=result.stopped_by, kept=store.counts(result.run.id)[0])
             run = store.run(self.job.run_id)
             grading = store.grading(run.id)
             errors = store.error_count(grading.id)

@@ -61,11 +61,15 @@ class Pool(Protocol):
 class Progress:
     """How far a job is: what came of its parts, those of earlier times among them.
 
-    `broken` says why a part, or a file without parts, could not be read, and `stopped` why the work ended early.
+    All parts have `planned` conversations, as far as their files could be read. `begun` has for each unfinished part
+    how many conversations of it are kept for the next time. `broken` says why a part, or a file without parts, could
+    not be read, and `stopped` why the work ended early.
     """
 
     parts: int
+    planned: int = 0
     done: dict[str, Worked] = field(default_factory=dict[str, Worked])
+    begun: dict[str, int] = field(default_factory=dict[str, int])
     broken: dict[str, str] = field(default_factory=dict[str, str])
     deaths: int = 0
     calls: int = 0
@@ -76,6 +80,11 @@ class Progress:
     def conversations(self) -> int:
         """How many conversations are in the files of parts."""
         return sum(one.conversations for one in self.done.values())
+
+    @property
+    def judged(self) -> int:
+        """How many conversations are judged, those of unfinished parts included."""
+        return self.conversations + sum(self.begun.values())
 
     @property
     def errors(self) -> int:
@@ -148,6 +157,9 @@ class _Work:
         self.allowance.returned(ended.share, worked.calls, worked.cost)
         self.progress.calls += worked.calls
         self.progress.cost += worked.cost
+        self.progress.begun.pop(worked.name, None)
+        if not worked.is_done and worked.kept:
+            self.progress.begun[worked.name] = worked.kept
         if worked.broken is not None:
             self.progress.broken[str(ended.part)] = worked.broken
         elif worked.is_done:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
 from vivavoce.pacing.loops import new_loop
@@ -41,6 +41,15 @@ class LoopThread:
         except BaseException:
             begun.cancel()
             raise
+
+    def run_within(self, coroutine: Coroutine[Any, Any, object], seconds: float) -> bool:
+        """Run a coroutine, and return whether it ended in so many seconds; what takes longer is left alone."""
+        begun = self.begin(coroutine)
+        try:
+            begun.result(seconds)
+        except (TimeoutError, CancelledError):
+            return False
+        return True
 
     def call(self, function: Callable[[], object]) -> None:
         """Have a function called there."""

@@ -68,6 +68,10 @@ class Beat:
             self.state = state.model_copy(update=kept)
         await self.tell(self.state.spending)
 
+    def note_split(self, count: int, other: str) -> None:
+        """Record that conversations were judged by another watch, too."""
+        self.state = self.state.model_copy(update={"split": self.state.split + count, "split_with": other})
+
     async def tell(self, spending: Spending | None, *, outage: bool = False, ended: bool = False) -> None:
         """Tell the store how the watch is doing; `ended` is for the last time.
 

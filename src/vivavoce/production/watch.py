@@ -37,6 +37,8 @@ TICK = 1.0
 """Seconds between two looks at what has become complete."""
 FORGETS_EVERY = 60.0
 """Seconds between two times that old spans are forgotten."""
+OTHERS_SECONDS = 60.0
+"""Seconds after which a watch that told the store nothing is taken for one that does not run."""
 SPEAKS_EVERY = 10.0
 """Seconds between two lines that say how far it is."""
 
@@ -103,6 +105,7 @@ class Watch:
             UsageError: the suite cannot be used. StoreError: the disk failed; nothing that was taken is lost.
         """
         await self._run_of(Period("", 0.0)).check()  # a wrong judge is found now and not with the first conversation
+        await self._say_others()
         await self._beat.begin(WatchState(began_at=time.time(), once=self.how.once, share=self.how.rules.share))
         judging = asyncio.create_task(self._judge_always())
         tasks = (asyncio.create_task(self._settle_always()), asyncio.create_task(self._tell_always()), judging)
@@ -117,6 +120,18 @@ class Watch:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         await self._beat.tell(self._spending(), outage=self._outage.lasts, ended=True)
+
+    async def _say_others(self) -> None:
+        """Say if another watch of the store is at work."""
+        rows, now = await asyncio.to_thread(self.store.watches.all), time.time()
+        others = [row.name for row in rows if row.name != self.suite.spec.name and now - row.heard_at < OTHERS_SECONDS]
+        states = {row.name: WatchState.model_validate(row.state) for row in rows}
+        for other in others:
+            if states[other].ended_at is None:
+                self.say(
+                    f"the watch '{other}' takes traces for this store, too: two receivers do not join the turns of a "
+                    "conversation; send all traces of a conversation to one of them"
+                )
 
     async def on(self, event: Event) -> None:
         """Hear of a run: which conversations are judged is known once the store has them."""
@@ -339,9 +354,26 @@ class Watch:
         if not ended or period is None:
             return
         stored = await asyncio.to_thread(self.store.stored, period.run, ended)
+        await self._look_for_split(stored)
         if period.run and self.execution is not None:
             self._ended += [sample for sample in ended if sample not in stored]
         await self.spool.work(lambda database, counts: handing.judged(database, counts, period.run, stored))
+
+    async def _look_for_split(self, stored: set[str]) -> None:
+        """Say if another watch of the store has judged the same conversations: each has a part of their turns."""
+        if not stored:
+            return
+        name = self.suite.spec.name
+        elsewhere = await asyncio.to_thread(self.store.watches.judged_elsewhere, name, sorted(stored), time.time())
+        if not elsewhere:
+            return
+        sample, other = next(iter(sorted(elsewhere.items())))
+        if not self._beat.state.split:
+            self.say(
+                f"conversation '{sample}' was also judged by the watch '{other}': two receivers of a store do not join "
+                "the turns of a conversation; send all traces of a conversation to one of them"
+            )
+        self._beat.note_split(len(elsewhere), other)
 
     async def _close(self, period: Period) -> None:
         await asyncio.to_thread(finish, self.store, period.run)

@@ -57,8 +57,9 @@ class WatchState(Frozen):
     """How a watch is doing.
 
     `ended_at` is when it was stopped, None while it goes on, and with `once` when it last came to its end. `share` is
-    the part of all conversations that is judged, `waiting` how many conversations wait for a judge. `alert` is None
-    where the suite has no gate, `spending` where no run was opened yet.
+    the part of all conversations that is judged, `waiting` how many conversations wait for a judge. `split` counts the
+    conversations that the watch `split_with` has judged, too, because each of the two received a part of them. `alert`
+    is None where the suite has no gate, `spending` where no run was opened yet.
     """
 
     began_at: float
@@ -67,6 +68,8 @@ class WatchState(Frozen):
     share: float = 1.0
     waiting: int = 0
     outage: bool = False
+    split: int = 0
+    split_with: str | None = None
     spending: Spending | None = None
     alert: Alert | None = None
 

@@ -41,6 +41,8 @@ from vivavoce.server.heads import HeadMiddleware
 from vivavoce.server.indexing import reading_ahead
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.live_summary import LiveSummary
+from vivavoce.server.monitoring import Monitoring, ProbeMiddleware, RequestLogMiddleware
+from vivavoce.server.monitoring import router as metrics_router
 from vivavoce.server.pages import capture as capture_page
 from vivavoce.server.pages import compare as compare_pages
 from vivavoce.server.pages import (
@@ -122,10 +124,13 @@ def _static_files() -> StaticFiles:
     return files
 
 
-def create_app(store: Store, access: Access, policy: ServerPolicy | None = None) -> FastAPI:
+def create_app(
+    store: Store, access: Access, policy: ServerPolicy | None = None, monitoring: Monitoring | None = None
+) -> FastAPI:
     """Return the application; it reads `store`, and the caller closes it.
 
-    `policy` says what requests may run; by default, the suites of the current folder.
+    `policy` says what requests may run; by default, the suites of the current folder. `monitoring` says whether there
+    are metrics for Prometheus; by default there are none.
 
     The API is below `/api/v1`, described at `/openapi.json`; the pages are at `/`.
     """
@@ -137,7 +142,9 @@ def create_app(store: Store, access: Access, policy: ServerPolicy | None = None)
         redoc_url=None,
         separate_input_output_schemas=False,
     )
+    monitoring = monitoring or Monitoring()
     app.state.store = store
+    app.state.monitoring = monitoring
     app.state.policy = policy or ServerPolicy()
     app.state.jobs = Jobs(store, app.state.policy)
     app.state.live_summary = LiveSummary()
@@ -149,12 +156,16 @@ def create_app(store: Store, access: Access, policy: ServerPolicy | None = None)
     app.state.authenticator = Authenticator(store, access.digest, proxied=access.proxied)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     app.add_middleware(AccessMiddleware, access=access, authenticator=app.state.authenticator)
+    app.add_middleware(ProbeMiddleware, store=store, monitoring=monitoring)
     app.add_middleware(HeadMiddleware)
+    app.add_middleware(RequestLogMiddleware, meter=monitoring.meter)
     app.add_exception_handler(UsageError, on_error)
     app.add_exception_handler(StoreError, on_error)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)
     # as they are: included, a router's routes would all be built anew at the first request
     app.router.routes.extend(route for router in routers() for route in router.routes)
+    if monitoring.has_metrics:
+        app.router.routes.extend(metrics_router.routes)
     app.mount("/static", _static_files(), name="static")
     return app

@@ -29,8 +29,8 @@ class Job:
     `fence` is the number of the claim of this server. `changed` is called when the job has to be saved at once; other
     changes are in `unsaved` until somebody saves them. `goes_on` means that another server continues the job if this
     one stops before its end, `lost` that another one has it now; `used` are the calls and the US dollars that it has
-    used before, `starts` how often it was started in a row without storing one more conversation. Its events come
-    after the number `last`.
+    used before, `starts` the servers that began to run it and did not end it in good order, this one included while it
+    runs. Its events come after the number `last`.
     """
 
     def __init__(
@@ -77,7 +77,6 @@ class Job:
             case AttemptEnded():
                 scores = _scores(event.outcome)
                 broken = any(score.state == "error" for score in scores)
-                self.starts = 0
                 self._set(done=self.record.done + 1, errors=self.record.errors + broken)
                 self._emit("graded", **_of(event.outcome.attempt.key), scores=scores)
             case BatchesAsked():
@@ -113,6 +112,11 @@ class Job:
         self.lost = True
         if self.task is not None:
             self.task.cancel()
+        self._wake()
+
+    def abandon(self) -> None:
+        """Leave it to whichever server claims it next: its own thread does not answer."""
+        self.lost = True
         self._wake()
 
     def stop(self) -> None:

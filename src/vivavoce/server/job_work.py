@@ -2,7 +2,8 @@
 
 The second thread claims jobs while there are free places, renews the leases, saves progress and events, and learns
 which jobs somebody has cancelled at another server or that another server has taken over. User code that blocks the
-first one does not hold it up.
+first one does not hold it up. When the first thread has been blocked for too long, the second one gives up its jobs and
+continues with a new thread.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from vivavoce.errors import NotFound, StoreError, UsageError, VivavoceError
+from vivavoce.errors import StoreError, VivavoceError
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.redaction import keys_of_environment, without_keys
 from vivavoce.report.strict_json import strict_json
 from vivavoce.run.execution import Execution
+from vivavoce.server.event_log import LogLevel, log
 from vivavoce.server.job import Job
 from vivavoce.server.job_files import JobFiles
-from vivavoce.server.job_record import JobEvent, JobRecord
+from vivavoce.server.job_left import left_by_server, with_new_run
+from vivavoce.server.job_record import JobEvent
 from vivavoce.server.job_requests import Beginning, KeptRequest, ResumeJob
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.database.fence import Fence, Fenced
@@ -37,12 +40,14 @@ from vivavoce.store.store import Store
 AT_ONCE = 4
 """Jobs that one server works on at a time; others wait for it, or for another server."""
 
-MOST_STARTS = 10
-"""How often in a row a job is started although its server ended each time before one of its conversations was
-stored."""
+MAX_CRASHES = 2
+"""Servers that may crash while they run a job; after that it is not continued."""
 
 GRACE = 5.0
 """Seconds that conversations in progress have when the server stops."""
+
+CANCEL_GRACE = 2.0
+"""Seconds that cancelled conversations have after that; what still runs then is abandoned."""
 
 TURN = 0.5
 """Seconds between two looks at the store."""
@@ -51,6 +56,7 @@ REMEMBERED = 100
 """Jobs that have ended here and are still shown from memory."""
 
 STOPPED = "the server stopped; the job continues when the server is started again"
+CRASHED = "the server stopped twice while it ran this job; to try again, resume it or submit it again"
 
 KEPT_REQUEST: TypeAdapter[KeptRequest] = TypeAdapter(KeptRequest)
 
@@ -73,6 +79,8 @@ class JobWork:
         self._news = threading.Event()
         self._closing = self._closed = False
         self._loop: LoopThread | None = None
+        self._unanswered = 0
+        self._store_failed = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -101,17 +109,19 @@ class JobWork:
                     self._take(row)
 
     def close(self) -> None:
-        """Stop every job cleanly: conversations in progress get a moment to finish, and finished ones are stored."""
+        """Stop every job cleanly: conversations in progress get a moment to finish, and finished ones are stored.
+
+        A job that does not stop in time is abandoned; it counts as one during which the server crashed.
+        """
         with self._claiming:
             self._closing = True
             loop, self._loop = self._loop, None
-        if loop is not None:
-            loop.run(self._stop_all())
+        is_stopped = loop is None or loop.run_within(self._stop_all(), GRACE + 2 * CANCEL_GRACE)
         self._closed = True
         self._news.set()
         if self._thread is not None:
-            self._thread.join()
-        if loop is not None:
+            self._thread.join(None if is_stopped else CANCEL_GRACE)
+        if loop is not None and is_stopped:
             loop.stop()
         self._presence.close()
 
@@ -119,13 +129,27 @@ class JobWork:
 
     def _keep(self) -> None:
         while not self._closed:
-            with suppress(StoreError):  # the store cannot be used now; the next turn tries again
-                self._turn()
+            self._try_turn()
             self._news.wait(TURN)
             self._news.clear()
 
+    def _try_turn(self) -> None:
+        """Take a turn; where the store cannot be used now, the next turn tries again."""
+        try:
+            self._turn()
+        except StoreError as error:
+            if not self._store_failed:
+                log("error", "store.failed", detail=str(error))
+            self._store_failed = True
+            return
+        if self._store_failed:
+            log("info", "store.works_again")
+        self._store_failed = False
+
     def _turn(self) -> None:
         if self._at_work:
+            if self._is_hung():
+                self._abandon()
             self._look_after_leases()
         for job in list(self._jobs.values()):
             with self._saving, suppress(Fenced):  # it is lost by now, and its work here ends
@@ -134,6 +158,36 @@ class JobWork:
         with self._claiming:
             while not self._closing and len(self._at_work) < AT_ONCE and self._claim_one():
                 pass
+
+    def _is_hung(self) -> bool:
+        """Return whether the thread of the jobs has not answered for too many turns.
+
+        Turns are counted, not seconds: they do not pass while the whole process stands still.
+        """
+        loop = self._loop
+        if loop is None:
+            return False
+        self._unanswered += 1
+        if self._unanswered == 1:
+            loop.call(self._answer)
+        return self._unanswered > self._policy.hang_seconds / TURN
+
+    def _answer(self) -> None:
+        self._unanswered = 0
+
+    def _abandon(self) -> None:
+        """Give up the jobs of a thread that does not answer, so that this or another server takes them again."""
+        with self._claiming:
+            if self._closing:
+                return
+            self._loop, self._unanswered = None, 0
+            for job_id in list(self._at_work):
+                job = self._jobs[job_id]
+                with suppress(Fenced):
+                    self._queue.save(job_id, job.fence, {"owner": None, "holds": None})
+                job.abandon()
+                _log_job("error", "hung", job)
+                self._at_work.discard(job_id)
 
     def _look_after_leases(self) -> None:
         self._be_present()
@@ -155,11 +209,16 @@ class JobWork:
                 self._queue.save(job_id, owned[job_id][0], {"owner": None})
 
     def _claim_one(self) -> bool:
+        """Claim a job and begin it; of those during which a server crashed, only one runs at a time.
+
+        So the second crash is counted against the job that caused it, and not against its neighbors.
+        """
         by = self._claimant()
-        if not self._queue.claimable(by):
+        fresh = any(self._jobs[job_id].starts > 1 for job_id in list(self._at_work))
+        if not self._queue.claimable(by, fresh=fresh):
             return False
         self._be_present()
-        row = self._queue.claim(by)
+        row = self._queue.claim(by, fresh=fresh)
         if row is not None:
             self._take(row)
         return row is not None
@@ -180,22 +239,20 @@ class JobWork:
     def _take(self, row: JobRow) -> None:
         """Begin or continue a job that was claimed, or record why not."""
         last = self._queue.forget_events(row.id)
-        before = self._begun(row)
-        left = self._left(before)
-        starts = 0 if left.done > before.done else row.starts
+        left = left_by_server(self._store, with_new_run(self._store, row))
         shown = left.model_copy(update={"status": "waiting", "detail": row.detail if row.request is None else None})
-        job = Job(shown, self._save, fence=row.fence, starts=starts, last=last and last + KEPT)
+        job = Job(shown, self._save, fence=row.fence, starts=row.starts, last=last and last + KEPT)
         job.cancels, job.used = row.cancels, (row.calls, row.cost)
         self._jobs[row.id], self._rows[row.id] = job, replace(row, run=left.run, grading=left.grading)
         self._forget_oldest()
         if row.request is None or left.status != "interrupted":
             self._finish(job, **left.model_dump(include={"status", "detail", "verdict", "done"}))
-        elif starts >= MOST_STARTS:
-            why = f"the server stopped {starts} times during this job; to try again, resume it or submit it again"
-            self._finish(job, status="interrupted", detail=why)
+        elif row.starts >= MAX_CRASHES:
+            self._finish(job, status="interrupted", detail=CRASHED)
         else:
             job.starts += 1
             self._save(job)
+            _log_job("info" if job.starts == 1 else "warning", "started", job, crashes=job.starts - 1)
             self._at_work.add(row.id)
             if self._loop is None:
                 self._loop = LoopThread("vivavoce-jobs")
@@ -207,6 +264,8 @@ class JobWork:
                 self._loop.call(job.stop)
 
     def _lose(self, job: Job) -> None:
+        if not job.lost:
+            _log_job("warning", "lost", job, detail="another server has taken it over")
         job.lost = True
         if self._loop is not None:
             self._loop.call(job.lose)
@@ -237,7 +296,8 @@ class JobWork:
             self._failed(job, f"{type(error).__name__}: {error}")
         finally:
             job.run = job.task = None
-            self._at_work.discard(job.record.id)
+            if self._jobs.get(job.record.id) in (job, None):  # else it was abandoned, and has begun here again
+                self._at_work.discard(job.record.id)
             self._news.set()
 
     def _rest_of(self, job: Job) -> Execution:
@@ -271,11 +331,12 @@ class JobWork:
         if not self._closing or not job.goes_on:
             self._finish(job, status="interrupted", detail=why)
             return
-        job.starts = 0
+        job.starts -= 1
         try:
             self._save(job, status="waiting", owner=None, holds=None)
         except Fenced:
             return
+        _log_job("info", "released", job)
         with self._saving:  # the other thread must not save that it is over
             job.end(saves=False, status="interrupted", detail=STOPPED)
             job.lost = True  # from here on the store knows more about it
@@ -289,11 +350,12 @@ class JobWork:
         job.goes_on = False
         try:
             job.end(**values)
+            _log_job("error" if job.record.status == "failed" else "info", "ended", job, detail=job.record.detail)
         except Fenced:
             self._lose(job)
 
     async def _stop_all(self) -> None:
-        for seconds in (GRACE, None):
+        for seconds in (GRACE, CANCEL_GRACE):
             tasks = [job.task for job in self._jobs.values() if job.task is not None]
             for job in list(self._jobs.values()):
                 if job.task is not None:
@@ -329,31 +391,10 @@ class JobWork:
                 raise
             job.saved(events)
 
-    def _begun(self, row: JobRow) -> JobRecord:
-        """Return the record of a job, with the run that it began in the last moment of its server."""
-        record = JobRecord.of(row)
-        if record.run is None and row.new_run is not None:
-            with suppress(NotFound):
-                run = self._store.run(row.new_run)
-                if run.id == row.new_run:
-                    return record.model_copy(update={"run": run.id, "grading": self._store.gradings(run.id)[0].id})
-        return record
 
-    def _left(self, record: JobRecord) -> JobRecord:
-        """Return the status of a job that nobody works on: interrupted, unless its run is finished."""
-        ended: dict[str, Any] = {"status": "interrupted", "detail": record.detail or "the server stopped"}
-        if record.run is not None:
-            try:
-                run = self._store.run(record.run)
-                grading = self._store.grading(run.id, record.grading)
-            except UsageError:
-                return record.model_copy(update={"status": "failed", "detail": "its run has been deleted"})
-            ended["done"] = self._store.counts(run.id)[0]
-            if run.status == "finished" and grading.finished_at is not None:
-                ended |= {"status": "finished", "detail": None, "verdict": grading.verdict}
-            elif run.status == "finished":
-                ended["done"] = len({row.key for row in self._store.scores(grading.id)})
-        return record.model_copy(update=ended)
+def _log_job(level: LogLevel, what: str, job: Job, **more: str | int | None) -> None:
+    record = job.record
+    log(level, f"job.{what}", job=record.id, kind=record.kind, status=record.status, run=record.run, **more)
 
 
 def _text_of(events: Sequence[JobEvent]) -> str:

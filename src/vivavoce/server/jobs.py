@@ -26,6 +26,7 @@ from vivavoce.run.execution import Execution
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.server.job import Job
 from vivavoce.server.job_files import JobFiles, lines_of
+from vivavoce.server.job_left import current_record
 from vivavoce.server.job_record import JobEvent, JobRecord
 from vivavoce.server.job_requests import AnyJob, Beginning, EvaluationJob, GradeJob, ResumeJob
 from vivavoce.server.job_work import KEPT_REQUEST, JobWork
@@ -116,7 +117,7 @@ class Jobs:
         Raises:
             UsageError: there is none of that id.
         """
-        return self._work.job(job_id) or DistantJob(JobRecord.of(self._row(job_id)), self._queue)
+        return self._work.job(job_id) or DistantJob(current_record(self._store, self._row(job_id)), self._queue)
 
     async def follow(self, job_id: str, after: int = 0) -> AsyncGenerator[JobEvent]:
         """Yield the events of a job after a given one, past and future, until it is over, wherever it is at work.
@@ -231,7 +232,7 @@ class Jobs:
 
     def _record(self, row: JobRow) -> JobRecord:
         here = self._work.job(row.id)
-        return JobRecord.of(row) if here is None else here.record
+        return current_record(self._store, row) if here is None else here.record
 
     async def _pause(self, job_id: str) -> None:
         """Wait until it is time for another look at a job, or until it has begun here."""

@@ -28,6 +28,8 @@ class ServerPolicy:
     """Whether requests may add rows to the JSONL files of the folder."""
     lease: float = 30.0
     """Seconds after which another server takes over the jobs of this one if it stands still."""
+    hang_seconds: float = 60.0
+    """Seconds after which this server gives up jobs that block its thread for jobs."""
     private_webhooks: bool = False
     """Whether webhooks may lead to this machine or to a private network."""
 

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from threading import Thread
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.config import LOGGING_CONFIG
 
 from vivavoce.plugins import lazy
 from vivavoce.report.html.rendering import read_templates
 from vivavoce.run.heap import RARELY
 from vivavoce.server.app import create_app
 from vivavoce.server.connection import TimedConnection
+from vivavoce.server.event_log import log
 from vivavoce.server.listening import Listening, listen
+from vivavoce.server.metering import Meter
+from vivavoce.server.monitoring import Monitoring
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.watchdog import killed_after_signal
 from vivavoce.server.workers import Workers
 from vivavoce.store.store import Store
 
@@ -29,14 +36,19 @@ PATIENCE = 5
 
 
 class Server(uvicorn.Server):
-    """Serves an application and stops its jobs first when it stops, so that event streams can end, too."""
+    """Serves an application and stops its jobs first when it stops, so that event streams can end, too.
 
-    def __init__(self, app: FastAPI) -> None:
+    With `logs`, the log of the process is set up already, and the HTTP library leaves it as it is.
+    """
+
+    def __init__(self, app: FastAPI, *, logs: bool = False) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 http=TimedConnection,
-                log_level="error",
+                log_level=None if logs else "error",
+                log_config=None if logs else LOGGING_CONFIG,
+                access_log=False,
                 server_header=False,
                 proxy_headers=False,
                 ws="none",
@@ -47,6 +59,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop cleanly; finished work of jobs is stored, and the rest can be resumed."""
+        log("info", "server.stopping")
         for server in self.servers:
             server.close()
         await asyncio.to_thread(self._jobs.close)
@@ -62,38 +75,46 @@ def serve(
     public: str | None = None,
     policy: ServerPolicy | None = None,
     workers: int = 1,
+    monitoring: Monitoring | None = None,
     started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a store until it is stopped; port 0 chooses a free one, and `started` is called with the address.
 
     `public` is the address of a proxy in front of the server. If other machines can reach it, requests need `token` or
     one of the tokens of the store; on a loopback address only if `token` is set. Several `workers` are processes of
-    their own, each with a connection to the store; `store` is closed then.
+    their own, each with a connection to the store; `store` is closed then. `monitoring` says
+    whether requests and events are logged on standard error, and whether there are metrics.
 
     Raises:
         UsageError: other machines can reach it and there is no token, an address is invalid, or it cannot be used.
     """
     opened = listen(store, host, port, token, public=public)
     policy = policy or ServerPolicy()
+    monitoring = replace(monitoring or Monitoring(), meter=Meter(workers))
+    if monitoring.logs is not None:
+        monitoring.logs.start()
     if workers == 1:
         if started is not None:
             started(opened.address)
-        answer(store, opened, policy)
+        with killed_after_signal():
+            answer(store, opened, policy, monitoring)
         return
     store.close()  # a worker that is forked must not share its connections
     if started is not None:
         started(opened.address)
-    stopped_by = Workers(partial(_work, store.place.address, opened, policy), workers).run()
+    stopped_by = Workers(partial(_work, store.place.address, opened, policy, monitoring), workers).run()
     if stopped_by != signal.SIGINT:
         signal.raise_signal(stopped_by)
 
 
-def answer(store: Store, opened: Listening, policy: ServerPolicy) -> None:
+def answer(store: Store, opened: Listening, policy: ServerPolicy, monitoring: Monitoring) -> None:
     """Answer requests at a socket in this process until a signal stops it."""
-    app = create_app(store, opened.access, policy)
+    app = create_app(store, opened.access, policy, monitoring)
+    log("info", "server.started", address=opened.address, store=str(store.place), pid=os.getpid())
     Thread(target=_load, daemon=True).start()
     with _rarely_collecting():
-        asyncio.run(Server(app).serve(sockets=[opened.bound]))
+        asyncio.run(Server(app, logs=monitoring.logs is not None).serve(sockets=[opened.bound]))
+    log("info", "server.stopped", pid=os.getpid())
 
 
 def _load() -> None:
@@ -102,9 +123,18 @@ def _load() -> None:
     lazy("scipy.special:bdtr")
 
 
-def _work(address: str, opened: Listening, policy: ServerPolicy) -> None:
+def _work(
+    address: str,
+    opened: Listening,
+    policy: ServerPolicy,
+    monitoring: Monitoring,
+    worker: int,
+) -> None:
+    if monitoring.logs is not None:
+        monitoring.logs.start()
+    monitoring.meter.row = worker
     with Store.open(address) as store:
-        answer(store, opened, policy)
+        answer(store, opened, policy, monitoring)
 
 
 @contextmanager

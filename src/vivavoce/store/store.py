@@ -34,7 +34,7 @@ from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach, values_of
 from vivavoce.store.database.fence import Fence, guard
 from vivavoce.store.database.schema import attempts, gradings, replies, runs
-from vivavoce.store.database.upgrade import upgrade
+from vivavoce.store.database.upgrade import prepare
 from vivavoce.store.database.watch import watch
 from vivavoce.store.jobs.queue import JobQueue
 from vivavoce.store.labels.calibrations import Calibrations
@@ -44,6 +44,7 @@ from vivavoce.store.labels.queues import Queues
 from vivavoce.store.maintenance.maintenance import Maintenance
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
+from vivavoce.store.runs.current_status import with_current_status
 from vivavoce.store.runs.decode import grading_of, run_of
 from vivavoce.store.runs.encode import Encoder, grading_values, run_values
 from vivavoce.store.runs.failing import failing
@@ -75,18 +76,19 @@ class Store:
     def open(cls, address: str | os.PathLike[str], *, create: bool = True) -> Self:
         """Open a store given as a path, as `sqlite:///path` or as `postgresql://user@host/database`.
 
-        It is upgraded to the newest schema. A file in a read-only folder can be read.
+        A store of an older vivavoce is refused, and never upgraded here: see `migrate_store`. A file in a read-only
+        folder can be read.
 
         Raises:
             UsageError: the address is of another kind, is not a store, or does not exist and `create` is False.
-            StoreError: it cannot be used, or was written by a newer vivavoce. MissingExtra: the address is of
-            PostgreSQL and psycopg is not installed.
+            StoreError: it cannot be used, or was written by an older or a newer vivavoce.
+            MissingExtra: the address is of PostgreSQL and psycopg is not installed.
         """
         place = Place(os.fspath(address))
         store = cls(Database(reach(place, create=create), place))
         try:
             with plain_errors(place):
-                upgrade(store.database.engine, place, create=create)
+                prepare(store.database.engine, place, create=create)
                 watch(store.database.engine, place)
                 guard(store.database.engine)
         except BaseException:
@@ -271,14 +273,15 @@ class Store:
             among.append(runs.c.partial_of.is_(None))
         try:
             with self.database.connected() as connection:
-                return run_of(find(connection, runs, runs.c.started_at, name, *among))
+                run = run_of(find(connection, runs, runs.c.started_at, name, *among))
         except NotFound as error:
             raise error if suite is None else NotFound("run", name, within=f"suite '{suite}'") from error
+        return with_current_status(self.database, [run])[0]
 
     def runs(self, limit: int = 100) -> list[Run]:
         """Return the newest runs, newest first."""
         query = select(runs).order_by(runs.c.started_at.desc(), runs.c.id.desc()).limit(limit)
-        return [run_of(row) for row in self._rows(query)]
+        return with_current_status(self.database, [run_of(row) for row in self._rows(query)])
 
     def add_grading(self, grading: Grading) -> None:
         """Store a new grading.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import count
@@ -16,6 +17,7 @@ from vivavoce.run.execution import ended
 from vivavoce.run.summary import summarise
 from vivavoce.run.tallies import tally
 from vivavoce.run.verdict import Rules
+from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
 from vivavoce.suites.expecting import EXPECT
 
@@ -32,6 +34,7 @@ class AssertionRun:
     store: Store
     run_id: str
     _positions: count[int] = field(default_factory=count)
+    _claims: list[AbstractContextManager[None]] = field(default_factory=list[AbstractContextManager[None]])
     _named: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
 
     @property
@@ -57,6 +60,7 @@ class AssertionRun:
             StoreError: it cannot be written.
         """
         self._begin()
+        self._claim()
         prints = {name: score.fingerprint for name, score in outcome.scores.items() if score.fingerprint}
         async with self.store.writer(self.run_id, self.grading_id, prints) as writer:
             await writer.put(outcome)
@@ -74,7 +78,22 @@ class AssertionRun:
         run = run.model_copy(update={"status": "finished", "finished_at": now})
         self.store.update_grading(ended(grading, summary, now))
         self.store.update_run(run)
+        self.release()
         return run
+
+    def _claim(self) -> None:
+        """Show that a process works on the run; several do, and it is enough that one of them says so."""
+        if self._claims:
+            return
+        claim = self.store.claimed(self.run_id)
+        with suppress(Claimed):
+            claim.__enter__()
+            self._claims.append(claim)
+
+    def release(self) -> None:
+        """End the claim of this process on the run."""
+        while self._claims:
+            self._claims.pop().__exit__(None, None, None)
 
     def _begin(self) -> None:
         if stored_run(self.store, self.run_id) is not None:

@@ -92,7 +92,7 @@ def run_once(session: SharedSession, suite: Suite, chosen: Chosen) -> HeldRun:
     run_id = new_id(suite.spec.name, _id_end(session, suite.base / suite.source))
     with _turn(store, f"{run_id}-pytest"):
         stored = stored_run(store, run_id)
-        if stored is None or stored.status == "running":
+        if stored is None or stored.finished_at is None:
             execution = ExperimentRun(
                 _Build(session, suite, chosen).build, store, _options(session, chosen), resumed=stored, run_id=run_id
             )

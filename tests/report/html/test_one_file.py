@@ -166,7 +166,8 @@ def test_of_a_long_conversation_the_first_turns_are_in_it(empty: Store) -> None:
 def test_a_run_that_is_not_over_says_so(empty: Store) -> None:
     keep(empty, ladder(2))
     empty.update_run(empty.run("run-1").model_copy(update={"status": "running", "finished_at": None}))
-    assert "Running" in sound(written(empty)).text
+    with empty.claimed("run-1"):
+        assert "Running" in sound(written(empty)).text
 
 
 def test_text_that_utf8_cannot_hold_breaks_no_file(empty: Store) -> None:

@@ -185,7 +185,7 @@ def test_an_error_of_a_judge_is_kept_as_an_error_and_its_fingerprint_is_that_of_
 def test_nothing_is_kept_beside_a_run_that_is_not_finished(store: Store) -> None:
     run = store.run("latest")
     store.update_run(run.model_copy(update={"status": "running", "finished_at": None}))
-    with serving(store) as url:
+    with store.claimed(run.id), serving(store) as url:
         place = f"{url}/api/v1/test-results/latest/kind/evaluations"
         refused = send("POST", place, {"metrics": ["refusal"]})
         assert (refused.status, refused.json()["code"]) == (409, "being_worked_on")

@@ -4,18 +4,25 @@ import csv
 import io
 import json
 import xml.etree.ElementTree as ET
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection, HTTPResponse, IncompleteRead
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from vivavoce.client import Client
+from vivavoce.errors import Fault, UsageError
 from vivavoce.records.run import Outcome
 from vivavoce.report.export import export
 from vivavoce.server.api.exports import KINDS
+from vivavoce.server.app import EXPORTS
 from vivavoce.server.replies import ExportFormat
 from vivavoce.store.store import Store
 
 from ..live import get, serving
-from ..pages.cases import keep, outcome
+from ..pages.cases import keep, outcome, turn
 from ..pages.hostile import TEXTS
 
 
@@ -65,5 +72,57 @@ def test_what_cannot_be_exported_is_told(server: str) -> None:
 
 def test_a_disk_without_room_for_the_file_is_told(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
-    reply = get(f"{server}/api/v1/runs/latest/export")
+    reply = get(f"{server}/api/v1/runs/latest/export?format=parquet")
     assert (reply.status, list(reply.json())[:2]) == (503, ["detail", "code"])
+
+
+CHARS = 200_000
+
+
+@pytest.fixture
+def large(store: Store) -> Iterator[str]:
+    """The address of the export of a run that is larger than what lies between a server and a client that waits."""
+    keep(store, [outcome(f"s{n}", [turn(0, "Hi", "x" * CHARS)], position=n) for n in range(150)], "large", at=9e9)
+    with serving(store) as url:
+        yield url
+
+
+@contextmanager
+def opened(url: str) -> Generator[HTTPResponse]:
+    with closing(HTTPConnection(urlsplit(url).netloc, timeout=60)) as connection:
+        connection.request("GET", "/api/v1/runs/large/export?format=jsonl")
+        with connection.getresponse() as answer:
+            yield answer
+
+
+def test_an_export_is_sent_while_it_is_written_and_cut_off_if_its_run_is_deleted(large: str, store: Store) -> None:
+    with opened(large) as answer:
+        assert (answer.status, answer.getheader("content-length")) == (200, None)
+        assert len(answer.read(100)) == 100
+        store.maintenance.delete_run("large", "test")
+        with pytest.raises(IncompleteRead):
+            answer.read()
+
+
+def test_the_client_reads_an_export_as_a_stream(large: str, store: Store, tmp_path: Path) -> None:
+    run = store.run("large")
+    export(store, run, store.grading(run.id), "jsonl", tmp_path / "made")
+    with Client(large) as client:
+        client.export_to(tmp_path / "streamed", "large", "jsonl")
+        assert (tmp_path / "streamed").read_bytes() == (tmp_path / "made").read_bytes()
+        chunks = client.export_chunks("large", "jsonl")
+        assert next(chunks)
+        store.maintenance.delete_run("large", "test")
+        with pytest.raises(Fault, match="connection broke"):
+            list(chunks)
+        with pytest.raises(UsageError, match="large"):
+            client.export_to(tmp_path / "none", "large")
+    assert not (tmp_path / "none").exists()
+
+
+def test_who_leaves_an_export_gives_up_its_place(large: str) -> None:
+    for _ in range(2 * EXPORTS):
+        with opened(large) as answer:
+            assert answer.read(1)
+    with Client(large) as client:
+        assert client.export("large", "jsonl").count(b"\n") == 150

@@ -24,7 +24,9 @@ from vivavoce.records.usage import Usage
 from vivavoce.store.database import schema
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import for_writing, on_postgresql, reach
-from vivavoce.store.database.upgrade import MIGRATIONS
+from vivavoce.store.database.sqlite import use_wal
+from vivavoce.store.database.upgrade import MIGRATIONS, OlderSchema
+from vivavoce.store.maintenance.migrating import StoreInUse, migrate_store, migration_plan
 from vivavoce.store.store import Store
 
 from .. import cases
@@ -53,11 +55,24 @@ print('alembic' in sys.modules)
 STOP = """
 import os, sys
 import alembic.op
-from vivavoce.store.store import Store
+from vivavoce.store.maintenance.migrating import migrate_store
 setattr(alembic.op, sys.argv[2], lambda *_, **__: os._exit(9))
-Store.open(sys.argv[1])
+migrate_store(sys.argv[1])
 """
 """A process that ends where a migration does a certain thing, as by `kill -9`."""
+
+
+HOLD = """
+import sys
+from vivavoce.store.database.address import Place
+from vivavoce.store.database.database import reach
+engine = reach(Place(sys.argv[1]), create=False)
+with engine.connect() as connection:
+    connection.exec_driver_sql("SELECT version_num FROM alembic_version").fetchall()
+print("open", flush=True)
+sys.stdin.read()
+"""
+"""A process that has a store open, and is not in the middle of anything."""
 
 
 def definitions(address: str) -> set[str]:
@@ -74,6 +89,9 @@ def as_made_before(address: str, version: str) -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     engine = reach(Place(address), create=True)
+    if not on_postgresql(engine):
+        with engine.connect() as connection:
+            use_wal(connection, address)
     with engine.connect() as connection, for_writing(connection).begin():
         config.attributes["connection"] = connection
         command.upgrade(config, version)
@@ -168,6 +186,7 @@ def test_a_store_of_an_older_schema_is_brought_up_to_date_and_keeps_its_rows(
         before = list(store.outcomes(cases.GRADING))
     as_made_before(address, version)
     fill(address, rows_of(other_address))
+    migrate_store(address)
     with Store.open(address) as store:
         found = list(store.outcomes(cases.GRADING))
         assert store.run(cases.RUN) == cases.run()
@@ -204,6 +223,7 @@ def test_an_older_store_lists_its_samples_as_if_it_had_always_been_new(
         before = store.browse.samples(cases.GRADING, sort="worst").samples
     as_made_before(address, version)
     fill(address, rows_of(other_address))
+    migrate_store(address)
     with Store.open(address) as store:
         assert store.browse.samples(cases.GRADING, sort="worst").samples == before
         assert store.browse.count_samples(cases.GRADING, "tag:slow state:skipped worst<1") == 3
@@ -221,6 +241,7 @@ def upgraded(address: str, other_address: str, *grades: Row) -> Outcome:
     known: Row = {**columns, "kind": "grade", "state": "scored", "rationale": "so it was"}
     held = [{**known, **of, **grade, "metadata": json.dumps(grade.get("metadata"))} for grade in grades]
     insert(address, {**rows, "scores": held})
+    migrate_store(address)
     with Store.open(address) as store:
         assert store.grading(cases.RUN).passed_added
         (found,) = store.outcomes(cases.GRADING)
@@ -380,6 +401,7 @@ def test_a_migration_that_is_killed_half_way_leaves_the_older_schema(
     done = subprocess.run([program("python"), "-c", STOP, address, at], check=False)
     assert done.returncode == 9
     assert (definitions(address), scores_of(address)) == (before, held)
+    migrate_store(address)
     with Store.open(address) as store:
         assert store.run("latest") == cases.run()
         assert len(list(store.outcomes(cases.GRADING))) == 2
@@ -409,7 +431,7 @@ def test_an_older_store_in_a_read_only_folder_is_to_be_copied_first(
     as_made_before(str(tmp_path / "old.db"), "0001")
     monkeypatch.setattr("os.access", may_not)  # root may write everywhere
     with pytest.raises(StoreError, match=r"old\.db: it is of an older vivavoce .* read-only; copy it elsewhere"):
-        Store.open(str(tmp_path / "old.db"))
+        migrate_store(str(tmp_path / "old.db"))
 
 
 def test_the_newest_migration_is_the_schema_we_know() -> None:
@@ -424,14 +446,36 @@ def test_alembic_is_not_imported_for_a_new_store(tmp_path: Path) -> None:
     assert outputs == ["False\n", "False\n"]
 
 
-@pytest.mark.parametrize("version", [None, "0001"])
-def test_processes_that_make_or_change_one_store_at_once_all_succeed(address: str, version: str | None) -> None:
-    if version:
-        as_made_before(address, version)
+def test_processes_that_make_one_store_at_once_all_succeed(address: str) -> None:
     children = [subprocess.Popen([program("python"), "-c", OPEN, address]) for _ in range(4)]
     assert [child.wait() for child in children] == [0, 0, 0, 0]
     with Store.open(address, create=False) as store:
         store.add_run(cases.run())
+
+
+def test_a_store_of_an_older_schema_is_refused_and_left_alone(address: str) -> None:
+    as_made_before(address, "0013")
+    before = definitions(address)
+    for create in (False, True):
+        with pytest.raises(OlderSchema, match=r"older vivavoce \(schema 0013.* viva store migrate --store "):
+            Store.open(address, create=create)
+    assert definitions(address) == before
+
+
+def test_a_store_that_another_process_has_open_is_not_migrated(address: str) -> None:
+    as_made_before(address, "0013")
+    before = definitions(address)
+    other = subprocess.Popen([sys.executable, "-c", HOLD, address], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"open\n"
+    with pytest.raises(StoreInUse, match="stop all servers and runs first"):
+        migrate_store(address)
+    assert definitions(address) == before
+    other.communicate()
+    migrate_store(address)
+    plan = migration_plan(address)
+    assert (plan.version, plan.steps) == (schema.HEAD, ())
+    Store.open(address, create=False).close()
 
 
 def execute(address: str, statement: str) -> None:
@@ -478,6 +522,7 @@ def test_the_runs_of_a_store_from_before_partial_runs_are_whole(address: str, ot
         before = list(store.outcomes(cases.GRADING))
     as_made_before(address, "0007")
     insert(address, rows_of(other_address))
+    migrate_store(address)
     with Store.open(address) as store:
         assert store.run("latest", whole=True) == cases.run()
         assert list(store.outcomes(cases.GRADING)) == before
@@ -503,7 +548,7 @@ def test_lists_of_an_older_store_know_usage_targets_and_errors(address: str, oth
     rows = rows_of(other_address)
     as_made_before(address, "0008")
     insert(address, rows)
-    Store.open(address).close()
+    migrate_store(address)
     made, upgraded_to = (
         sorted(found["standings"], key=lambda row: row["position"]) for found in (rows, rows_of(address))
     )

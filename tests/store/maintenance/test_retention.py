@@ -104,7 +104,9 @@ def test_a_run_that_goes_on_or_may_be_resumed_stays_and_so_do_the_replies_since(
         asyncio.run(hold(store, "going on", 100.0, "running"))
         asyncio.run(hold(store, "broken off", 200.0, "interrupted"))
         asyncio.run(hold(store, "done", 300.0))
-        assert store.maintenance.collect(keep_last=0) == Collected(("done",), 0)
+        with store.claimed("going on"):
+            assert store.maintenance.collect(keep_last=0) == Collected(("done",), 0, ("broken off",))
+        assert store.maintenance.collect(keep_last=0) == Collected((), 0, ("going on", "broken off"))
         assert {run.id for run in store.runs()} == {"going on", "broken off"}
 
 

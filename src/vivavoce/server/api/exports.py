@@ -1,27 +1,33 @@
-"""A graded run as a file for another program, complete or not at all."""
+"""A graded run as a file for another program, sent while it is written.
+
+An error after the first byte ends the connection before the last chunk, so that no client takes a part for the whole.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, Annotated, Any, TextIO, cast
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from vivavoce.errors import StoreError, UsageError
+from vivavoce.errors import StoreError, UsageError, VivavoceError
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.export import export
+from vivavoce.report.export import TEXT_FORMATS, export
 from vivavoce.server.api.answers import ERRORS
 from vivavoce.server.api.runs import GradingName, RunName
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.event_log import log
 from vivavoce.server.replies import ExportFormat
+from vivavoce.server.text_stream import TextStream
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
@@ -75,31 +81,83 @@ async def export_run(
     to: Annotated[ExportFormat, Query(alias="format", description="The formats of `viva export`.")] = "json",
     grading: GradingName = None,
 ) -> Response:
-    """Return a graded run as a file; it is complete before the first byte is sent."""
-    make = partial(_made, request.app.state.store, run, grading, to)
-    file, name = await to_thread.run_sync(make, limiter=request.app.state.exports)
+    """Return a graded run as a file, sent while it is written; a Parquet file is complete before the first byte."""
+    store: Store = request.app.state.store
+    places: CapacityLimiter = request.app.state.exports
+    found, scores = await to_thread.run_sync(partial(_graded, store, run, grading))
     kind, ending = KINDS[to]
-    return FileAnswer(file, name + ending, kind)
+    name = _file_name(found) + ending
+    if to not in TEXT_FORMATS:
+        file = await to_thread.run_sync(partial(_file, store, found, scores, to), limiter=places)
+        return FileAnswer(file, name, kind)
+
+    def write(out: TextStream) -> None:
+        export(store, found, scores, to, cast("TextIO", out))
+        store.run(found.id)  # it may have been deleted meanwhile
+
+    chunks = _in_turn(TextStream(write), places)
+    first = await anext(chunks, b"")  # what cannot be exported is refused as usual
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return StreamAnswer(first, chunks, headers, kind)
 
 
-def _made(store: Store, run: str, grading: str | None, to: ExportFormat) -> tuple[IO[bytes], str]:
-    """Return the file, which nobody else can open, and its name.
+class StreamAnswer(StreamingResponse):
+    """Sends chunks, and closes their source however that ends."""
 
-    Raises:
-        UsageError: there is no such run or grading, or the run was deleted meanwhile.
-        StoreError: the store cannot be read, or there is no room for the file.
-    """
+    def __init__(
+        self, first: bytes, chunks: AsyncGenerator[bytes], headers: Mapping[str, str], media_type: str
+    ) -> None:
+        self._chunks = chunks
+        super().__init__(self._all(first), headers=headers, media_type=media_type)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send them."""
+        async with aclosing(self._chunks):
+            await super().__call__(scope, receive, send)
+
+    async def _all(self, first: bytes) -> AsyncGenerator[bytes]:
+        yield first
+        try:
+            async for chunk in self._chunks:
+                yield chunk
+        except VivavoceError as error:
+            log("error", "export.failed", detail=str(error))
+            raise
+
+
+async def _in_turn(stream: TextStream, places: CapacityLimiter) -> AsyncGenerator[bytes]:
+    """Yield the chunks of a stream once there is a place for it, and hold the place until they end."""
+    await places.acquire_on_behalf_of(stream)
+    try:
+        stream.start()
+        async with aclosing(stream.chunks()) as chunks:
+            async for chunk in chunks:
+                yield chunk
+    finally:
+        places.release_on_behalf_of(stream)
+
+
+def _graded(store: Store, run: str, grading: str | None) -> tuple[Run, Grading]:
     found = store.run(run)
-    file = _file(store, found, store.grading(found.id, grading), to)
-    store.run(found.id)
-    return file, re.sub(r"[^\w.-]", "-", found.id, flags=re.ASCII)[:80].lstrip(".") or "run"
+    return found, store.grading(found.id, grading)
+
+
+def _file_name(run: Run) -> str:
+    return re.sub(r"[^\w.-]", "-", run.id, flags=re.ASCII)[:80].lstrip(".") or "run"
 
 
 def _file(store: Store, run: Run, grading: Grading, to: ExportFormat) -> IO[bytes]:
+    """Return the file, which nobody else can open.
+
+    Raises:
+        UsageError: the run was deleted meanwhile.
+        StoreError: the store cannot be read, or there is no room for the file.
+    """
     try:
         with tempfile.TemporaryDirectory(prefix="vivavoce-") as folder:
             path = Path(folder) / "export"
             export(store, run, grading, to, path)
+            store.run(run.id)
             return path.open("rb")
     except (OSError, UsageError) as error:
         if isinstance(error, UsageError) and not isinstance(error.__cause__, OSError):

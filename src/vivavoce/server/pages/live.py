@@ -1,10 +1,9 @@
-"""Live views: the conversations of a job from its events, and runs without a process."""
+"""Live views: the conversations of a job from its events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.run import AttemptKey, Run
@@ -12,16 +11,13 @@ from vivavoce.safe_text import safe
 from vivavoce.server.job_record import JobEvent, MessageNews
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.pages.links import job_page, sample_page
-from vivavoce.store.browse.listing import RunEntry, ScoreEntry
+from vivavoce.store.browse.listing import ScoreEntry
 from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
-from vivavoce.store.store import Store
 
 PLACES = 24
 """Conversations on the page of a job at a time; a new one replaces the one that has been over longest."""
 
 SPEAKERS: Mapping[str, str] = {"user": "User", "assistant": "Assistant", "tool": "Tool", "system": "System"}
-
-R = TypeVar("R", Run, RunEntry)
 
 
 @dataclass(slots=True)
@@ -81,10 +77,3 @@ def job_link(jobs: Jobs, run: Run) -> str | None:
     """Return the address of the job that is working on a run, if it is on this server."""
     working = jobs.at_work_on(run.id) if run.status == "running" else None
     return None if working is None else job_page(working.id)
-
-
-def as_it_stands(store: Store, run: R) -> R:
-    """Return a run with its real status: a killed run is recorded as running although no process works on it."""
-    if run.status != "running" or store.held(run.id):
-        return run
-    return run.model_copy(update={"status": "interrupted"})

@@ -26,7 +26,7 @@ from vivavoce.server.grader_names import check_graders
 from vivavoce.server.pages.choosing import compare_with_before
 from vivavoce.server.pages.forms import form_key
 from vivavoce.server.pages.links import Value, run_data, run_page, sample_page, trends_page
-from vivavoce.server.pages.live import as_it_stands, job_link
+from vivavoce.server.pages.live import job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.run_labels import label_lines
@@ -70,7 +70,7 @@ class Asked(BaseModel):
 def run(request: Request, run: str, asked: Annotated[Asked, Query()]) -> Response:
     """Show one run."""
     store = cast("Store", request.app.state.store)
-    held = as_it_stands(store, store.run(run))
+    held = store.run(run)
     sets = store.gradings(held.id)
     if not sets:
         return page("unscored.html", {"section": "runs", "run": held})

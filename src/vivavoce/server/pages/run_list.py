@@ -18,7 +18,6 @@ from vivavoce.report.html.plots import Range, Scale, Spark, range_plot, spark
 from vivavoce.report.html.wording import day
 from vivavoce.server.pages.first_visit import first_visit
 from vivavoce.server.pages.links import run_list, run_page
-from vivavoce.server.pages.live import as_it_stands
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.views import views_menu
@@ -81,7 +80,7 @@ def runs(request: Request, wanted: Annotated[Wanted, Query()]) -> Response:
     suites = store.browse.suites()
     if not suites:
         return first_visit(request)
-    entries = [_so_far(store, as_it_stands(store, one)) for one in listed.runs]
+    entries = [_so_far(store, one) for one in listed.runs]
     scale = Scale.around(end for one in entries if (end := _lowest(one)) is not None)
     rows = _rows(store, entries, scale)
     values: dict[str, object] = {

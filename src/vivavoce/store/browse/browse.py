@@ -6,7 +6,7 @@ A page continues where the previous one ended, whatever was written in between, 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
@@ -43,6 +43,7 @@ from vivavoce.store.browse.status import RANK, SampleStatus
 from vivavoce.store.comments.comments import comment_counts, comments_of_runs
 from vivavoce.store.database.database import AnyRow, Database, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, turns
+from vivavoce.store.runs.current_status import all_dead_runs, with_current_status
 from vivavoce.store.runs.decode import run_of, score_of, turn_of
 from vivavoce.store.runs.naming import keys_of, no_conversation
 from vivavoce.store.search.search import Searcher
@@ -90,7 +91,8 @@ class Browse:
         """
         r = runs.c
         query, place = select(*_ENTRY).limit(limit + 1), tuple_(r.started_at, r.id)
-        query = query.where(*run_conditions(which, postgresql=on_postgresql(self.database.engine)))
+        dead = all_dead_runs(self.database) if which.get("status") in ("running", "interrupted") else ()
+        query = query.where(*run_conditions(which, dead, postgresql=on_postgresql(self.database.engine)))
         if before is not None:
             query = query.where(place > read_place(before, float, str)).order_by(r.started_at, r.id)
         else:
@@ -104,7 +106,7 @@ class Browse:
             remarks = comments_of_runs(connection, [row.id for row in page])
         ends = [encode_cursor((row.started_at, row.id)) for row in (*page[:1], *page[-1:])]
         following, preceding = beside(ends, more=len(found) > limit, after=after, before=before)
-        entries = [run_entry(row, shown.get(row.id), remarks.get(row.id, 0)) for row in page]
+        entries = self._entries(page, shown, remarks)
         return RunPage(runs=entries, next=following, previous=preceding)
 
     def named_runs(self, ids: Sequence[str]) -> list[RunEntry]:
@@ -120,7 +122,7 @@ class Browse:
             ).all()
             shown = _newest_gradings(connection, [row.id for row in found])
             remarks = comments_of_runs(connection, [row.id for row in found])
-        return [run_entry(row, shown.get(row.id), remarks.get(row.id, 0)) for row in found]
+        return self._entries(found, shown, remarks)
 
     def runs_before(self, entries: Sequence[RunEntry], limit: int) -> dict[str, list[RunEntry]]:
         """Return for each suite of some runs the whole runs that started before all of them, newest first.
@@ -140,19 +142,26 @@ class Browse:
                 for suite, entry in oldest.items()
             }
             shown = _newest_gradings(connection, [row.id for rows in found.values() for row in rows])
-        return {suite: [run_entry(row, shown.get(row.id)) for row in rows] for suite, rows in found.items()}
+        return {suite: self._entries(rows, shown, {}) for suite, rows in found.items()}
 
     def parts_of(self, run_id: str) -> list[Run]:
         """Return the runs that repeat a part of a run or go on from its conversations, the oldest first."""
         query = select(runs).where(runs.c.partial_of == run_id).order_by(runs.c.started_at, runs.c.id)
         with self.database.connected() as connection:
-            return [run_of(row) for row in connection.execute(query)]
+            found = [run_of(row) for row in connection.execute(query)]
+        return with_current_status(self.database, found)
 
     def held(self, run_id: str) -> int:
         """Return how many conversations of a run are stored."""
         query = select(func.count()).select_from(attempts).where(attempts.c.run_id == run_id)
         with self.database.connected() as connection:
             return connection.execute(query).scalar_one()
+
+    def _entries(
+        self, rows: Sequence[AnyRow], graded: Mapping[str, AnyRow], remarks: Mapping[str, int]
+    ) -> list[RunEntry]:
+        entries = [run_entry(row, graded.get(row.id), remarks.get(row.id, 0)) for row in rows]
+        return with_current_status(self.database, entries)
 
     def suites(self) -> list[str]:
         """Return the names of the suites that runs are of, sorted."""

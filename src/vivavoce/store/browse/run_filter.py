@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal, TypedDict
 
 from sqlalchemy import ColumnElement, exists, func, literal, or_, select
@@ -33,13 +34,16 @@ class RunFilter(TypedDict, total=False):
     whole: bool
 
 
-def run_conditions(which: RunFilter, *, postgresql: bool) -> list[ColumnElement[bool]]:
-    """Return the conditions for the runs of a list."""
+def run_conditions(which: RunFilter, dead: Collection[str], *, postgresql: bool) -> list[ColumnElement[bool]]:
+    """Return the conditions for the runs of a list; `dead` are those that are interrupted and recorded as running."""
     r, g, found = runs.c, gradings.c, list[ColumnElement[bool]]()
     place = func.strpos if postgresql else func.instr
-    for name in ("suite", "status"):
-        if (value := which.get(name)) is not None:
-            found.append(r[name] == value)
+    if (suite := which.get("suite")) is not None:
+        found.append(r.suite == suite)
+    if (status := which.get("status")) is not None:
+        found.append(or_(r.status == status, r.id.in_(dead)) if status == "interrupted" else r.status == status)
+        if status == "running":
+            found.append(r.id.not_in(dead))
     if which.get("whole"):
         found.append(r.partial_of.is_(None))
     if (since := which.get("since")) is not None:

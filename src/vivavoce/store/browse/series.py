@@ -15,6 +15,7 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.store.browse.keyset import encode_cursor, read_place
 from vivavoce.store.database.database import AnyRow, Database
 from vivavoce.store.database.schema import gradings, runs
+from vivavoce.store.runs.current_status import with_current_status
 from vivavoce.store.runs.decode import grading_of, run_of
 
 OFFERED = 20
@@ -82,7 +83,7 @@ class AllSeries:
             one, other = ((row.started_at, row.id) for row in (found[0], found[-1]))
             before = connection.execute(newest_first.where(place < one).limit(1)).all()
             after = connection.execute(oldest_first.with_only_columns(r.id).where(place > other).limit(1)).scalar()
-            graded = _graded(connection, [*before, *found])
+            graded = self._graded(connection, [*before, *found])
         return Series(graded[len(before) :], graded[0] if before else None, after)
 
     def recent(self, after: str | None = None, limit: int = 20, *, length: int = 12) -> tuple[list[Recent], str | None]:
@@ -103,7 +104,7 @@ class AllSeries:
         with self.database.connected() as connection:
             found = connection.execute(suites.limit(limit + 1)).all()
             page = found[:limit]
-            graded = _graded(connection, connection.execute(_newest([row.suite for row in page], length)).all())
+            graded = self._graded(connection, connection.execute(_newest([row.suite for row in page], length)).all())
         following = encode_cursor((page[-1].newest, page[-1].suite)) if len(found) > limit else None
         return [
             Recent(row.suite, row.total, [one for one in graded if one.run.suite == row.suite]) for row in page
@@ -113,8 +114,17 @@ class AllSeries:
         """Return some runs, each with its newest scores, in the order of the ids; deleted runs are left out."""
         with self.database.connected() as connection:
             rows = connection.execute(select(runs).where(runs.c.id.in_(ids))).all()
-            found = {one.run.id: one for one in _graded(connection, rows)}
+            found = {one.run.id: one for one in self._graded(connection, rows)}
         return [found[one] for one in ids if one in found]
+
+    def _graded(self, connection: Connection, rows: Sequence[AnyRow]) -> list[Graded]:
+        g = gradings.c
+        query = select(gradings).where(g.run_id.in_([row.id for row in rows]))
+        complete_last = query.order_by(g.finished_at.is_not(None), g.created_at, g.id)
+        newest = {row.run_id: row for row in connection.execute(complete_last)}
+        parse = cache(json.loads)  # runs of a suite mostly share their texts
+        records = with_current_status(self.database, [run_of(row, parse) for row in rows])
+        return [Graded(run, grading_of(scores, parse) if (scores := newest.get(run.id)) else None) for run in records]
 
 
 def _newest(suites: Sequence[str], length: int) -> Select[Any]:
@@ -123,18 +133,6 @@ def _newest(suites: Sequence[str], length: int) -> Select[Any]:
     ranked = select(r.id, rank.label("rank")).where(r.suite.in_(suites), _WHOLE).subquery()
     chosen = select(ranked.c.id).where(ranked.c.rank <= length)
     return select(runs).where(r.id.in_(chosen)).order_by(r.started_at, r.id)
-
-
-def _graded(connection: Connection, rows: Sequence[AnyRow]) -> list[Graded]:
-    g = gradings.c
-    query = select(gradings).where(g.run_id.in_([row.id for row in rows]))
-    complete_last = query.order_by(g.finished_at.is_not(None), g.created_at, g.id)
-    newest = {row.run_id: row for row in connection.execute(complete_last)}
-    parse = cache(json.loads)  # runs of a suite mostly share their texts
-    return [
-        Graded(run_of(row, parse), grading_of(scores, parse) if (scores := newest.get(row.id)) else None)
-        for row in rows
-    ]
 
 
 def _place_of(connection: Connection, suite: str, run: str) -> tuple[float, str]:

@@ -98,6 +98,23 @@ class Watches:
                 first.setdefault(row.run_id, row.id)
         return [WatchedRun(one, first[one]) for one in mine if one in first]
 
+    def judged_elsewhere(self, name: str, samples: Sequence[str], since: float) -> dict[str, str]:
+        """Return which of some conversations another watch has judged since a time, and the name of that watch.
+
+        A conversation that went on, such as `a~2`, counts as the one that it continues.
+        """
+        r, a = runs.c, attempts.c
+        started = select(r.id, r.suite, r.options).where(r.suite != name, r.started_at >= since - LONGEST_RUN)
+        identities = {sample.rpartition("~")[0] if _goes_on(sample) else sample for sample in samples}
+        with self.database.connected() as connection:
+            others = {
+                row.id: row.suite
+                for row in connection.execute(started)
+                if json.loads(row.options).get("dataset") == WATCHED
+            }
+            query = select(a.sample_id, a.run_id).where(a.run_id.in_(list(others)), a.sample_id.in_(identities))
+            return {row.sample_id: others[row.run_id] for row in connection.execute(query)} if others else {}
+
     def score_counts(self, grading_ids: Sequence[str], since: float, until: float) -> list[ScoreCount]:
         """Return how many scores of whole conversations were stored in a stretch of time, by grader and state."""
         s = scores.c
@@ -128,6 +145,10 @@ class Watches:
                 for sample, target, trial, kind, name, state, value, passed in some:
                     did_pass = None if passed is None else bool(passed)
                     yield ScoreRow(AttemptKey(sample, target, trial), kind, name, state, value, did_pass)
+
+
+def _goes_on(sample: str) -> bool:
+    return sample.rpartition("~")[2].isdecimal() and "~" in sample
 
 
 def copy_watches(source: Connection, target: Connection) -> None:

@@ -1,8 +1,10 @@
-"""Bringing a database to the schema we know, when it is opened."""
+"""The schema of a database: made in a new one, checked when one is opened, and upgraded only by `migrate_database`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -19,41 +21,76 @@ from vivavoce.store.database.sqlite import use_wal
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-def upgrade(engine: Engine, place: str, *, create: bool = True) -> None:
-    """Run the migrations that the database lacks, all or none; several processes may do so at once.
+class OlderSchema(StoreError):
+    """The database belongs to an older vivavoce, and nothing was changed."""
+
+
+def prepare(engine: Engine, place: str, *, create: bool = True) -> None:
+    """Make the tables of a new database, or check that an existing one has the schema we know.
+
+    Several processes may do so at once.
 
     Raises:
         UsageError: the database belongs to another program, or it has no tables yet and `create` is False.
+        OlderSchema: the database belongs to an older vivavoce.
         StoreError: the database belongs to a newer vivavoce, or may not be changed.
     """
     with engine.connect() as connection:
-        if _is_current(connection, place, create):
+        version = schema_version(connection, place)
+        if version == HEAD:
             return
-        connection.rollback()
-        if not on_postgresql(connection):
-            use_wal(connection, place)
-        with for_writing(connection).begin():
-            if on_postgresql(connection):
-                lock_schema(connection, place)
-            if not _tables(connection):
-                make_tables(connection)
-            elif not _is_current(connection, place, create):
-                migrate(connection)
-
-
-def _is_current(connection: Connection, place: str, create: bool) -> bool:
-    names = _tables(connection)
-    if not names:
+        if version is not None:
+            raise OlderSchema(
+                f"{place}: written by an older vivavoce (schema {version}, this one needs {HEAD}); stop what uses it, "
+                f"then run: viva store migrate --store {place}"
+            )
         if not create:
             raise UsageError(f"no store at {place}: nothing has been run here yet")
-        return False
+        connection.rollback()
+        with _changing_schema(connection, place):
+            if not _tables(connection):
+                make_tables(connection)
+
+
+def migrate_database(engine: Engine, place: str) -> None:
+    """Run the migrations that the database lacks, all or none.
+
+    Raises:
+        UsageError: the database belongs to another program.
+        StoreError: the database belongs to a newer vivavoce, or may not be changed.
+    """
+    with engine.connect() as connection, _changing_schema(connection, place):
+        if schema_version(connection, place) not in (None, HEAD):
+            migrate(connection)
+
+
+@contextmanager
+def _changing_schema(connection: Connection, place: str) -> Generator[None]:
+    if not on_postgresql(connection):
+        use_wal(connection, place)
+    with for_writing(connection).begin():
+        if on_postgresql(connection):
+            lock_schema(connection, place)
+        yield
+
+
+def schema_version(connection: Connection, place: str) -> str | None:
+    """Return the version of the schema of a database, None if it has no tables yet.
+
+    Raises:
+        UsageError: the database belongs to another program.
+        StoreError: the database belongs to a newer vivavoce.
+    """
+    names = _tables(connection)
+    if not names:
+        return None
     known = names >= {"alembic_version", "runs"}
     version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar() if known else None
     if version is None or not re.fullmatch(r"\d{4}", version):
         raise UsageError(f"{place} is not a store but a database of another program; name another one")
     if version > HEAD:
         raise newer(place, version)
-    return version == HEAD
+    return version
 
 
 def newer(place: str, version: str) -> StoreError:

@@ -110,19 +110,26 @@ class JobQueue:
             owners = connection.execute(query).scalars().all()
         return {owner for owner in owners if owner and not self.is_present(owner)}
 
-    def claimable(self, by: Claimant) -> bool:
-        """Return whether a job of the folder can be claimed."""
+    def claimable(self, by: Claimant, *, fresh: bool = False) -> bool:
+        """Return whether a job of the folder can be claimed; with `fresh`, one during which no server has crashed."""
+        query = select(_j.id).limit(1)
+        if fresh:
+            query = query.where(_j.starts == 0)
         with self.database.connected() as connection:
-            return connection.execute(select(_j.id).where(*_free(connection, by)).limit(1)).first() is not None
+            return connection.execute(query.where(*_free(connection, by))).first() is not None
 
-    def claim(self, by: Claimant, job_id: str | None = None) -> JobRow | None:
+    def claim(self, by: Claimant, job_id: str | None = None, *, fresh: bool = False) -> JobRow | None:
         """Claim the oldest free job of a folder, or a certain one of any folder; None if there is none.
+
+        With `fresh`, claim only a job during which no server has crashed.
 
         Raises:
             StoreError: the store cannot be written.
         """
         with self.database.writing() as connection:
             query = select(jobs).where(*_free(connection, by, job_id)).order_by(_j.created_at, _j.id).limit(1)
+            if fresh:
+                query = query.where(_j.starts == 0)
             row = connection.execute(query.with_for_update(skip_locked=True)).first()
             if row is None:
                 return None

@@ -15,9 +15,10 @@ OPEN = ("waiting", "running")
 class JobRow:
     """One job; `body` and `key` are hashes, `request` is JSON and None once nobody is to continue the job.
 
-    `starts` counts how often in a row it was started without storing one more conversation; `calls` and `cost` are what
-    it has used of its limits. `cancels` counts how often somebody cancelled it. `owner` works on it until
-    `lease_until`, under the number `fence`, and on the run `holds` at this moment. Times are seconds since the epoch.
+    `starts` counts the servers that began to run it and have not ended it in good order: while it runs that includes
+    the present one, and otherwise only those that crashed. `calls` and `cost` are what it has used of its limits.
+    `cancels` counts how often somebody cancelled it. `owner` works on it until `lease_until`, under the number `fence`,
+    and on the run `holds` at this moment. Times are seconds since the epoch.
     """
 
     id: str

@@ -44,6 +44,8 @@ class Copied:
     queues: int = 0
     views: int = 0
     calibrations: int = 0
+    left_out: tuple[tuple[str, int], ...] = ()
+    """What stays in the first store because it belongs to its servers, and how many of each."""
 
 
 def copy_run(source: Database, target: Database, run_id: str, progress: Listener) -> tuple[bool, int]:

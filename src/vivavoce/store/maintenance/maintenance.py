@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Generator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from vivavoce.errors import NotFound
 from vivavoce.store.browse.watches import copy_watches
 from vivavoce.store.comments.comments import copy_comments
 from vivavoce.store.database.database import Database, for_writing, on_postgresql
-from vivavoce.store.database.schema import runs
+from vivavoce.store.database.schema import audit, replaced, runs
+from vivavoce.store.database.server_tables import jobs, tokens, webhooks
 from vivavoce.store.labels.calibrations import copy_calibrations
 from vivavoce.store.labels.decisions import copy_decisions
 from vivavoce.store.labels.labels import copy_labels
@@ -26,6 +28,15 @@ from vivavoce.store.views.views import copy_views
 
 if TYPE_CHECKING:
     from vivavoce.store.store import Store
+
+
+_LEFT_OUT = {
+    "token": tokens,
+    "audit record": audit,
+    "job": jobs,
+    "webhook": webhooks,
+    "retried conversation": replaced,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +85,15 @@ class Maintenance:
                 gone = collect(connection, is_held, keep_last=keep_last, before=before, dry_run=dry_run, actor=actor)
             if gone.runs and not dry_run and not on_postgresql(connection):
                 connection.connection.cursor().execute("VACUUM")
-        return gone
+        left = self._interrupted()
+        return replace(gone, interrupted=tuple(left))
+
+    def _interrupted(self) -> list[str]:
+        """Return the runs that did not finish and that no process works on, oldest first."""
+        query = select(runs.c.id).where(runs.c.status != "finished").order_by(runs.c.started_at, runs.c.id)
+        with self.database.connected() as connection:
+            unfinished = connection.execute(query).scalars().all()
+        return [run_id for run_id in unfinished if not held(self.database, run_id)]
 
     def copy_to(self, target: Store, progress: Listener) -> Copied:
         """Copy runs, what people made of them, replies and watches that another store lacks, and call `progress`.
@@ -108,4 +127,13 @@ class Maintenance:
             queues=assigned,
             views=viewed,
             calibrations=calibrated,
+            left_out=tuple(self._left_out()),
         )
+
+    def _left_out(self) -> Generator[tuple[str, int]]:
+        """Yield what a copy leaves out and how many of each there are."""
+        with self.database.connected() as connection:
+            for name, table in _LEFT_OUT.items():
+                number = connection.execute(select(func.count()).select_from(table)).scalar_one()
+                if number:
+                    yield name, number

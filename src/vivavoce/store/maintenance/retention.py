@@ -45,10 +45,11 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What was deleted: the ids of runs, and how many replies."""
+    """What was deleted: the ids of runs, and how many replies; `interrupted` are the interrupted runs that remain."""
 
     runs: tuple[str, ...]
     replies: int
+    interrupted: tuple[str, ...] = ()
 
 
 def contents(database: Database) -> Contents:
