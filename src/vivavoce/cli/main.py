@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -15,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from vivavoce.cli.options import RUN
+from vivavoce.cli.standard_streams import open_closed_streams
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.plugins import lazy
 
@@ -147,6 +149,9 @@ _PATIENCE = 2.0
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one line and exit code 2, never a traceback."""
+    if arguments is None:
+        open_closed_streams()
+        _end_on_hangup()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no … still gets the rest
@@ -164,6 +169,13 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _end_on_hangup() -> None:
+    """Treat the end of a terminal like a request to end; `nohup`, which ignores it, stays in force."""
+    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+    if hangup is not None and signal.getsignal(hangup) is signal.SIG_DFL:
+        signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
 
 
 def _threads_left() -> list[str]:

@@ -15,7 +15,7 @@ MAX_COMPARED_CHARS = 100_000
 MAX_COMPARED_WORDS = 200_000
 """Words of all texts together, when each text is compared with all earlier ones."""
 
-MAX_COMPARED_TEXTS = 2_000
+MAX_COMPARED_TEXTS = 5_000
 """Texts, when each is compared with all earlier ones."""
 
 
