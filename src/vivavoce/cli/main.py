@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from vivavoce.cli.options import RUN
 from vivavoce.cli.standard_streams import open_closed_streams
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
+from vivavoce.pacing.file_handles import few_handles_note, raise_handle_limit
 from vivavoce.plugins import lazy
 
 COMMANDS = {
@@ -143,6 +144,9 @@ def callback(version: bool = typer.Option(False, "--version", help="Print the ve
         raise typer.Exit
 
 
+_MANY_CONVERSATIONS = 15
+"""Conversations that a suite holds at a time unless it says otherwise."""
+
 _PATIENCE = 2.0
 """Seconds for threads to end when the program does."""
 
@@ -152,6 +156,9 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None:
         open_closed_streams()
         _end_on_hangup()
+        raise_handle_limit()
+        if (note := few_handles_note(_MANY_CONVERSATIONS)) is not None:
+            _complain(f"note: {note}")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no … still gets the rest
