@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Iterator
 from io import TextIOWrapper
 from itertools import pairwise
+from types import FrameType
 from typing import Any
 
 import typer
@@ -182,7 +183,11 @@ def _end_on_hangup() -> None:
     """Treat the end of a terminal like a request to end; `nohup`, which ignores it, stays in force."""
     hangup = getattr(signal, "SIGHUP", None)  # Windows has none
     if hangup is not None and signal.getsignal(hangup) is signal.SIG_DFL:
-        signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
+        signal.signal(hangup, _end)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    signal.raise_signal(signal.SIGTERM)
 
 
 def _threads_left() -> list[str]:
