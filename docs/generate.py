@@ -1,4 +1,4 @@
-"""Write the generated pages of the reference: the command line, metrics, public names, the schema of a suite.
+"""Write the generated pages of the reference: the command line, metrics, public names, the schema of a suite, limits.
 
 `python docs/generate.py` writes them; with `--check` it exits with 1 when one of them is not up to date.
 """
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+from limits_page import limits_page
 from metric_cards import metric_cards
 from python_pages import python_pages
 
@@ -53,6 +54,7 @@ def pages() -> dict[Path, str]:
     """Return the text of each generated page."""
     return {
         REFERENCE / "cli.md": command_line(),
+        REFERENCE / "limits.md": limits_page(),
         REFERENCE / "metrics.md": metric_cards(),
         REFERENCE / "suite.schema.json": schema_text() + "\n",
         **python_pages(REFERENCE),

@@ -21,10 +21,10 @@ COLUMNS = "120"
 @pytest.fixture
 def viva() -> Viva:
     """Return a function that runs `viva` in the test's folder, and gives what a process would have given."""
-    return _run
+    return run_viva
 
 
-def _run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_viva(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     out, err = _stream(), _stream()
     code: object = None
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):

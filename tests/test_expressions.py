@@ -50,3 +50,23 @@ def test_what_may_match_and_may_fail_is_checked_and_kept(text: str) -> None:
 def test_what_tells_no_texts_apart_or_explodes_is_refused(text: str, mistake: str) -> None:
     with pytest.raises(ValueError, match=mistake):
         check_expression(text)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("(?:(?:a|b){1000}){1000}", "(((a{10}){10}){10}){101}", "a{100000000}", "[^]]{1000000}", r"\p{L}{ 1000000}"),
+        *("(?#[)a{100000000}", "(?x) a # [\n b{100000000}", "(?V1)[[a]b]{100000000}", "x" * 10_001),
+    ],
+)
+def test_a_pattern_that_would_take_all_memory_to_compile_is_refused(pattern: str) -> None:
+    with pytest.raises(UsageError, match=r"at most 10,000 allowed|more than 100,000 parts"):
+        Expression(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", r"(\d{3}-){2}" * 20, "(?:a{5}){,10}", "a{99999}", "[(]{5}x{4000}"],
+)
+def test_counts_of_ordinary_size_are_allowed(pattern: str) -> None:
+    assert Expression(pattern).text == pattern

@@ -5,7 +5,9 @@ The standard library's cannot be interrupted: one hostile reply would block the 
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 from vivavoce.errors import GraderFault, UsageError
@@ -13,10 +15,19 @@ from vivavoce.errors import GraderFault, UsageError
 SECONDS = 5.0
 """The time that one search may take."""
 
+MAX_PATTERN_CHARS = 10_000
+"""Characters of a pattern: to compile a longer one takes too long, and that cannot be stopped."""
+
+MAX_REPEATED_PARTS = 100_000
+"""Parts of a pattern, with those that a count such as `{1000}` repeats: the compiler writes each of them out."""
+
 _AT_ONCE = 0.005
 """The time that a search may take before other threads are let in; to let them in costs more than most searches."""
 _REPEATED = 2_000
 _PROMPT = 0.5
+_COUNT = re.compile(r"\{\s*(\d+)")
+_COMMENTS = re.compile(r"\(\?(?:#|[a-zA-Z0-9]*x)")
+_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\s*(?P<count>\d+)[^}]*\}|.", re.DOTALL)
 _UNLIKE = ("", "a", "Z9 _-", "\u2603", "0\n")
 """Texts with nothing in common."""
 
@@ -31,6 +42,12 @@ class Expression:
     def __init__(self, text: str, shown: str | None = None) -> None:
         import regex
 
+        if len(shown or text) > MAX_PATTERN_CHARS:
+            size = f"{len(shown or text):,} characters, at most {MAX_PATTERN_CHARS:,} allowed"
+            raise UsageError(f"the regular expression '{(shown or text)[:40]}…' has {size}")
+        if _repeated_parts(text) > MAX_REPEATED_PARTS:
+            size = f"more than {MAX_REPEATED_PARTS:,} parts after its counts such as {{1000}} are written out"
+            raise UsageError(f"the regular expression '{(shown or text)[:40]}' has {size}")
         self.text = text if shown is None else shown
         try:
             self._pattern: Any = regex.compile(text)
@@ -75,9 +92,10 @@ class Expression:
         try:
             for character in repeated:
                 self._pattern.search(character * _REPEATED + "\x00", timeout=_PROMPT)
+            matches_all = all(self._pattern.search(text, timeout=_PROMPT) for text in _UNLIKE)
         except TimeoutError:
             return "can take for ever on a long text; write it without a repetition inside a repetition"
-        if all(self._pattern.search(text) for text in _UNLIKE):
+        if matches_all:
             return "matches every text, so it cannot fail"
         return None
 
@@ -90,6 +108,27 @@ class Expression:
             return search(text, timeout=SECONDS)
         except TimeoutError as error:
             raise GraderFault(f"/{self.text}/ took longer than {SECONDS:g} s on this text", kind="timeout") from error
+
+
+def _repeated_parts(pattern: str) -> int:
+    """Return at least as many parts as a pattern has once its counts are written out."""
+    counts = [int(count[:9]) for count in _COUNT.findall(pattern)]
+    if len(pattern) * prod(max(count, 1) for count in counts) <= MAX_REPEATED_PARTS:
+        return len(pattern)
+    if _COMMENTS.search(pattern):  # a bracket in a comment is not a set: only the compiler can tell
+        return MAX_REPEATED_PARTS + 1
+    totals, part = [0], 0  # the parts in each open group, and those of the last part, which a count would repeat
+    for token in _PARTS.finditer(pattern):
+        if token["count"]:
+            part *= max(int(token["count"][:9]), 1)
+        elif token[0] == ")" and len(totals) > 1:
+            part += totals.pop()
+        else:
+            totals[-1] += part
+            part = 1
+            if token[0] == "(":
+                totals.append(0)
+    return sum(totals) + part
 
 
 @lru_cache(maxsize=512)

@@ -13,6 +13,7 @@ from vivavoce.comparing.json_values import (
     BrokenJson,
     decode_exact_from,
     decode_from,
+    json_key,
     parse,
     read_strict_json,
     same_json,
@@ -75,9 +76,27 @@ def test_a_value_is_the_same_as_its_copy_in_any_order_of_keys(value: Any) -> Non
 
 @given(values, values)
 def test_equality_is_symmetric_and_means_what_the_text_says(a: Any, b: Any) -> None:
-    assert same_json(a, b) == same_json(b, a)
+    assert same_json(a, b) == same_json(b, a) == (json_key(a) == json_key(b))
     if same_json(a, b):
         assert same_json([a, {"key": a}], [b, {"key": b}])
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [(100, 100.0), (1e2, 100), (0, -0.0), (0.1, 0.10), ([1, {"a": 5}], [1.0, {"a": 5.0}]), (120, 1.2e2), (-5e-1, -0.5)],
+)
+def test_equal_values_have_one_key(a: Any, b: Any) -> None:
+    assert same_json(a, b)
+    assert json_key(a) == json_key(b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [(1, True), (1, "1"), (None, "null"), ([1, 2], [2, 1]), (10, 1), (0.1, 1), (["a,b"], ["a", "b"])],
+)
+def test_different_values_have_different_keys(a: Any, b: Any) -> None:
+    assert not same_json(a, b)
+    assert json_key(a) != json_key(b)
 
 
 @given(st.integers(-(10**14), 10**14), st.integers(0, 6))

@@ -154,3 +154,52 @@ def test_every_format_is_either_checked_or_named_as_unchecked() -> None:
     assert unchecked_formats(schema) == ["duration", "iri"]
     assert mismatch(5, {"format": "date"}) is None
     assert mismatch("anything", {"format": "iri"}) is None
+
+
+def doubled(levels: int, **more: Any) -> dict[str, Any]:
+    """Return a short schema that asks for 2 ** levels checks of one value."""
+    chain = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(levels)}
+    return {"$defs": {**chain, f"d{levels}": {}}, "$ref": "#/$defs/d0", **more}
+
+
+COSTLY: list[tuple[Any, dict[str, Any], str]] = [
+    ({"a": 1}, doubled(30), "takes more than 200,000 steps"),
+    ({"a": 1}, doubled(30, unevaluatedProperties=False), "takes more than 200,000 steps"),
+    ([{}] * 9_000, {"items": {"required": [f"n{i}" for i in range(9_000)]}}, "takes more than 200,000 steps"),
+    (["x" * 1_000] * 1_000, {"anyOf": [{"type": "object"}] * 2_000}, "takes more than 200,000 steps"),
+    ({"a": 1}, {"$ref": "#"}, "follows more than 100 references"),
+    ({"a": 1}, {"$ref": "#", "unevaluatedProperties": False}, "follows more than 100 references"),
+    ({"a": 1}, {"$dynamicRef": "#"}, "follows more than 100 references"),
+]
+
+
+@pytest.mark.parametrize(("value", "schema", "said"), COSTLY)
+def test_a_check_that_costs_too_much_ends_with_a_fault(value: object, schema: dict[str, Any], said: str) -> None:
+    with pytest.raises(GraderFault, match=said) as caught:
+        mismatch(value, schema)
+    assert caught.value.kind == "limit"
+
+
+def test_names_that_are_not_texts_are_refused_before_the_library_compares_each_with_each() -> None:
+    with pytest.raises(UsageError, match="'required' must be a list of names"):
+        mismatch({}, {"required": [{"a": i} for i in range(4_000)]})
+
+
+def test_many_anchors_are_looked_up_once() -> None:
+    anchors = {f"d{i}": {"$anchor": f"a{i}", "type": "integer"} for i in range(1_000)}
+    assert mismatch([0], {"$defs": anchors, "allOf": [{"items": {"$ref": f"#a{i}"}} for i in range(1_000)]}) is None
+
+
+def test_many_items_are_compared_by_their_hash() -> None:
+    items = [{"a": i} for i in range(20_000)]
+    assert mismatch(items, {"uniqueItems": True}) is None
+    assert mismatch([*items, {"a": 7.0}], {"uniqueItems": True}) == "$: items 7 and 20000 are the same: {'a': 7.0}"
+
+
+@pytest.mark.parametrize(
+    ("items", "unique"),
+    [([1, True], True), ([0, False], True), ([1, 1.0], False), ([{"a": 1, "b": 2}, {"b": 2, "a": 1}], False)],
+)
+def test_items_are_the_same_as_the_standard_says(items: list[object], unique: bool) -> None:
+    assert (mismatch(items, {"uniqueItems": True}) is None) is unique
+    assert mismatch(items, {"uniqueItems": False}) is None

@@ -18,9 +18,11 @@ from fastapi import FastAPI
 
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app
+from vivavoce.server.authenticator import COOKIE
 from vivavoce.server.listening import listening
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.serving import Server
+from vivavoce.store.access.tokens import digest_of
 from vivavoce.store.store import Store
 
 
@@ -89,6 +91,11 @@ def running(app: FastAPI, bound: socket.socket) -> Generator[None]:
     finally:
         server.should_exit = True
         thread.join()
+
+
+def cookie_of(store: Store, secret: str) -> str:
+    """Return the cookie of a browser in which the holder of a token has signed in."""
+    return f"{COOKIE}={store.sessions.begin(digest_of(secret))}"
 
 
 def send(method: str, url: str, body: object = None, headers: Mapping[str, str] = NO_HEADERS) -> Reply:

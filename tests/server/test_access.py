@@ -14,7 +14,7 @@ from vivavoce.server.authenticator import COOKIE
 from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.store import Store
 
-from .live import get, send, serving
+from .live import cookie_of, get, send, serving
 
 TALK = {"messages": [{"role": "user", "content": "hi"}], "metrics": ["turn_count"]}
 
@@ -84,11 +84,12 @@ def test_a_token_is_asked_for_in_a_header_or_a_cookie(store: Store) -> None:
             {},
             {"authorization": "Bearer other"},
             {"authorization": "Basic opensesame"},
-            {"cookie": f"{COOKIE}=x"},
+            {"cookie": f"{COOKIE}=opensesame"},
             {"cookie": '\x7f"'},
         ):
             assert get(f"{url}/api/v1/runs", headers).status == 401
-        for headers in ({"authorization": "bearer opensesame"}, {"cookie": f"a=b; {COOKIE}=opensesame"}):
+        session = cookie_of(store, "opensesame")
+        for headers in ({"authorization": "bearer opensesame"}, {"cookie": f"a=b; {session}"}):
             assert get(f"{url}/api/v1/runs", headers).status == 200
 
 
@@ -145,7 +146,7 @@ def writes() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("foreign", [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}])
 def test_no_page_of_another_changes_anything_with_the_cookie_of_somebody(store: Store, foreign: dict[str, str]) -> None:
-    cookie = f"{COOKIE}={store.tokens.create('ida', 'admin')[1]}"
+    cookie = cookie_of(store, store.tokens.create("ida", "admin")[1])
     form = {"content-type": "application/x-www-form-urlencoded"}
     with serving(store, demanded=True) as url:
         for method, path in writes():
@@ -165,7 +166,7 @@ def test_on_an_open_server_a_token_says_who_labels(server: str, store: Store) ->
     for name in ("ida", "bo"):
         secret = store.tokens.create(name, "write")[1]
         assert said_by(server, "kind", {"authorization": f"Bearer {secret}"}) == name
-        assert said_by(server, "kind", {"cookie": f"{COOKIE}={secret}"}) == name
+        assert said_by(server, "kind", {"cookie": cookie_of(store, secret)}) == name
     assert said_by(server, "kind", {}) == whoever_sits_here().name
     assert len(list(store.labels.all(store.run("latest").id))) == 3
 
@@ -175,7 +176,7 @@ def test_on_an_open_server_a_wrong_token_is_refused_and_an_old_cookie_is_not(ser
     store.tokens.revoke(token.id)
     assert said_by(server, "kind", {"authorization": f"Bearer {secret}"}) == "401"
     assert said_by(server, "kind", {"authorization": "Bearer guess"}) == "401"
-    assert said_by(server, "kind", {"cookie": f"{COOKIE}={secret}"}) == whoever_sits_here().name
+    assert said_by(server, "kind", {"cookie": cookie_of(store, secret)}) == whoever_sits_here().name
 
 
 def test_on_an_open_server_a_token_gives_its_role(server: str, store: Store) -> None:

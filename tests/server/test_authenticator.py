@@ -14,7 +14,7 @@ from vivavoce.server.users import User
 from vivavoce.store.access.tokens import Role, digest_of
 from vivavoce.store.store import Store
 
-from .live import get, send, serving
+from .live import cookie_of, get, send, serving
 
 TALK = {"messages": [{"role": "user", "content": "hi"}], "metrics": ["turn_count"]}
 
@@ -156,7 +156,7 @@ async def test_one_token_may_not_ask_without_end_and_others_still_may(store: Sto
 
 def test_what_others_at_this_address_keep_in_the_browser_hides_no_token(door: Door) -> None:
     _, secret = door.store.tokens.create("ida", "read")
-    kept = f'theirs={{"a": "b"}}; {COOKIE}={secret}; also="c'
+    kept = f'theirs={{"a": "b"}}; {cookie_of(door.store, secret)}; also="c'
     assert get(f"{door.url}/", {"cookie": kept}).status == 200
 
 

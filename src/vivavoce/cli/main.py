@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -11,14 +12,17 @@ from collections.abc import Iterator
 from functools import cache
 from io import TextIOWrapper
 from itertools import pairwise
+from types import FrameType
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from vivavoce.cli.options import RUN
+from vivavoce.cli.standard_streams import open_closed_streams
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.extensions import Command, PluginWarning, plugins
+from vivavoce.pacing.file_handles import few_handles_note, raise_handle_limit
 from vivavoce.plugins import lazy
 
 PROBLEMS_SHOWN = 20
@@ -165,12 +169,21 @@ def callback(version: bool = typer.Option(False, "--version", help="Print the ve
         raise typer.Exit
 
 
+_MANY_CONVERSATIONS = 15
+"""Conversations that a suite holds at a time unless it says otherwise."""
+
 _PATIENCE = 2.0
 """Seconds for threads to end when the program does."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one line and exit code 2, never a traceback."""
+    if arguments is None:
+        open_closed_streams()
+        _end_on_hangup()
+        raise_handle_limit()
+        if (note := few_handles_note(_MANY_CONVERSATIONS)) is not None:
+            _complain(f"note: {note}")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no … still gets the rest
@@ -189,6 +202,17 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _end_on_hangup() -> None:
+    """Treat the end of a terminal like a request to end; `nohup`, which ignores it, stays in force."""
+    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+    if hangup is not None and signal.getsignal(hangup) is signal.SIG_DFL:
+        signal.signal(hangup, _end)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    signal.raise_signal(signal.SIGTERM)
 
 
 def _threads_left() -> list[str]:

@@ -75,6 +75,27 @@ def same_json(a: Any, b: Any) -> bool:
     return True
 
 
+def json_key(value: Any) -> str:
+    """Return a text that two JSON values share exactly if `same_json` calls them the same, so that sets can find them.
+
+    Raises:
+        RecursionError: the value is nested deeper than `MAX_DEPTH` allows.
+    """
+    if isinstance(value, dict):
+        pairs = cast("_Object", value).items()
+        return "{" + ",".join(sorted(f"{json.dumps(key)}:{json_key(item)}" for key, item in pairs)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(json_key, cast("_List", value))) + "]"
+    if is_number(value):
+        sign, digits, exponent = as_decimal(value).as_tuple()
+        text = "".join(map(str, digits))
+        significant = text.strip("0")
+        if not significant or not isinstance(exponent, int):
+            return "0" if isinstance(exponent, int) else f"{exponent}{sign}"
+        return f"{'-' * sign}{text.lstrip('0').rstrip('0')}e{exponent + len(text) - len(text.rstrip('0'))}"
+    return json.dumps(value)
+
+
 def is_number(value: object) -> bool:
     """Return whether a value is a JSON number, which a bool is not."""
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)

@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
+from vivavoce.errors import UsageError
 from vivavoce.exchange.loss import Loss
+from vivavoce.expressions import expression
 
 Assertion = dict[str, Any]
 Vars = Mapping[str, Any]
@@ -83,8 +85,8 @@ def _exactly(text: Any) -> Assertion:
 
 def _pattern(value: Any, _: Mapping[str, Any]) -> Assertion | None:
     try:
-        re.compile(str(value))
-    except re.error:
+        expression(str(value))
+    except UsageError:
         return None
     return {"regex": str(value)}
 

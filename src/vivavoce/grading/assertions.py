@@ -29,7 +29,7 @@ from vivavoce.grading.texts import Take, lacks_number, misfits, mismatches, miss
 from vivavoce.grading.words import is_said
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.response_time import time_of
-from vivavoce.models.json_schema import mismatch
+from vivavoce.models.json_schema import check_schema
 from vivavoce.records.counting import turn_label
 from vivavoce.records.reason import Severity
 
@@ -41,7 +41,7 @@ def listed(value: Any) -> Any:
 
 def _usable(schema: dict[str, Any]) -> dict[str, Any]:
     try:
-        mismatch(None, schema)
+        check_schema(schema)
     except UsageError as error:
         raise ValueError(str(error)) from error
     for key, kind in _ONLY_FOR.items():

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import PlainValidator
-from rapidfuzz import fuzz
 
 from vivavoce.comparing.numbers import Locale, numbers_in
+from vivavoce.comparing.similarity import similarity
 from vivavoce.comparing.text import encoding_note, fold, is_blank
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.foreign_code import name_of
 from vivavoce.grading.extractors import View
 from vivavoce.grading.json_truths import differs_as_json, lacks_json
-from vivavoce.grading.options import Pattern
+from vivavoce.grading.options import JsonSchema, Pattern
 from vivavoce.grading.texts import Take, differs, lacks, lacks_number, misfits, mismatches, misses, name_answer
 from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule
@@ -104,7 +104,7 @@ def ascii_printable_only(case: Case) -> Score:
     return _verdict(f"contains {', '.join(repr(c) for c in list(odd)[:5])}" if odd else "")
 
 
-def json_schema(case: Case, *, schema: dict[str, Any] | None = None) -> Score:
+def json_schema(case: Case, *, schema: JsonSchema | None = None) -> Score:
     """Score 1 when the submission is JSON that fits a schema; without the option, the ground truth is the schema."""
     expected = schema if schema is not None else case.sample.ground_truth
     if not isinstance(expected, dict):
@@ -135,10 +135,10 @@ def fuzzy_ratio(case: Case) -> Score:
     """Score the similarity of submission and ground truth, 0 to 1.
 
     The similarity is the normalised indel similarity of the folded texts: without differences in case, encoding, and
-    the amount of whitespace (rapidfuzz `fuzz.ratio` / 100).
+    the amount of whitespace (rapidfuzz `fuzz.ratio` / 100). Texts of more than 100,000 characters are an error.
     """
-    similarity = fuzz.ratio(fold(case.submission), fold(case.truth)) / 100
-    return Score(value=similarity, reason=f"similarity {similarity:.2f} to {case.truth!r}")
+    value = similarity(fold(case.submission), fold(case.truth))
+    return Score(value=value, reason=f"similarity {value:.2f} to {case.truth!r}")
 
 
 def _read_rule(spec: Any) -> ArgumentRule:

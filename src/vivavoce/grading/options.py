@@ -11,6 +11,7 @@ from pydantic import AfterValidator, TypeAdapter, ValidationError
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.foreign_code import name_of
+from vivavoce.models.json_schema import check_schema
 
 Function = Callable[..., Any]
 
@@ -19,8 +20,16 @@ def _expression(text: str) -> str:
     return expression(text).text
 
 
+def _schema(schema: dict[str, Any]) -> dict[str, Any]:
+    check_schema(schema)
+    return schema
+
+
 Pattern = Annotated[str, AfterValidator(_expression)]
 """A regular expression, as text."""
+
+JsonSchema = Annotated[dict[str, Any], AfterValidator(_schema)]
+"""A JSON schema."""
 
 
 def option_names(function: Function) -> list[str]:

@@ -1,8 +1,10 @@
-"""JSON Schema, draft 2020-12: how a value breaks a schema, with a time limit on every pattern.
+"""JSON Schema, draft 2020-12: how a value breaks a schema, with bounds on what a check may cost.
 
-The values come from systems under test and from models. `jsonschema` searches them with the standard library's regular
-expressions, which cannot be interrupted, so the keywords that search are ours. So is `multipleOf`, which the library
-computes in binary fractions, and the formats, of which the library checks some only where other packages are installed.
+Schemas come from requests and suites, the values from systems under test and from models. `jsonschema` searches with
+the standard library's regular expressions, which cannot be interrupted, so the keywords that search are ours.
+`uniqueItems` is ours, too: the library compares each item with each. So is `multipleOf`, which the library computes in
+binary fractions, and `format`: the library checks some formats only where other packages are installed. Every
+keyword counts its steps, as `schema_budget` explains.
 """
 
 from __future__ import annotations
@@ -16,8 +18,16 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, cast
 
-from vivavoce.comparing.json_values import as_decimal, is_number
-from vivavoce.errors import UsageError
+from vivavoce.comparing.json_values import as_decimal, is_number, json_key
+from vivavoce.errors import GraderFault, UsageError
+from vivavoce.models.schema_budget import (
+    bounded_check,
+    check_size,
+    counted,
+    counted_comparison,
+    counted_reference,
+    search,
+)
 from vivavoce.models.schema_patterns import schema_pattern
 from vivavoce.records.failure import shorten
 
@@ -41,10 +51,23 @@ def mismatch(value: object, schema: Mapping[str, Any]) -> str | None:
     """Return in one line how a value breaks a JSON schema (draft 2020-12), None when it matches.
 
     Raises:
-        UsageError: the schema itself is not valid.
-        GraderFault: a pattern of the schema takes too long.
+        UsageError: the schema itself is not valid, or too large.
+        GraderFault: the check takes too many steps, follows too many references, or a pattern takes too long.
     """
+    check_size(schema)
     return _checker(json.dumps(schema))(value)
+
+
+def check_schema(schema: Mapping[str, Any]) -> None:
+    """Check that a schema is valid and can be used, before there is a value for it.
+
+    Raises:
+        UsageError: it is not, or a check of `null` already goes beyond a limit.
+    """
+    try:
+        mismatch(None, schema)
+    except GraderFault as error:
+        raise UsageError(str(error)) from error
 
 
 def unchecked_formats(schema: object) -> list[str]:
@@ -124,7 +147,6 @@ def _checker(schema: str) -> Callable[[object], str | None]:
     from jsonschema import Draft202012Validator, FormatChecker, SchemaError
     from jsonschema import ValidationError as Violation
     from jsonschema.exceptions import best_match  # pyright: ignore[reportUnknownVariableType]
-    from referencing import Registry
     from referencing.exceptions import Unresolvable
 
     parsed = json.loads(schema)
@@ -143,18 +165,32 @@ def _checker(schema: str) -> Callable[[object], str | None]:
     if {"patternProperties", "unevaluatedProperties"} <= keywords:
         rule = "patternProperties and unevaluatedProperties cannot be checked together; write additionalProperties"
         raise UsageError(f"the JSON schema is not usable: {rule}")
-    # an empty registry: a reference to a web address must not be fetched
-    validator: Any = _timed()(parsed, registry=cast("Any", Registry)())
+    validator: Any = _bounded()(parsed, _resolver=_resolver_of(parsed))
     best = cast("Callable[[Any], Violation | None]", best_match)
 
     def check(value: object) -> str | None:
         try:
-            error = best(validator.iter_errors(value))
+            with bounded_check():
+                error = best(validator.iter_errors(value))
         except Unresolvable as unknown:
             raise UsageError(f"the JSON schema refers to '{unknown.ref}', which is not in it") from unknown
         return None if error is None else shorten(f"{error.json_path}: {error.message}", 300)
 
     return check
+
+
+def _resolver_of(schema: Any) -> Any:
+    """Return what resolves the references of a schema, inside it alone: a web address is never fetched.
+
+    It looks for all anchors once; the library's own resolver looks for them again at each reference.
+    """
+    from referencing import Registry
+    from referencing.jsonschema import DRAFT202012
+
+    root: Any = DRAFT202012.create_resource(schema)
+    address = root.id() or ""
+    registry: Any = cast("Any", Registry)().with_resource(address, root).crawl()
+    return registry.resolver(address)
 
 
 def _without_draft(schema: Any) -> Any:
@@ -198,7 +234,7 @@ def _patterns(schema: object) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1)
-def _timed() -> Any:
+def _bounded() -> Any:
     """Return the validator of draft 2020-12 with the keywords that are ours."""
     from jsonschema import Draft202012Validator, ValidationError
     from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
@@ -206,7 +242,7 @@ def _timed() -> Any:
     plain: Any = Draft202012Validator.VALIDATORS["additionalProperties"]
 
     def pattern(validator: Any, expected: str, value: Any, _schema: Any) -> Iterator[Any]:
-        if validator.is_type(value, "string") and not schema_pattern(expected).found_in(value):
+        if validator.is_type(value, "string") and not search(expected, value):
             yield ValidationError(f"{value!r} does not match {expected!r}")
 
     def pattern_properties(validator: Any, parts: dict[str, Any], value: Any, _schema: Any) -> Iterator[Any]:
@@ -221,14 +257,33 @@ def _timed() -> Any:
             declared = {"properties": {**schema.get("properties", {}), **matched}}
             yield from plain(validator, rest, value, declared)
 
-    ours = {
+    ours: dict[str, Any] = {
+        **Draft202012Validator.VALIDATORS,
         "pattern": pattern,
         "patternProperties": pattern_properties,
         "additionalProperties": additional_properties,
         "multipleOf": _multiple_of,
         "format": _format_of,
+        "uniqueItems": _unique_items,
     }
-    return cast("Any", extend)(Draft202012Validator, ours)
+    wrappers = {
+        **dict.fromkeys(("$ref", "$dynamicRef"), counted_reference),
+        **dict.fromkeys(("const", "enum", "dependentRequired", "uniqueItems"), counted_comparison),
+    }
+    bounded = {name: wrappers.get(name, counted)(keyword) for name, keyword in ours.items()}
+    return cast("Any", extend)(Draft202012Validator, bounded)
+
+
+def _unique_items(validator: Any, expected: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    if expected and validator.is_type(value, "array"):
+        from jsonschema import ValidationError
+
+        first: dict[str, int] = {}
+        for i, item in enumerate(value):
+            earlier = first.setdefault(json_key(item), i)
+            if earlier != i:
+                yield ValidationError(f"items {earlier} and {i} are the same: {shorten(repr(item), 100)}")
+                return
 
 
 def _multiple_of(_validator: Any, divisor: Any, value: Any, _schema: Any) -> Iterator[Any]:
@@ -247,4 +302,4 @@ def _format_of(_validator: Any, name: Any, value: Any, _schema: Any) -> Iterator
 
 
 def _matching(value: Mapping[str, Any], patterns: Any) -> list[str]:
-    return [key for key in value if any(schema_pattern(pattern).found_in(key) for pattern in patterns)]
+    return [key for key in value if any(search(pattern, key) for pattern in patterns)]

@@ -17,7 +17,7 @@ from vivavoce.production.answers import failure, success
 from vivavoce.production.intake import ENCODINGS, JSON, LARGEST, PROTOBUF, SIGNALS, Refused, Request, Signal
 from vivavoce.production.spool import RETRY_AFTER, Spool
 from vivavoce.server.access import Access
-from vivavoce.server.authenticator import Authenticator, token_in
+from vivavoce.server.authenticator import Authenticator, bearer_in
 
 MOST_AT_ONCE = 256 * 2**20
 """Bytes of requests that are in work at a time."""
@@ -108,7 +108,7 @@ class Receiver:
                 status, why = refusal
                 raise Refused(status, _OTHER_HOST if status == 421 else why)
             return
-        secret = token_in(headers)
+        secret = bearer_in(headers)
         user = await self._authenticator.user(secret, self._authenticator.asker(scope, headers)) if secret else None
         if user is None:
             raise Refused(401, "a token is required: set OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN")

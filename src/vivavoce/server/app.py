@@ -153,7 +153,7 @@ def create_app(
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.state.exports = CapacityLimiter(EXPORTS)
     app.state.access = access
-    app.state.authenticator = Authenticator(store, access.digest, proxied=access.proxied)
+    app.state.authenticator = Authenticator(store, access.digest, proxied=access.proxied, secure=access.secure)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     app.add_middleware(AccessMiddleware, access=access, authenticator=app.state.authenticator)
     app.add_middleware(ProbeMiddleware, store=store, monitoring=monitoring)

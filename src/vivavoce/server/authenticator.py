@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from urllib.parse import quote, unquote
+from typing import TypeVar
+from urllib.parse import quote
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Response
@@ -26,18 +27,22 @@ from vivavoce.server.limits import RateLimiter, asker_at
 from vivavoce.server.refusals import for_program, refusal
 from vivavoce.server.users import NOBODY, User, whoever_sits_here
 from vivavoce.store.access.rates import Rate
+from vivavoce.store.access.sessions import MAX_SECONDS
 from vivavoce.store.access.tokens import Token, digest_of, made_here
 from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.store import Store
 
-COOKIE = "viva_token"
-"""The cookie in which a browser keeps its token."""
+COOKIE = "viva_session"
+"""The cookie in which a browser keeps the id of its session."""
+
+SECURE_COOKIE = f"__Host-{COOKIE}"
+"""The name with TLS: browsers let no other host and no page without TLS set it. Without TLS they refuse the name."""
+
+SESSION_SECONDS = int(MAX_SECONDS)
+"""Seconds that a browser keeps the cookie; the store ends an idle session earlier."""
 
 SIGN_IN = "/sign-in"
 SIGN_OUT = "/sign-out"
-
-FORGOTTEN = f"{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax"
-"""The cookie that makes a browser forget a token."""
 
 FORGET = 120.0
 """Seconds after which a client without a request has all of its limits again."""
@@ -46,11 +51,15 @@ LOOKUPS = 8
 """Tokens that are looked up at a time, so that waiting pages never block authentication."""
 
 
+T = TypeVar("T")
+R = TypeVar("R")
+
+
 class Authenticator:
     """Authenticates requests; `digest` is the hash of an extra token, not in the store, whose holder may do everything.
 
-    `proxied` means that requests come through a proxy on this machine, which names the client address of each. `counts`
-    says whether a request was counted so far.
+    `proxied` means that requests come through a proxy on this machine, which names the client address of each; `secure`
+    that browsers use TLS. `counts` says whether a request was counted so far.
     """
 
     def __init__(
@@ -59,9 +68,11 @@ class Authenticator:
         digest: bytes | None = None,
         *,
         proxied: bool = False,
+        secure: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._digest, self._proxied = store, digest, proxied
+        self._secure = secure
         self._lookups = CapacityLimiter(LOOKUPS)
         self._reading = RateLimiter(50, burst=200, clock=clock)
         self._writing = RateLimiter(10, burst=100, clock=clock)
@@ -78,8 +89,8 @@ class Authenticator:
         path: str = scope["path"]
         if path.startswith("/static/"):
             return NOBODY
-        at, secret = self.asker(scope, headers), token_in(headers)
-        user = await self.user(secret, at) if secret else None
+        at, secret = self.asker(scope, headers), bearer_in(headers)
+        user = await self.user(secret, at) if secret else await self._visitor(headers)
         limited = self._limited(scope, user.id if user else at, writes=writes)
         if limited is not None:
             return limited
@@ -94,17 +105,17 @@ class Authenticator:
     async def welcome(self, scope: Scope, headers: Headers, *, writes: bool) -> User | Response:
         """Return the user of a request to a server that requires no token: the holder of a valid one, if it has one.
 
-        A wrong token in `Authorization` is refused, because what is saved would get another name. A wrong cookie is
+        A wrong token in `Authorization` is refused, because what is saved would get another name. An unknown session is
         ignored: cookies know no ports, so it may be that of another server on this machine.
 
         Raises:
             StoreError: the store cannot be read now.
         """
-        secret = token_in(headers)
-        if not secret or scope["path"].startswith("/static/"):
+        if scope["path"].startswith("/static/"):
             return whoever_sits_here()
-        user = await self.user(secret, self.asker(scope, headers))
-        if user is None and bearer_in(headers):
+        secret = bearer_in(headers)
+        user = await self.user(secret, self.asker(scope, headers)) if secret else await self._visitor(headers)
+        if user is None and secret:
             return refusal(scope, 401, "the token is invalid or expired; this server also accepts requests without one")
         if user is not None and writes and scope["path"] not in (SIGN_IN, SIGN_OUT) and not user.may("write"):
             return refusal(scope, 403, user.lacking("write"))
@@ -156,11 +167,59 @@ class Authenticator:
             return None
         return User(found.name, found.role, found.id)
 
+    async def begin_session(self, secret: str) -> str:
+        """Return the cookie of a new session for the holder of a token, who was just admitted.
+
+        Raises:
+            StoreError: the store cannot be written now.
+        """
+        session_id = await self._look_up(self._store.sessions.begin, digest_of(secret))
+        return self._cookie(session_id, SESSION_SECONDS)
+
+    async def end_session(self, headers: Headers) -> str:
+        """End the session of a request, and return the cookie that makes the browser forget it.
+
+        Raises:
+            StoreError: the store cannot be written now, so that the session is still open.
+        """
+        if session_id := self._session_id(headers):
+            await self._look_up(self._store.sessions.end, session_id)
+        return self._forgotten()
+
+    async def _visitor(self, headers: Headers) -> User | None:
+        """Return the user of the session in the cookie of a request, None if there is none.
+
+        A session ends with its token: when it is revoked or expires, or is no longer that of the environment.
+        """
+        session_id = self._session_id(headers)
+        if not session_id:
+            return None
+        digest = await self._look_up(self._store.sessions.token_digest, session_id)
+        if digest is None:
+            return None
+        if self._digest is not None and hmac.compare_digest(digest, self._digest):
+            return User("admin", "admin", "VIVAVOCE_TOKEN")
+        holder = await self._look_up(self._store.tokens.holder_of, digest)
+        return None if holder is None else User(holder.name, holder.role, holder.id)
+
+    def _session_id(self, headers: Headers) -> str:
+        return cookie_parser(headers.get("cookie", "")).get(SECURE_COOKIE if self._secure else COOKIE, "")
+
+    def _cookie(self, value: str, seconds: int) -> str:
+        name, secure = (SECURE_COOKIE, "; Secure") if self._secure else (COOKIE, "")
+        return f"{name}={value}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax{secure}"
+
+    def _forgotten(self) -> str:
+        return self._cookie("", 0)
+
     async def _holder(self, secret: str) -> Token | None:
-        """Look a token up: directly in a file, in a thread for a remote database."""
+        return await self._look_up(self._store.tokens.holder, secret)
+
+    async def _look_up(self, find: Callable[[T], R], key: T) -> R:
+        """Look something up: directly in a file, in a thread for a remote database."""
         if not is_postgresql(self._store.place):
-            return self._store.tokens.holder(secret)
-        return await to_thread.run_sync(self._store.tokens.holder, secret, limiter=self._lookups)
+            return find(key)
+        return await to_thread.run_sync(find, key, limiter=self._lookups)
 
     def asker(self, scope: Scope, headers: Headers) -> str:
         """Return the client address of a request; behind a proxy, the one that the proxy reports."""
@@ -185,13 +244,8 @@ class Authenticator:
             challenge = {"www-authenticate": "Bearer"}
             return refusal(scope, 401, "a token is required: send it as Authorization: Bearer …, or sign in", challenge)
         here = quote(requested_path(scope), safe="/")
-        gone = {"set-cookie": FORGOTTEN} if has_token else {}
+        gone = {"set-cookie": self._forgotten()} if self._session_id(headers) else {}
         return Response(status_code=303, headers={"location": f"{SIGN_IN}?next={here}", **gone})
-
-
-def token_in(headers: Headers) -> str:
-    """Return the token of a request, empty if it has none."""
-    return bearer_in(headers) or unquote(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""))
 
 
 def bearer_in(headers: Headers) -> str:

@@ -21,6 +21,7 @@ from vivavoce.records.usage import Usage
 from vivavoce.store.access.audit import Audit
 from vivavoce.store.access.rates import Rates
 from vivavoce.store.access.secret import Secrets
+from vivavoce.store.access.sessions import Sessions
 from vivavoce.store.access.tokens import Tokens
 from vivavoce.store.batches.batches import Batches
 from vivavoce.store.browse.browse import Browse
@@ -180,6 +181,11 @@ class Store:
     def secrets(self) -> Secrets:
         """The random values that all servers share."""
         return Secrets(self.database)
+
+    @property
+    def sessions(self) -> Sessions:
+        """The sessions of browsers at all servers."""
+        return Sessions(self.database)
 
     @property
     def jobs(self) -> JobQueue:

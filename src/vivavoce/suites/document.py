@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
 from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
@@ -19,6 +20,11 @@ KeyPath = tuple[str | int, ...]
 MAX_BYTES = 1_000_000
 MAX_NODES = 20_000
 """A suite with more values is a mistake, or has an alias that multiplies itself."""
+MAX_DEPTH = 60
+"""Levels of a file."""
+_LEVELS_OF_A_VALUE = 1
+_TOO_MANY = f"has more than {MAX_NODES} values after its aliases are expanded"
+_TOO_DEEP = f"is nested too deeply; at most {MAX_DEPTH} levels are allowed"
 _HINTS = {
     "'\\t'": "; indent with spaces, not with tabs",
     "cannot start any token": "; put a text that begins with this character in quotes",
@@ -31,6 +37,24 @@ _OTHER_FILES = {".py": "a Python file", **dict.fromkeys((".jsonl", ".ndjson", ".
 
 class _Constructor(RoundTripConstructor):
     """Reads a date, and a lone `=`, as text, as YAML 1.2 does; and a number that begins with 0, which is a code."""
+
+
+class _Composer(Composer):
+    """Counts values and levels while it reads, so that a file beyond a limit costs no more than one within it."""
+
+    nodes = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.nodes += 1
+        if self.nodes > 2 * MAX_NODES:  # keys are nodes, too
+            raise _TooLarge(_TOO_MANY)
+        if self.depth >= MAX_DEPTH + _LEVELS_OF_A_VALUE:
+            raise _TooLarge(_TOO_DEEP)
+        return cast("object", super().compose_node(parent, index))  # pyright: ignore[reportUnknownMemberType]
+
+
+class _TooLarge(Exception):
+    """A file has too many values or levels."""
 
 
 def _as_written(constructor: Any, node: Any) -> object:
@@ -135,8 +159,11 @@ def _load(path: Path, kind: str) -> object:
     text = _read_text(path, kind)
     reader = YAML(typ="rt")
     reader.Constructor = _Constructor
+    reader.Composer = _Composer
     try:
         return cast("object", reader.load(text))  # pyright: ignore[reportUnknownMemberType]
+    except _TooLarge as error:
+        raise UsageError(Problem(str(error), path)) from error
     except MarkedYAMLError as error:
         raise UsageError(_unreadable(path, error)) from error
     except ReaderError as error:
@@ -188,8 +215,10 @@ class _Plain:
 
     def convert(self, node: object, at: KeyPath) -> object:
         self.nodes += 1
-        if self.nodes > MAX_NODES or len(at) > 60:
-            raise UsageError(Problem(f"has more than {MAX_NODES} values after its aliases are expanded", self.path))
+        if len(at) > MAX_DEPTH:
+            raise UsageError(Problem(_TOO_DEEP, self.path))
+        if self.nodes > MAX_NODES:
+            raise UsageError(Problem(_TOO_MANY, self.path))
         if isinstance(node, Mapping):
             return self._mapping(cast("Mapping[Any, object]", node), at)
         if isinstance(node, Sequence) and not isinstance(node, str | bytes):

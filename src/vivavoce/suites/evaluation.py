@@ -23,6 +23,7 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
 from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.file_handles import affordable
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.events import Listener
 from vivavoce.records.origin import GIVEN_IN_PYTHON
@@ -83,7 +84,7 @@ class _Evaluation:
             name=self.name,
             samples=self._samples(),
             scoring=Scoring(graders, opened=metrics),
-            limits=Limits(self.concurrency),
+            limits=Limits(affordable(self.concurrency)),
             description=Description(self._spec(), Path(), "evaluation"),
         )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.pacing.file_handles import affordable
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
@@ -142,7 +143,7 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
         max_samples=options.max_samples or spec.max_samples,
         tags=options.tags if options.tags is not None else spec.sample_tags,
         chosen=None if options.samples is None else Selection.of(options.samples),
-        concurrency=options.max_concurrent or spec.max_concurrent,
+        concurrency=affordable(options.max_concurrent or spec.max_concurrent),
         policy=policy_of(suite),
         format=spec.dataset.format,
         until=until,

@@ -14,9 +14,9 @@ from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 
 from ..api.test_jobs import ended
-from ..live import get, serving
+from ..live import cookie_of, get, serving
 from .cases import Elements
-from .test_sign_in import COOKIE, fields, submit
+from .test_sign_in import fields, submit
 
 ROOT = Path(__file__).parents[3]
 
@@ -93,11 +93,11 @@ def test_a_forged_form_starts_nothing(url: str, empty: Store) -> None:
 def test_who_may_only_read_gets_the_command_and_no_button(empty: Store, tmp_path: Path) -> None:
     _, secret = empty.tokens.create("Ida", "read")
     with serving(empty, ServerPolicy(tmp_path), demanded=True) as url:
-        cookie = {"cookie": f"{COOKIE}={secret}"}
-        page = get(url, cookie)
+        cookie = cookie_of(empty, secret)
+        page = get(url, {"cookie": cookie})
         assert "Start the demo" not in page.text
         assert "viva run my-suite/suite.yaml" in page.text
-        assert submit(f"{url}/demo", {"form_key": "x", "key": "a"}, f"{COOKIE}={secret}").status == 403
+        assert submit(f"{url}/demo", {"form_key": "x", "key": "a"}, cookie).status == 403
     assert empty.runs() == []
 
 

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from vivavoce.server.authenticator import COOKIE
 from vivavoce.store.store import Store
 
-from ..live import Reply, get, send, serving
+from ..live import Reply, cookie_of, get, send, serving
 from .test_sign_in import FORM, fields, submit
 
 
@@ -18,8 +17,8 @@ def door(store: Store) -> Iterator[str]:
         yield url
 
 
-def cookie_of(store: Store, name: str) -> str:
-    return f"{COOKIE}={store.tokens.create(name, 'admin')[1]}"
+def cookie_for(store: Store, name: str) -> str:
+    return cookie_of(store, store.tokens.create(name, "admin")[1])
 
 
 def delete(door: str, cookie: str, given: dict[str, str]) -> Reply:
@@ -32,7 +31,7 @@ def run_in(door: str, cookie: str) -> str:
 
 
 def test_a_form_without_a_key_or_with_that_of_another_does_nothing(door: str, store: Store) -> None:
-    ida, bo = cookie_of(store, "ida"), cookie_of(store, "bo")
+    ida, bo = cookie_for(store, "ida"), cookie_for(store, "bo")
     theirs = fields(get(f"{door}/runs/latest/delete", {"cookie": bo}))
     for given in ({}, {"form_key": ""}, {"form_key": "é"}, theirs, fields(get(f"{door}/sign-in"))):
         assert delete(door, ida, given).status == 403
@@ -41,7 +40,7 @@ def test_a_form_without_a_key_or_with_that_of_another_does_nothing(door: str, st
 
 
 def test_two_tokens_of_one_name_have_keys_of_their_own(door: str, store: Store) -> None:
-    keys = {fields(get(f"{door}/runs/latest/delete", {"cookie": cookie_of(store, "ida")}))["form_key"] for _ in "ab"}
+    keys = {fields(get(f"{door}/runs/latest/delete", {"cookie": cookie_for(store, "ida")}))["form_key"] for _ in "ab"}
     assert len(keys) == 2
 
 

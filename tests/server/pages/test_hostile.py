@@ -25,7 +25,7 @@ OURS = frozenset(
     html head meta title link script body header nav main section article aside footer dialog form input label
     select option button details summary a div span p pre h1 h2 h3 ol ul li dl dt dd table caption thead tbody
     tr th td mark sup small em i b q br kbd code svg defs symbol use path circle line polyline text fieldset
-    textarea legend figure figcaption
+    textarea legend figure figcaption datalist
     """.split()  # noqa: SIM905 - names are read as words
 )
 
@@ -53,7 +53,7 @@ def harmless(page: str) -> Elements:
         assert all(value.startswith(("/", "#")) and value[:2] != "//" for value in read.having(name))
     for attributes in (attributes for tag, attributes in read.tags if tag == "script"):
         assert attributes["src"] in SCRIPTS
-        assert attributes.keys() <= {"src", "defer"}
+        assert attributes.keys() <= {"src", "defer", "type"}
     assert "1337" not in read.text
     return read
 

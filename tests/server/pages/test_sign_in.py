@@ -5,11 +5,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from vivavoce.server.authenticator import COOKIE
+from vivavoce.server.authenticator import COOKIE, SECURE_COOKIE
 from vivavoce.server.pages.sign_in import local
 from vivavoce.store.store import Store
 
-from ..live import Reply, get, send, serving
+from ..live import Reply, cookie_of, get, send, serving
 from .cases import Elements
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -39,7 +39,8 @@ def test_a_token_given_once_is_kept_by_the_browser_out_of_reach_of_scripts(door:
     reply = submit(f"{door}/sign-in", {**fields(page), "token": f" {secret}\n"})
     assert (reply.status, reply.headers["location"]) == (303, "/runs/latest")
     cookie, *attributes = reply.headers["set-cookie"].split("; ")
-    assert cookie == f"{COOKIE}={secret}"
+    assert cookie.startswith(f"{COOKIE}=")
+    assert secret not in reply.headers["set-cookie"]
     assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= {*attributes}
     shown = get(f"{door}/runs/latest", {"cookie": cookie})
     assert (shown.status, "Ida (write)" in shown.text) == (200, True)
@@ -49,7 +50,14 @@ def test_behind_a_proxy_with_tls_the_cookie_goes_no_other_way(store: Store) -> N
     _, secret = store.tokens.create("Ida", "write")
     with serving(store, demanded=True, public="https://viva.example.org") as url:
         reply = submit(f"{url}/sign-in", {**fields(get(f"{url}/sign-in")), "token": secret})
-    assert reply.headers["set-cookie"].endswith("; Secure")
+        cookie, *attributes = reply.headers["set-cookie"].split("; ")
+        assert cookie.startswith(f"{SECURE_COOKIE}=")
+        assert {"Secure", "Path=/"} <= {*attributes}
+        assert not [attribute for attribute in attributes if attribute.startswith("Domain")]
+        headers = {"host": "viva.example.org"}
+        assert get(f"{url}/runs/latest", {**headers, "cookie": cookie}).status == 200
+        plain = cookie.replace(SECURE_COOKIE, COOKIE)
+        assert get(f"{url}/runs/latest", {**headers, "cookie": plain}).status == 303
 
 
 @pytest.mark.parametrize("secret", ["open sesame; Path=/x", 'a"b%41', "é"])
@@ -74,11 +82,25 @@ def test_guessing_comes_to_an_end(door: str) -> None:
 
 
 def test_whoever_signs_out_is_forgotten_by_the_browser(door: str, store: Store) -> None:
-    cookie = f"{COOKIE}={store.tokens.create('Ida', 'read')[1]}"
+    cookie = cookie_of(store, store.tokens.create("Ida", "read")[1])
     page = get(f"{door}/sign-in", {"cookie": cookie})
     assert "You are Ida" in page.text
     reply = submit(f"{door}/sign-out", fields(page), cookie)
     assert (reply.status, reply.headers["set-cookie"].startswith(f"{COOKIE}=; Max-Age=0")) == (303, True)
+    assert get(f"{door}/api/v1/runs", {"cookie": cookie}).status == 401
+
+
+def test_a_session_ends_with_its_token(door: str, store: Store) -> None:
+    token, secret = store.tokens.create("Ida", "read")
+    cookie = {"cookie": cookie_of(store, secret)}
+    assert get(f"{door}/api/v1/runs", cookie).status == 200
+    store.tokens.revoke(token.id)
+    assert get(f"{door}/api/v1/runs", cookie).status == 401
+
+
+def test_the_token_itself_is_no_cookie(door: str, store: Store) -> None:
+    secret = store.tokens.create("Ida", "read")[1]
+    assert get(f"{door}/api/v1/runs", {"cookie": f"{COOKIE}={secret}"}).status == 401
 
 
 def test_on_an_open_server_one_may_sign_in_to_label_under_ones_name(server: str, store: Store) -> None:

@@ -11,10 +11,11 @@ from typing import Literal
 
 import numpy as np
 
-from vivavoce.comparing.text import fold
+from vivavoce.comparing.similarity import near_repeats
+from vivavoce.comparing.text import fold, split_words
+from vivavoce.errors import GraderFault
 from vivavoce.features.realism.acts import asks, does
 from vivavoce.features.realism.user_side import UserSide
-from vivavoce.metrics.exact.repetition import near_repeats
 from vivavoce.penelope.checks.voice import jargon_in
 from vivavoce.stats.bootstrap import Floats
 
@@ -145,8 +146,11 @@ def _taken_up(side: UserSide) -> float | None:
 
 
 def _repeats(side: UserSide) -> float | None:
-    long = [message for message in side.messages if len(words(message)) >= FEWEST_WORDS]
-    return len(near_repeats(long)) / len(long) if len(long) > 1 else None
+    long = [split_words(message) for message in side.messages if len(words(message)) >= FEWEST_WORDS]
+    try:
+        return len(near_repeats(long)) / len(long) if len(long) > 1 else None
+    except GraderFault:  # too many messages to compare each with all earlier ones
+        return None
 
 
 def _begins_with_capital(side: UserSide) -> float | None:

@@ -6,6 +6,7 @@ The set is closed. A value of another type than a matcher is made for is compare
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,8 +14,9 @@ from typing import ClassVar, Protocol, cast
 
 from pydantic import JsonValue
 
-from vivavoce.comparing.json_values import same_json
+from vivavoce.comparing.json_values import json_key, same_json
 from vivavoce.comparing.numbers import exact, is_within
+from vivavoce.comparing.similarity import similarity
 from vivavoce.comparing.text import same_text
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
@@ -112,13 +114,7 @@ class Unordered:
         """Compare lists as multisets."""
         if not (isinstance(actual, list) and isinstance(expected, list) and len(actual) == len(expected)):
             return same_json(actual, expected)
-        rest = list(expected)
-        for item in actual:
-            position = next((i for i, candidate in enumerate(rest) if same_json(item, candidate)), None)
-            if position is None:
-                return False
-            del rest[position]
-        return True
+        return Counter(map(json_key, actual)) == Counter(map(json_key, expected))
 
     def describe(self, expected: str) -> str:
         """Say the list and that its order is free."""
@@ -138,9 +134,7 @@ class Fuzzy:
     def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
         """Compare texts by their similarity."""
         if isinstance(actual, str) and isinstance(expected, str):
-            from rapidfuzz.distance import Indel
-
-            return Indel.normalized_similarity(actual, expected) >= self.at_least
+            return similarity(actual, expected) >= self.at_least
         return same_json(actual, expected)
 
     def describe(self, expected: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
+from vivavoce.comparing.similarity import near_repeats
 from vivavoce.comparing.text import split_words
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
@@ -76,34 +76,8 @@ class RepetitionMetric(ExactMetric):
         return Measured(len(repeats) / len(long), reason, evidence, {"repeats": [where for _, where in repeats]})
 
     def _repeats(self, long: list[Utterance]) -> list[tuple[Utterance, dict[str, Any]]]:
-        found = near_repeats([message.text for message in long], self.similarity)
+        found = near_repeats([split_words(message.text) for message in long], self.similarity)
         return [
             (long[i], {"turn": long[i].turn, "of": long[earlier].turn, "similarity": round(near, 4)})
             for i, earlier, near in found
         ]
-
-
-def near_repeats(texts: Sequence[str], similarity: float = 0.9) -> list[tuple[int, int, float]]:
-    """Return each text that nearly repeats an earlier one: its place, that of the earlier one, and how similar.
-
-    Source: RapidFuzz, normalised indel similarity over words.
-    """
-    from rapidfuzz.distance import Indel
-    from rapidfuzz.process import extractOne
-
-    written = _encoded([split_words(text) for text in texts])
-    found: list[tuple[int, int, float]] = []
-    for i in range(1, len(written)):
-        nearest = extractOne(written[i], written[:i], scorer=Indel.normalized_similarity, score_cutoff=similarity)
-        if nearest is not None:
-            _, near, earlier = nearest
-            found.append((i, earlier, near))
-    return found
-
-
-def _encoded(texts: list[list[str]]) -> Sequence[Sequence[str]]:
-    """Return texts with one letter in place of each word, which are much faster to compare."""
-    letters = {word: i for i, word in enumerate(dict.fromkeys(word for text in texts for word in text))}
-    if len(letters) > sys.maxunicode:
-        return texts
-    return ["".join(chr(letters[word]) for word in text) for text in texts]

@@ -1,13 +1,14 @@
-"""Signing in: a token is entered once in a form and kept by the browser in a cookie that no script can read."""
+"""Signing in: a token is entered once in a form, and begins a session whose id no script can read.
+
+The browser never keeps the token. The session ends at sign-out, without use, and with its token.
+"""
 
 from __future__ import annotations
-
-from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from vivavoce.server.authenticator import COOKIE, FORGOTTEN, SIGN_IN, SIGN_OUT, Authenticator, too_many
+from vivavoce.server.authenticator import SIGN_IN, SIGN_OUT, Authenticator, too_many
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import webhook_list
 from vivavoce.server.pages.page import page
@@ -15,9 +16,6 @@ from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import MAY, user_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-
-KEPT = 30 * 86400
-"""Seconds that a browser keeps a token; a token that expires earlier is refused from then on."""
 
 
 @router.get(SIGN_IN)
@@ -36,18 +34,17 @@ async def signed_in(request: Request, form: Form) -> Response:
         seconds = authenticator.wait(at)
         return too_many(request.scope, seconds) if seconds else _page(request, next_page, wrong=True)
     answer = RedirectResponse(next_page, 303)
-    secure = "; Secure" if request.app.state.access.secure else ""
-    value = quote(token, safe="")
-    answer.headers["set-cookie"] = f"{COOKIE}={value}; Max-Age={KEPT}; Path=/; HttpOnly; SameSite=Lax{secure}"
+    answer.headers["set-cookie"] = await authenticator.begin_session(token)
     return answer
 
 
 @router.post(SIGN_OUT)
-def signed_out(form: Form) -> Response:
-    """Make the browser forget the token; it stays valid until it is revoked."""
+async def signed_out(request: Request, form: Form) -> Response:
+    """End the session; the token stays valid until it is revoked."""
     del form
+    authenticator: Authenticator = request.app.state.authenticator
     answer = RedirectResponse(SIGN_IN, 303)
-    answer.headers["set-cookie"] = FORGOTTEN
+    answer.headers["set-cookie"] = await authenticator.end_session(request.headers)
     return answer
 
 

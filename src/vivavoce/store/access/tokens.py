@@ -93,10 +93,13 @@ class Tokens:
 
         It is found by its hash, so that timing does not reveal how close a guess is.
         """
-        digest = digest_of(secret).hex()
+        return self.holder_of(digest_of(secret))
+
+    def holder_of(self, digest: bytes) -> Token | None:
+        """Return the valid token whose secret has this hash, None if there is none."""
         with self.database.connected() as connection:
-            row = connection.execute(select(tokens).where(tokens.c.digest == digest, _good())).first()
-        return None if row is None or not hmac.compare_digest(row.digest, digest) else _token(row)
+            row = connection.execute(select(tokens).where(tokens.c.digest == digest.hex(), _good())).first()
+        return None if row is None or not hmac.compare_digest(row.digest, digest.hex()) else _token(row)
 
     def any_good(self) -> bool:
         """Return whether there is a valid token."""

@@ -162,4 +162,4 @@ server_secrets = Table(
     Column("name", Name, primary_key=True),
     Column("value", Name, nullable=False),
 )
-"""Random values that all servers of a store share."""
+"""Random values that all servers of a store share, and the sessions of browsers, by the hash of their ids."""

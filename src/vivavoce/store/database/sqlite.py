@@ -12,6 +12,7 @@ from urllib.parse import quote
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
 from vivavoce.errors import StoreError, UsageError
+from vivavoce.pacing.file_handles import has_free_handle, too_few_handles
 from vivavoce.store.database.fence import WRITES
 from vivavoce.store.database.pool import KEPT
 
@@ -100,6 +101,8 @@ def use_wal(connection: Connection, place: str) -> None:
 def meaning(error: BaseException) -> str:
     """Say what an error means and, where we know it, what to do."""
     said = str(error)
+    if "unable to open" in said and not has_free_handle():
+        return too_few_handles()
     hint = next((hint for sign, hint in _MEANINGS.items() if sign.lower() in said.lower()), None)
     return f"{said}: {hint}" if hint else said
 

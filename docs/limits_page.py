@@ -1,0 +1,113 @@
+"""The page about limits: each number is read from the module that enforces it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+
+HEAD = """# Limits
+
+<!-- Written by docs/generate.py from the constants of the modules. Change a constant, then run: make docs -->
+
+Suites, requests, and what models and targets answer may come from people you do not know. Each limit below is checked
+wherever such text is read, so that no template, schema, pattern, or file can stop a server or a command. Nothing is cut
+or guessed: what goes beyond a limit is refused, or is an error of that one score.
+
+"Refused" means: a command ends with exit code 2 and names the file and line, and the API answers with 422 (413 for
+bytes). "Error" means: the score has the state `error`, which never counts as a pass or as 0.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One bound: where its number lives, in which unit, what it is a limit of, and what happens beyond it."""
+
+    module: str
+    constant: str
+    unit: str
+    what: str
+    beyond: str = "refused"
+
+    @property
+    def value(self) -> int | float:
+        """Return the number that the module enforces."""
+        return getattr(import_module(f"vivavoce.{self.module}"), self.constant)
+
+    @property
+    def key(self) -> str:
+        """Return the place of the constant."""
+        return f"{self.module}.{self.constant}"
+
+
+_ERROR = "error of the score"
+_TEMPLATES = "safe_template"
+_SCHEMAS = "models.schema_budget"
+_SIMILARITY = "comparing.similarity"
+
+SECTIONS: dict[str, tuple[Limit, ...]] = {
+    "Templates (prompts, inputs, bodies of HTTP targets)": (
+        Limit(_TEMPLATES, "MAX_TEMPLATE_CHARS", "characters", "text of a template"),
+        Limit(_TEMPLATES, "MAX_NODES", "parts", "variables, texts, tests, and branches of a template"),
+        Limit(_TEMPLATES, "MAX_DEPTH", "levels", "nested expressions and blocks"),
+        Limit(_TEMPLATES, "MAX_STEPS", "steps", "turns of all loops of one rendering", _ERROR),
+        Limit(_TEMPLATES, "MAX_OUTPUT_CHARS", "characters", "text that one rendering produces", _ERROR),
+    ),
+    "JSON Schema": (
+        Limit(_SCHEMAS, "MAX_SCHEMA_NODES", "values", "values of a schema, at all levels"),
+        Limit(_SCHEMAS, "MAX_SCHEMA_DEPTH", "levels", "levels of a schema"),
+        Limit(_SCHEMAS, "MAX_STEPS", "steps", "keywords that one check evaluates, and mistakes it finds", _ERROR),
+        Limit(_SCHEMAS, "MAX_REFERENCES", "references", "`$ref` followed one inside another", _ERROR),
+    ),
+    "Regular expressions": (
+        Limit("expressions", "MAX_PATTERN_CHARS", "characters", "text of a pattern"),
+        Limit("expressions", "MAX_REPEATED_PARTS", "parts", "parts of a pattern once `{1000}` is written out"),
+        Limit("expressions", "SECONDS", "seconds", "one search; also all searches of one check of a schema", _ERROR),
+    ),
+    "Similarity of texts": (
+        Limit(_SIMILARITY, "MAX_COMPARED_CHARS", "characters", "each text of `fuzzy_ratio` and `fuzzy`", _ERROR),
+        Limit(_SIMILARITY, "MAX_COMPARED_TEXTS", "messages", "messages that `repetition` compares", _ERROR),
+        Limit(_SIMILARITY, "MAX_COMPARED_WORDS", "words", "words of all messages that `repetition` compares", _ERROR),
+    ),
+    "Files": (
+        Limit("suites.document", "MAX_BYTES", "bytes", "a YAML file"),
+        Limit("suites.document", "MAX_NODES", "values", "values of a YAML file, after its aliases are expanded"),
+        Limit("suites.document", "MAX_DEPTH", "levels", "levels of a YAML file"),
+        Limit("comparing.json_values", "MAX_DEPTH", "levels", "levels of JSON in files, replies, and requests"),
+    ),
+    "Filters and searches": (
+        Limit("store.browse.filter", "LONGEST", "characters", "a filter"),
+        Limit("store.browse.filter", "MOST", "terms", "terms of a filter"),
+        Limit("store.search.query", "LONGEST", "characters", "a search"),
+        Limit("store.search.query", "MOST_WORDS", "words", "words of a search"),
+        Limit("store.search.query", "MOST_TERMS", "operators", "operators of a search"),
+    ),
+    "Requests to a server": (
+        Limit("server.access", "MAX_BODY", "bytes", "the body of a request"),
+        Limit("server.pages.forms", "MAX_FORM", "bytes", "a form of a page"),
+        Limit("server.job_requests", "MOST_AT_ONCE", "conversations", "conversations of a job at a time"),
+    ),
+    "What people write": (
+        Limit("records.comment", "LONGEST_COMMENT", "characters", "a comment"),
+        Limit("records.label", "LONGEST_NOTE", "characters", "the note of a label"),
+        Limit("records.remarks", "LONGEST_TITLE", "characters", "the title of a run"),
+        Limit("records.remarks", "LONGEST_NOTES", "characters", "the notes of a run"),
+        Limit("records.remarks", "LONGEST_TAG", "characters", "a tag of a run"),
+        Limit("records.remarks", "MOST_TAGS", "tags", "tags of a run"),
+        Limit("store.views.views", "LONGEST_NAME", "characters", "the name of a saved view"),
+    ),
+}
+
+
+def limits() -> list[Limit]:
+    """Return all limits."""
+    return [limit for section in SECTIONS.values() for limit in section]
+
+
+def limits_page() -> str:
+    """Return the page about limits."""
+    lines = [HEAD]
+    for title, rows in SECTIONS.items():
+        lines += [f"## {title}", "", "| what | at most | beyond | constant |", "|---|---|---|---|"]
+        lines += [f"| {row.what} | {row.value:,} {row.unit} | {row.beyond} | `{row.key}` |" for row in rows]
+        lines.append("")
+    return "\n".join(lines)

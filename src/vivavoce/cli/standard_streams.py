@@ -1,0 +1,22 @@
+"""The standard streams of the process, which a daemon, a cron job, or `>&-` may leave closed."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_NAMES = ("stdin", "stdout", "stderr")
+
+
+def open_closed_streams() -> None:
+    """Open the null device in place of each standard stream that is closed.
+
+    Otherwise the next file, such as the store, would get its number, and what is printed would go into that file.
+    """
+    for number, name in enumerate(_NAMES):
+        try:
+            os.fstat(number)
+        except OSError:
+            mode, flags = ("r", os.O_RDONLY) if number == 0 else ("w", os.O_WRONLY)
+            os.open(os.devnull, flags)  # it gets the lowest free number, which is this one
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))

@@ -1,0 +1,423 @@
+"""Every limit of docs/reference/limits.md, tried at its value and just beyond it, at each entry that reaches it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from cli.conftest import Viva
+from command_line import run_viva
+from server.live import get, send, serving
+from server.pages.test_sign_in import fields, submit
+from vivavoce import expressions
+from vivavoce.comparing.similarity import near_repeats
+from vivavoce.errors import GraderFault
+from vivavoce.models.json_schema import mismatch
+from vivavoce.safe_template import SafeEnvironment, TemplateTooLarge
+from vivavoce.store.store import Store
+from vivavoce.suites.opening import run_suite
+
+DOCS = Path(__file__).parents[2] / "docs"
+sys.path.insert(0, str(DOCS))
+
+PAGE: Any = import_module("limits_page")
+
+Outcome = Literal["accepted", "refused", "error"]
+VALUES: dict[str, int] = {limit.key: limit.value for limit in PAGE.limits()}
+BEYOND: dict[str, Outcome] = {limit.key: "refused" if limit.beyond == "refused" else "error" for limit in PAGE.limits()}
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The ways in: a server, the command that the commit hook runs, and a run of a suite."""
+
+    url: str
+    viva: Viva
+    folder: Path
+    base: str
+
+    def evaluate(self, metric: dict[str, Any], reply: str = "Hello", **more: Any) -> Outcome:
+        """Measure one reply over the API."""
+        messages = more.pop("messages", None) or [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": reply},
+        ]
+        answer = send("POST", f"{self.url}/api/v1/evaluations", {"messages": messages, "metrics": [metric], **more})
+        if answer.status != 200:
+            assert answer.status in (413, 422), answer.text
+            return "refused"
+        (result,) = answer.json()["results"].values()
+        return "error" if result["state"] == "error" else "accepted"
+
+    def validate(self, grader: dict[str, Any], **more: Any) -> Outcome:
+        """Check a suite with this grader, as the hook does before a commit."""
+        return self.check(json.dumps(self._suite(grader, **more)))
+
+    def check(self, text: str) -> Outcome:
+        """Check the text of a suite."""
+        path = self.folder / "suites" / "limit.yaml"
+        path.write_text(text)
+        done = self.viva("validate", str(path))
+        assert done.returncode in (0, 2), done.stderr
+        return "refused" if done.returncode else "accepted"
+
+    def run(self, grader: dict[str, Any], reply: str, truth: str = "x") -> Outcome:
+        """Run a suite whose target gives this reply."""
+        (self.folder / "suites" / "limit_bot.py").write_text(f"def reply(messages):\n    return {reply!r}\n")
+        suite = self._suite(grader, target={"kind": "function", "function": "limit_bot.py:reply"})
+        suite["dataset"] = {"rows": [{"id": "a", "input": "Hi", "ground_truth": truth}]}
+        path = self.folder / "suites" / "limit.yaml"
+        path.write_text(json.dumps(suite))
+        (outcome,) = run_suite(path, store=str(self.folder / "limit.db")).outcomes()
+        return "error" if outcome.scores["g"].state == "error" else "accepted"
+
+    def _suite(self, grader: dict[str, Any], **more: Any) -> dict[str, Any]:
+        return {
+            "name": "limit",
+            "dataset": {"rows": [{"id": "a", "input": "Hi", "ground_truth": "x"}]},
+            "target": {"kind": "function", "function": "bot.py:reply"},
+            "graders": {"g": grader},
+            "gate": {"kind": "simple", "metric_key": "g", "op": "gte", "value": 0.5},
+            **more,
+        }
+
+    def reply_is_json(self, reply: str) -> Outcome:
+        """Check that a reply is read as JSON."""
+        messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": reply}]
+        metric = {"metric": "json_schema", "config": {"schema": {"type": "array"}}}
+        answer = send("POST", f"{self.url}/api/v1/evaluations", {"messages": messages, "metrics": [metric]})
+        return "accepted" if answer.json()["results"]["json_schema"]["passed"] else "refused"
+
+    def filter(self, text: str) -> Outcome:
+        """Filter the samples of a run over the API."""
+        return self._get(f"/api/v1/runs/latest/samples?filter={quote(text)}")
+
+    def page(self, path: str) -> Outcome:
+        """Open a page."""
+        return self._get(path)
+
+    def _get(self, path: str) -> Outcome:
+        answer = get(self.url + path)
+        assert answer.status in (200, 422), answer.text
+        return "refused" if answer.status == 422 else "accepted"
+
+    def send(self, method: str, path: str, body: object) -> Outcome:
+        """Change something over the API."""
+        answer = send(method, self.url + path.replace("RUN", self.base), body)
+        assert answer.status in (200, 201, 413, 422), answer.text
+        return "refused" if answer.status in (413, 422) else "accepted"
+
+    def job(self, body: dict[str, Any]) -> Outcome:
+        """Start a job with one conversation, and wait for nothing."""
+        messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+        answer = send("POST", f"{self.url}/api/v1/jobs", {**body, "conversations": [{"id": "a", "messages": messages}]})
+        assert answer.status in (202, 422), answer.text
+        return "accepted" if answer.status == 202 else "refused"
+
+    def form_of(self, size: int) -> Outcome:
+        """Send a form of so many bytes: a field that is empty many times over."""
+        known = {**fields(get(f"{self.url}/runs/{self.base}")), "title": "x", "notes": ""}
+        filler = size - len(urlencode(known))
+        answer = submit(f"{self.url}/runs/{self.base}/remarks", {**known, "notes": "x" * filler})
+        return "refused" if answer.status == 413 else "accepted"  # what is read may still break another rule
+
+    def form(self, path: str, values: dict[str, str]) -> Outcome:
+        """Fill in a form of the page of a run."""
+        answer = submit(
+            self.url + path.replace("RUN", self.base), {**fields(get(f"{self.url}/runs/{self.base}")), **values}
+        )
+        assert answer.status in (303, 413, 422), answer.text
+        return "accepted" if answer.status == 303 else "refused"
+
+
+@pytest.fixture(scope="module")
+def entries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Entries]:
+    folder = tmp_path_factory.mktemp("limits")
+    (folder / "suites").mkdir()
+    (folder / "suites" / "bot.py").write_text("def reply(messages):\n    return 'Hello'\n")
+    suite = folder / "suites" / "base.yaml"
+    suite.write_text(
+        json.dumps(
+            {
+                "name": "base",
+                "dataset": {"rows": [{"id": "a", "input": "Hi", "ground_truth": "Hello"}]},
+                "target": {"kind": "function", "function": "bot.py:reply"},
+                "graders": {"g": {"kind": "tool", "function": "contains"}},
+                "gate": {"kind": "simple", "metric_key": "g", "op": "gte", "value": 0.5},
+            }
+        )
+    )
+    where = str(folder / "store.db")
+    base = run_suite(suite, store=where).run.id
+    with Store.open(where) as store, serving(store) as url:
+        yield Entries(url, run_viva, folder, base)
+
+
+Try = Callable[[Entries, int], Outcome]
+
+
+def prompt(text: str) -> dict[str, Any]:
+    """Return a judged grader of a suite with this prompt."""
+    return {"kind": "model_judge", "model": "http://127.0.0.1:9/v1#m", "prompt": text + "{{ submission }}"}
+
+
+def template(write: Callable[[int], str], spare: int = 0) -> tuple[Try, ...]:
+    """Return the entries of templates; `spare` is what the grader of a suite adds to the text."""
+
+    def over_the_api(entries: Entries, size: int) -> Outcome:
+        metric = {"metric": "safety", "config": {"prompt": write(size)}}
+        body = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}
+        answer = send("POST", f"{entries.url}/api/v1/evaluations", {**body, "metrics": [metric]})
+        return "refused" if "the template" in answer.text else "accepted"
+
+    return over_the_api, lambda entries, size: entries.validate(prompt(write(size - spare)))
+
+
+def rendering(source: str, **values: object) -> Outcome:
+    """Render a template."""
+    try:
+        SafeEnvironment().from_string(source).render(**values)
+    except TemplateTooLarge:
+        return "error"
+    return "accepted"
+
+
+def schema(write: Callable[[int], dict[str, Any]]) -> tuple[Try, ...]:
+    """Return the entries of schemas: a request, and a suite."""
+    return (
+        lambda entries, size: entries.evaluate({"metric": "json_schema", "config": {"schema": write(size)}}, "{}"),
+        lambda entries, size: entries.validate(
+            {"kind": "tool", "function": "json_schema", "config": {"schema": write(size)}}
+        ),
+    )
+
+
+def checked(schema: dict[str, Any], value: object) -> Outcome:
+    """Check a value against a schema."""
+    try:
+        mismatch(value, schema)
+    except GraderFault:
+        return "error"
+    return "accepted"
+
+
+def by_reply(metric: str, config: dict[str, Any], reply: Callable[[int], str], truth: str = "x") -> tuple[Try, ...]:
+    """Return the entries of what a target answers: a request, and a run of a suite."""
+    return (
+        lambda entries, size: entries.evaluate({"metric": metric, "config": config}, reply(size), reference=truth),
+        lambda entries, size: entries.run({"kind": "tool", "function": metric, "config": config}, reply(size), truth),
+    )
+
+
+def pattern(write: Callable[[int], str]) -> tuple[Try, ...]:
+    """Return the entries of patterns: a grader and a schema in a request, a suite, and an assertion in a row."""
+    calls = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+
+    def over_the_api(entries: Entries, size: int) -> Outcome:
+        metric = {"metric": "tool_call_accuracy", "config": {"failed_when": write(size)}}
+        return entries.evaluate(metric, reference_tool_calls=calls)
+
+    def in_a_schema(entries: Entries, size: int) -> Outcome:
+        schema = {"pattern": write(size)}
+        return entries.evaluate({"metric": "json_schema", "config": {"schema": schema}}, '"Hello"')
+
+    def in_a_suite(entries: Entries, size: int) -> Outcome:
+        config = {"failed_when": write(size)}
+        return entries.validate({"kind": "tool", "function": "tool_call_accuracy", "config": config})
+
+    def in_a_row(entries: Entries, size: int) -> Outcome:
+        row = {"id": "a", "input": "Hi", "ground_truth": "x", "expect": [{"regex": write(size)}]}
+        return entries.validate({"kind": "tool", "function": "contains"}, dataset={"rows": [row]})
+
+    return over_the_api, in_a_schema, in_a_suite, in_a_row
+
+
+def repeated(texts: int, words: int) -> Outcome:
+    """Compare texts, each with all earlier ones."""
+    count, rest = divmod(words, texts)
+    try:
+        near_repeats([["a"] * (count + (i < rest)) for i in range(texts)])
+    except GraderFault:
+        return "error"
+    return "accepted"
+
+
+def talk(messages: int) -> list[dict[str, str]]:
+    """Return a conversation in which the assistant says as many messages as this, each of eight words."""
+    turns = (
+        [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": f"{i} b c d e f g h"}]
+        for i in range(messages)
+    )
+    return [message for turn in turns for message in turn]
+
+
+def endless(entries: Entries, seconds: int) -> Outcome:
+    """Search as long as the limit: a text that takes longer is an error, one that does not is searched."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(expressions, "SECONDS", 0.05)
+        hostile = "a" * 60 + "!" if seconds > VALUES["expressions.SECONDS"] else "a"
+        return entries.evaluate({"metric": "regex_match"}, hostile, reference="(a|aa)+$")
+
+
+def nested_yaml(levels: int) -> str:
+    """Return a suite one of whose values is nested this deep, counted from the top."""
+    return "name: x\nwhat: " + "[" * (levels - 1) + "1" + "]" * (levels - 1) + "\n"
+
+
+def document(write: Callable[[int], str], complaint: str) -> tuple[Try, ...]:
+    """Return the entry of a YAML file that breaks no other rule than the limit, or breaks another one first."""
+
+    def check(entries: Entries, size: int) -> Outcome:
+        path = entries.folder / "suites" / "limit.yaml"
+        path.write_text(write(size))
+        done = entries.viva("validate", str(path))
+        assert done.returncode == 2, done.stderr
+        return "refused" if complaint in done.stderr else "accepted"
+
+    return (check,)
+
+
+RUN = "/api/v1/runs/RUN"
+TRIAL = f"{RUN}/samples/a/0"
+
+TRIES: dict[str, tuple[Try, ...]] = {
+    "safe_template.MAX_TEMPLATE_CHARS": template(lambda size: "x" * size, spare=len("{{ submission }}")),
+    "safe_template.MAX_NODES": template(lambda size: "{{ submission }}" * (size - 2), spare=1),
+    "safe_template.MAX_DEPTH": template(
+        lambda size: "{% if submission %}" * (size - 2) + "x" + "{% endif %}" * (size - 2)
+    ),
+    "safe_template.MAX_STEPS": (lambda _, size: rendering("{% for a in rows %}{% endfor %}", rows=range(size)),),
+    "safe_template.MAX_OUTPUT_CHARS": (lambda _, size: rendering("{{ text }}", text="x" * size),),
+    "models.schema_budget.MAX_SCHEMA_NODES": schema(lambda size: {"enum": list(range(size - 2))}),
+    "models.schema_budget.MAX_SCHEMA_DEPTH": schema(
+        lambda size: json.loads('{"not":' * (size - 1) + "{}" + "}" * (size - 1))
+    )[:1],  # a suite may be nested less deep
+    "models.schema_budget.MAX_STEPS": (
+        lambda _, size: checked({"items": {"minimum": 0}}, [1] * _items(size)),
+        lambda entries, size: entries.evaluate(
+            {"metric": "json_schema", "config": {"schema": {"items": {"minimum": 0}}}}, json.dumps([1] * _items(size))
+        ),
+    ),
+    "models.schema_budget.MAX_REFERENCES": (
+        *by_reply(
+            "json_schema",
+            {"schema": {"properties": {"a": {"$ref": "#"}}}},
+            lambda size: '{"a":' * size + "1" + "}" * size,
+        ),
+    ),
+    "expressions.MAX_PATTERN_CHARS": pattern(lambda size: "x" * size),
+    "expressions.MAX_REPEATED_PARTS": pattern(lambda size: f"x{{{size}}}"),
+    "expressions.SECONDS": (endless,),
+    "comparing.similarity.MAX_COMPARED_CHARS": by_reply(
+        "fuzzy_ratio", {}, lambda size: "ab" * (size // 2) + "a" * (size % 2)
+    ),
+    "comparing.similarity.MAX_COMPARED_TEXTS": (
+        lambda _, size: repeated(size, size),
+        lambda entries, size: entries.evaluate({"metric": "repetition"}, messages=talk(size)),
+    ),
+    "comparing.similarity.MAX_COMPARED_WORDS": (
+        lambda _, size: repeated(2, size),
+        lambda entries, size: entries.evaluate(
+            {"metric": "repetition"},
+            messages=[
+                {"role": "user", "content": "Hi"},
+                {"role": "assistant", "content": "a " * (size - 10)},
+                {"role": "user", "content": "Hi"},
+                {"role": "assistant", "content": "a " * 10},
+            ],
+        ),
+    ),
+    "suites.document.MAX_BYTES": document(lambda size: "name: x\n" + "#" * (size - 8), "bytes"),
+    "suites.document.MAX_NODES": document(lambda size: f"name: x\nwhat: {list(range(size - 3))}", "values"),
+    "suites.document.MAX_DEPTH": document(nested_yaml, "nested"),
+    "comparing.json_values.MAX_DEPTH": (
+        lambda entries, size: entries.evaluate(
+            {"metric": "turn_count"}, context=json.loads('{"a":' + "[" * (size - 2) + "]" * (size - 2) + "}")
+        ),
+        lambda entries, size: entries.reply_is_json("[" * size + "]" * size),
+    ),
+    "store.browse.filter.LONGEST": (
+        lambda entries, size: entries.filter('"' + "x" * (size - 2) + '"'),
+        lambda entries, size: entries.page(f"/runs/latest?filter={'x' * size}"),
+    ),
+    "store.browse.filter.MOST": (
+        lambda entries, size: entries.filter(" ".join(f"w{i}" for i in range(size))),
+        lambda entries, size: entries.page("/runs/latest?filter=" + "+".join(f"w{i}" for i in range(size))),
+    ),
+    "store.search.query.LONGEST": (
+        lambda entries, size: entries.page(f"/api/v1/search?q={'x' * size}"),
+        lambda entries, size: entries.page(f"/search?q={'x' * size}"),
+    ),
+    "store.search.query.MOST_WORDS": (
+        lambda entries, size: entries.page("/api/v1/search?q=" + "+".join(f"w{i}" for i in range(size))),
+        lambda entries, size: entries.page("/search?q=" + "+".join(f"w{i}" for i in range(size))),
+    ),
+    "store.search.query.MOST_TERMS": (
+        lambda entries, size: entries.page("/api/v1/search?q=" + _terms(size)),
+        lambda entries, size: entries.page("/search?q=" + _terms(size)),
+    ),
+    "server.access.MAX_BODY": (
+        lambda entries, size: entries.send("PATCH", RUN, b'{"notes": "x"}' + b" " * (size - 14)),
+    ),
+    "server.pages.forms.MAX_FORM": (lambda entries, size: entries.form_of(size),),
+    "server.job_requests.MOST_AT_ONCE": (
+        lambda entries, size: entries.job({"kind": "evaluation", "metrics": ["refusal"], "max_concurrent": size}),
+    ),
+    "records.comment.LONGEST_COMMENT": (
+        lambda entries, size: entries.send("POST", f"{TRIAL}/comments", {"text": "x" * size}),
+    ),
+    "records.label.LONGEST_NOTE": (
+        lambda entries, size: entries.send("PUT", f"{TRIAL}/labels?grader=g", {"verdict": "pass", "note": "x" * size}),
+    ),
+    "records.remarks.LONGEST_TITLE": (
+        lambda entries, size: entries.send("PATCH", RUN, {"title": "x" * size}),
+        lambda entries, size: entries.form("/runs/RUN/remarks", {"title": "x" * size}),
+    ),
+    "records.remarks.LONGEST_NOTES": (
+        lambda entries, size: entries.send("PATCH", RUN, {"notes": "x" * size}),
+        lambda entries, size: entries.form("/runs/RUN/remarks", {"notes": "x" * size}),
+    ),
+    "records.remarks.LONGEST_TAG": (
+        lambda entries, size: entries.send("PATCH", RUN, {"tags": ["x" * size]}),
+        lambda entries, size: entries.form("/runs/RUN/remarks", {"tags": "x" * size}),
+    ),
+    "records.remarks.MOST_TAGS": (
+        lambda entries, size: entries.send("PATCH", RUN, {"tags": [f"t{i}" for i in range(size)]}),
+        lambda entries, size: entries.form("/runs/RUN/remarks", {"tags": ", ".join(f"t{i}" for i in range(size))}),
+    ),
+    "store.views.views.LONGEST_NAME": (
+        lambda entries, size: entries.send("POST", "/api/v1/views", {"name": "x" * size, "path": "/trends"}),
+    ),
+}
+
+
+def _terms(count: int) -> str:
+    """Return a search with so many operators."""
+    return "+".join(["role:user", *(f"after:2020-01-{day:02}" for day in range(1, count))])
+
+
+def _items(steps: int) -> int:
+    """Return how many items take so many steps: one each, one for `items`, and one for 16 of them."""
+    return next(n for n in range(steps, 0, -1) if n + 1 + n // 16 <= steps)
+
+
+def test_the_page_lists_every_limit_that_is_tried_here() -> None:
+    assert TRIES.keys() == VALUES.keys()
+    assert (DOCS / "reference" / "limits.md").read_text() == PAGE.limits_page()
+
+
+@pytest.mark.parametrize(
+    ("key", "attempt"),
+    [pytest.param(key, attempt, id=f"{key}-{i}") for key, tries in TRIES.items() for i, attempt in enumerate(tries)],
+)
+def test_a_limit_lets_its_value_pass_and_stops_what_is_beyond(entries: Entries, key: str, attempt: Try) -> None:
+    assert attempt(entries, VALUES[key]) == "accepted"
+    assert attempt(entries, VALUES[key] + 1) == BEYOND[key]
