@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 import pytest
-from vivavoce.report.clusters.cluster import Cluster, Example
-from vivavoce.report.clusters.naming import naming_request
 
 from penelope.states import state
 from stage import Bot, agent
 from vivavoce.errors import ModelFault, UsageError
+from vivavoce.features.clusters.naming import naming_request
+from vivavoce.features.clusters.records import Cluster, Example
 from vivavoce.metrics.factory import create_metric, metrics
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric

@@ -12,9 +12,6 @@ from vivavoce.plugins import lazy
 from vivavoce.targets.function import FunctionTarget
 from vivavoce.targets.target import Target
 
-_PLAIN = (FunctionType, MethodType, partial)
-"""What is called as it is; no framework is asked about it."""
-
 
 def as_target(thing: object, name: str | None = None, *, stream: bool = False) -> Target:
     """Return what is given as a target called `name`, by default as it calls itself.
@@ -28,7 +25,7 @@ def as_target(thing: object, name: str | None = None, *, stream: bool = False) -
     if not isinstance(thing, type):
         if callable(getattr(thing, "open", None)) and isinstance(getattr(thing, "name", None), str):
             return _called(cast("Target", thing), name, stream=stream)
-        framework = None if isinstance(thing, _PLAIN) else lazy("vivavoce.targets.frameworks.known:framework_of")(thing)
+        framework = None if _is_plain(thing) else lazy("vivavoce.targets.frameworks.known:framework_of")(thing)
         if framework is not None:
             made = lazy("vivavoce.targets.frameworks.target:FrameworkTarget")
             return cast("Target", made(thing, name, stream=stream, framework=framework))
@@ -39,6 +36,11 @@ def as_target(thing: object, name: str | None = None, *, stream: bool = False) -
     if stream:
         raise UsageError("stream: a function returns its whole reply; it is for an object of a framework")
     return FunctionTarget(cast("Any", thing), name)
+
+
+def _is_plain(thing: object) -> bool:
+    """Return whether a thing is called as it is, and no framework need be asked about it."""
+    return isinstance(thing, FunctionType | MethodType | partial)
 
 
 def _called(target: Target, name: str | None, *, stream: bool) -> Target:
