@@ -43,7 +43,22 @@ def test_what_is_unreleased_becomes_the_section_of_the_version(project: Path) ->
     package = (project / "src" / "vivavoce" / "__init__.py").read_text()
     assert package == '"""A package."""\n\n__version__ = "0.10.0"\nNAME = "x"\n'
     again = cut(project, "0.11.0")
-    assert (again.returncode, again.stderr) == (2, "CHANGELOG.md has nothing under [Unreleased]\n")
+    assert (again.returncode, again.stderr) == (
+        2,
+        "nothing has changed: CHANGELOG.md has nothing under [Unreleased], and changes has no file\n",
+    )
+
+
+def test_the_files_of_changes_join_the_section_and_are_removed(project: Path) -> None:
+    folder = project / "changes"
+    folder.mkdir()
+    (folder / "README.md").write_text("# How\n")
+    (folder / "b-thing.md").write_text("- b thing\n")
+    (folder / "another.md").write_text("- another thing\n")
+    assert cut(project, "0.2.0").returncode == 0
+    text = (project / "CHANGELOG.md").read_text()
+    assert text.endswith("### Added\n\n- a thing\n- another thing\n- b thing\n")
+    assert [path.name for path in folder.iterdir()] == ["README.md"]
 
 
 @pytest.mark.parametrize(
