@@ -22,7 +22,7 @@ from vivavoce.stats.agreement import agreement
 from vivavoce.stats.components import trial_variance
 from vivavoce.stats.groups import RATE, Cell, Sample, adjusted, group_differences
 from vivavoce.stats.intervals import mean_interval, share_interval
-from vivavoce.stats.paired import POWER, difference_of, holm_factors
+from vivavoce.stats.paired import POWER, difference_of, holm
 from vivavoce.stats.planning import samples_for
 from vivavoce.stats.student import t_quantile
 from vivavoce.stats.two_means import mean_differences
@@ -188,8 +188,7 @@ def worse_build(graders: int, samples: int, flips: float) -> Promise:
             found = [one for row in changes if (one := difference_of(row.tolist())) is not None]
             p_values = [1.0 if one.p_value is None else one.p_value for one in found]
             wrong += any(
-                one.mean < 0 and p * factor <= 0.05
-                for one, p, factor in zip(found, p_values, holm_factors(p_values, 0.05), strict=True)
+                one.mean < 0 and adjusted_p <= 0.05 for one, adjusted_p in zip(found, holm(p_values), strict=True)
             )
         return wrong / sets
 
