@@ -45,7 +45,7 @@ def test_a_comparison_of_passes_is_falsely_worse_in_at_most_2_5_percent(samples:
 def test_the_exact_rates_of_a_gate_fall_with_samples_and_with_the_limit(samples: int) -> None:
     near_1, near_half, near_0 = (BENCH.highest_false_pass(samples, *limits)[0] for limits in BENCH.RANGES)
     assert near_1 <= near_half <= near_0 <= 0.18
-    assert near_1 <= 0.025 + 0.075 / math.sqrt(samples)
+    assert near_1 <= 0.025 + 0.08 / math.sqrt(samples)
     rate, limit = BENCH.highest_false_pass(samples, 0.5, 1.0)
-    assert BENCH.coverage(samples, limit) <= 1 - rate + 1e-9
+    assert BENCH.coverage(samples, limit - 1e-6) <= 1 - rate + 1e-4
     assert BENCH.lowest_coverage(samples, 0.1, 0.9)[0] > 0.89
