@@ -38,14 +38,14 @@ class GraderSummary(BaseModel):
     clustered by sample; `pass_rate` is the share of scores that pass, with its interval from `pass_low` to `pass_high`.
     Both weigh each score, so a sample with more trials counts more. `pass_at` and `pass_hat` map k to pass@k and
     pass^k, which weigh each sample: they are over the samples, counted in `pass_samples`, with as many scored trials as
-    the largest k (see `passes_by_k`), and `pass_hat_intervals` has the 95% interval of pass^k. Of the errors, `tester_errors` were made by
-    the tester that led the conversations: `pass_rate` is net of them, `raw_pass_rate` counts them as not passed and
-    `highest_pass_rate` as passed, which are bounds for what a tester without faults would have found; both are None if
-    there are none. `corrected` is the rate of passing without the errors of the judge, or why there is none, where the
-    judge was calibrated. Where the conversations were drawn from more, `population` counts all of them: the mean, the
-    rate of passing and their intervals are estimates for all, and counts are of those that were drawn. `unverified`
-    counts the scores whose judge claims something on evidence that is missing or not in the conversation. With a
-    `severity` it is a requirement, and says what a miss does.
+    the largest k (see `passes_by_k`), and `pass_hat_intervals` has the 95% interval of pass^k. Of the errors,
+    `tester_errors` were made by the tester that led the conversations: `pass_rate` is net of them, `raw_pass_rate`
+    counts them as not passed and `highest_pass_rate` as passed, which are bounds for what a tester without faults would
+    have found; both are None if there are none. `corrected` is the rate of passing without the errors of the judge, or
+    why there is none, where the judge was calibrated. Where the conversations were drawn from more, `population` counts
+    all of them: the mean, the rate of passing and their intervals are estimates for all, and counts are of those that
+    were drawn. `unverified` counts the scores whose judge claims something on evidence that is missing or not in the
+    conversation. With a `severity` it is a requirement, and says what a miss does.
     """
 
     model_config = ConfigDict(frozen=True)

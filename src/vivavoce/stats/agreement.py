@@ -40,7 +40,7 @@ class Agreement:
 
     @property
     def kappa(self) -> float | None:
-        """Agreement beyond chance, 1 at best; None where there is only one kind of truth, of which it is 0 whatever else.
+        """Agreement beyond chance, 1 at best; None where the truth is of one kind, for which it would always be 0.
 
         Source: J. Cohen, A Coefficient of Agreement for Nominal Scales (1960).
         """
