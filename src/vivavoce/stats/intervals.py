@@ -151,7 +151,8 @@ def effective_size(mean: float, variance: float, squares: float, heaviest: float
     of Wilson N. Dean and M. Pagano, Evaluating Confidence Interval Methods for Binomial Proportions in Clustered
     Surveys, Journal of Survey Statistics and Methodology 3 (2015), and C. Franco and others, Comparative Study of
     Confidence Intervals for Proportions in Complex Sample Surveys, same journal 7 (2019); for shares that differ
-    L. Kish, Survey Sampling (1965), section 11.7. The added evidence is that of Wilson's interval, z^2 / 2 on either side.
+    L. Kish, Survey Sampling (1965), section 11.7. The added evidence is that of Wilson's interval, z^2 / 2 on either
+    side.
     """
     added = quantile**2 / 2 * heaviest**2
     return (mean * (1 - mean) + added / squares) / (variance + added)
