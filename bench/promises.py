@@ -19,7 +19,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.components import trial_variance
@@ -295,12 +294,26 @@ def change_shown(samples: int, lose: float, gain: float) -> float:
 
     Of those that turn, the interval excludes 0 where McNemar's exact test has a one-sided p value of at most 2.5%.
     """
-    turned = np.arange(samples + 1)
-    # of so many that turn, so many passes are few enough
-    few = binom.ppf(0.025, turned, 0.5)
-    few = np.where(binom.cdf(few, turned, 0.5) <= 0.025, few, few - 1)
-    shown = np.where(few >= 0, binom.cdf(few, turned, gain / (lose + gain)), 0.0)
-    return float(binom.pmf(turned, samples, lose + gain) @ shown)
+    return float(
+        _binomial(samples, lose + gain) @ [_shown(turned, gain / (lose + gain)) for turned in range(samples + 1)]
+    )
+
+
+def _shown(turned: int, gain: float) -> float:
+    """Return how often so few of those that turned are passes that McNemar's test sees the others as worse."""
+    few = int((_binomial(turned, 0.5).cumsum() <= 0.025).sum())
+    return float(_binomial(turned, gain)[:few].sum())
+
+
+@lru_cache(maxsize=10_000)
+def _binomial(tries: int, rate: float) -> Floats:
+    """Return the probability of each number of passes."""
+    passed = np.arange(tries + 1)
+    if rate in (0.0, 1.0):
+        return (passed == tries * rate).astype(np.float64)
+    factorials = np.concatenate([[0.0], np.log(np.arange(1, tries + 1)).cumsum()])
+    ways = factorials[tries] - factorials - factorials[::-1]
+    return np.exp(ways + passed * np.log(rate) + (tries - passed) * np.log1p(-rate))
 
 
 def let_through(labels: int, right: float) -> Promise:
@@ -398,17 +411,16 @@ def highest_false_pass(samples: int, low: float, high: float) -> tuple[float, fl
     """
     ends = [wilson(passed, samples)[0] for passed in range(samples + 1)]
     limits = [end for end in ends if low <= end <= high and end > 0] + [high]
-    rates = [float(binom.sf(next((k for k, end in enumerate(ends) if end >= limit), samples + 1) - 1, samples, limit))
-             for limit in limits]  # fmt: skip
+    passes = [np.array(ends) >= limit for limit in limits]
+    rates = [float(_binomial(samples, limit) @ passing) for limit, passing in zip(limits, passes, strict=True)]
     return max(zip(rates, limits, strict=True))
 
 
 def coverage(samples: int, rate: float) -> float:
     """Return how often Wilson's interval of single passes holds a rate."""
-    passed = np.arange(samples + 1)
-    ends = np.array([wilson(int(each), samples) for each in passed])
+    ends = np.array([wilson(passed, samples) for passed in range(samples + 1)])
     holds = (ends[:, 0] <= rate + 1e-12) & (rate - 1e-12 <= ends[:, 1])
-    return float(binom.pmf(passed, samples, rate) @ holds)
+    return float(_binomial(samples, rate) @ holds)
 
 
 def lowest_coverage(samples: int, low: float, high: float) -> tuple[float, float]:
