@@ -68,10 +68,10 @@ class Planned(BaseModel):
     """What it takes to see a change of `detect` with a `power`, comparing two runs of the same samples.
 
     `based_on` is the earlier run, None where there is none and the worst case is assumed. `needs` is by the number of
-    trials. `samples` and `trials` are those of the suite, which `sees` a change from this size on, None where they
-    are too few to show any; `more_trials` of its samples see `detect`, None where no number does. `labels` give the rate of the judge
-    without its errors to within `detect`, None where nobody judges; `wrong` is the share of its verdicts with which
-    people disagree, None where no calibration says it.
+    trials. `samples` and `trials` are those of the suite, which `sees` a change from this size on, None where they are
+    too few to show any; `more_trials` of its samples see `detect`, None where no number does. `labels` give the rate of
+    the judge without its errors to within `detect`, None where nobody judges; `wrong` is the share of its verdicts with
+    which people disagree, None where no calibration says it.
     """
 
     model_config = ConfigDict(frozen=True)
