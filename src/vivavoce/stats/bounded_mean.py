@@ -137,7 +137,7 @@ class _Weighted:
                 slope = (excess - before[1]) / (place - before[0])
             before = place, excess
             place = place - excess / slope if slope > 0 else high
-        return place
+        return min(high, max(low, place))
 
 
 def _score(chance: float) -> float:
