@@ -1,8 +1,9 @@
 """How often the statistical promises are kept: a table of promises, what was asked, and what simulations measured.
 
 `python bench/promises.py` makes 2,000 simulated sets of data for each row; `python bench/promises.py 300` makes 300.
-A row ends with "kept" where the measured rate is within the bounds. Every other interval is in `intervals.py`,
-`sampled.py`, `stopping.py`, `forks.py`, `cascade.py` and `realism.py`.
+A row ends with "kept" where the measured rate is within the bounds. Two tables of exact rates follow: those of
+Wilson's interval at the worst rate there is, and those of a comparison of passes and failures. Every other interval is
+in `intervals.py`, `sampled.py`, `stopping.py`, `forks.py`, `cascade.py` and `realism.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -21,10 +23,9 @@ from numpy.typing import NDArray
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.components import trial_variance
 from vivavoce.stats.groups import RATE, Cell, Sample, adjusted, group_differences
-from vivavoce.stats.intervals import mean_interval, share_interval
-from vivavoce.stats.paired import POWER, difference_of, holm_factors
+from vivavoce.stats.intervals import mean_interval, share_interval, wilson
+from vivavoce.stats.paired import POWER, PairedDifference, difference_of, holm
 from vivavoce.stats.planning import samples_for
-from vivavoce.stats.student import t_quantile
 from vivavoce.stats.two_means import mean_differences
 
 SETS = 2000
@@ -178,6 +179,40 @@ def alike_users(one: int, other: int, features: int = 27) -> Promise:
     return Promise("a feature differs, users are alike", f"{one} and {other} users", measure, 0.0, RATE + SLACK)
 
 
+def _compared(differences: Floats, level: float = 0.95) -> PairedDifference:
+    return _compared_once(tuple(np.sort(differences).tolist()), level)
+
+
+@lru_cache(maxsize=200_000)
+def _compared_once(differences: tuple[float, ...], level: float) -> PairedDifference:
+    found = difference_of(differences, level)
+    assert found is not None
+    return found
+
+
+def rare_gain(samples: int, share: float) -> Promise:
+    """A share of the samples gains a lot, the others lose a little, and the mean is the same: how often it is worse."""
+
+    def measure(random: Random, sets: int) -> float:
+        changes = np.where(random.random((sets, samples)) < share, 1 - share, -share)
+        return sum((_compared(row).high or 0.0) < 0 for row in changes) / sets
+
+    data = f"{samples} samples, {share:.0%} gain {1 - share:.2f}, the others lose {share:.2f}"
+    return Promise("worse by `compare`, same mean", data, measure, 0.0, 0.025 + SLACK)
+
+
+def even_changes(samples: int, deviation: float) -> Promise:
+    """Graded scores change by a normal variable around 0: how often the interval excludes 0 on either side."""
+
+    def measure(random: Random, sets: int) -> float:
+        sets = max(1, sets // 4)  # they take long
+        found = [_compared(row) for row in random.normal(0.0, deviation, (sets, samples)).clip(-1, 1)]
+        return sum((one.p_value or 0.0) <= 0.05 for one in found) / sets
+
+    data = f"{samples} samples, standard deviation {deviation}"
+    return Promise("a change by `compare`, same mean", data, measure, 0.0, 0.05 + SLACK)
+
+
 def worse_build(graders: int, samples: int, flips: float) -> Promise:
     """No grader changed: how often one of them is worse after the correction of Holm."""
 
@@ -185,11 +220,10 @@ def worse_build(graders: int, samples: int, flips: float) -> Promise:
         wrong = 0
         for _ in range(sets):
             changes = random.choice([-1.0, 0.0, 1.0], (graders, samples), p=[flips / 2, 1 - flips, flips / 2])
-            found = [one for row in changes if (one := difference_of(row.tolist())) is not None]
+            found = [_compared(row) for row in changes]
             p_values = [1.0 if one.p_value is None else one.p_value for one in found]
             wrong += any(
-                one.mean < 0 and p * factor <= 0.05
-                for one, p, factor in zip(found, p_values, holm_factors(p_values, 0.05), strict=True)
+                one.mean < 0 and adjusted_p <= 0.05 for one, adjusted_p in zip(found, holm(p_values), strict=True)
             )
         return wrong / sets
 
@@ -204,12 +238,9 @@ def detectable(samples: int, flips: float, low: float = POWER - 0.05) -> Promise
         seen = 0
         for _ in range(sets):
             before = random.choice([-1.0, 0.0, 1.0], samples, p=[flips / 2, 1 - flips, flips / 2])
-            found = difference_of(before.tolist())
-            lost = min(1 - flips / 2, flips / 2 + ((found and found.detectable) or 1.0))
-            after = difference_of(
-                random.choice([-1.0, 0.0, 1.0], samples, p=[lost, max(0.0, 1 - lost - flips / 2), flips / 2]).tolist()
-            )
-            seen += after is not None and after.high is not None and after.high < 0
+            lost = min(1 - flips / 2, flips / 2 + (_compared(before).detectable or 1.0))
+            after = random.choice([-1.0, 0.0, 1.0], samples, p=[lost, max(0.0, 1 - lost - flips / 2), flips / 2])
+            seen += (_compared(after).high or 0.0) < 0
         return seen / sets
 
     return Promise("a detectable change shows", f"{samples} samples, {flips:.0%} flip", measure, low, 1.0)
@@ -226,8 +257,8 @@ def best_target(targets: int, samples: int, rate: float) -> Promise:
             scores = (np.where(random.random((targets, samples)) < 0.7, hard, own) < rate).astype(np.float64)
             first = int(scores.mean(axis=1).argmax())
             level = 1 - 0.05 / (targets - 1)
-            found = [difference_of((scores[first] - scores[n]).tolist(), level) for n in range(targets) if n != first]
-            wrong += all(one is not None and one.low is not None and one.low > 0 for one in found)
+            found = [_compared(scores[first] - scores[n], level) for n in range(targets) if n != first]
+            wrong += all(one.low is not None and one.low > 0 for one in found)
         return wrong / sets
 
     return Promise(
@@ -251,17 +282,38 @@ def planned(samples: int, trials: int, rate: float) -> Promise:
     return Promise("a plan has less than 70% power", data, measure, 0.0, 0.1)
 
 
+@lru_cache
 def _power(samples: int, rate: float) -> float:
-    """Return about how often a fall by 0.1 shows in so many single trials of each side."""
-    variance = rate * (1 - rate) + (rate - 0.1) * (1.1 - rate)
-    shift = 0.1 / (variance / samples) ** 0.5 - t_quantile(0.975, max(1, samples - 1))
-    return float(_normal(shift))
+    """Return how often a fall by 0.1 shows in so many single trials of each side."""
+    after = rate - 0.1
+    return change_shown(samples, rate * (1 - after), (1 - rate) * after)
 
 
-def _normal(value: float) -> float:
-    from math import erfc, sqrt
+def change_shown(samples: int, lose: float, gain: float) -> float:
+    """Return exactly how often samples of which shares turn to failures and to passes show that b is worse.
 
-    return erfc(-value / sqrt(2)) / 2
+    Of those that turn, the interval excludes 0 where McNemar's exact test has a one-sided p value of at most 2.5%.
+    """
+    return float(
+        _binomial(samples, lose + gain) @ [_shown(turned, gain / (lose + gain)) for turned in range(samples + 1)]
+    )
+
+
+def _shown(turned: int, gain: float) -> float:
+    """Return how often so few of those that turned are passes that McNemar's test sees the others as worse."""
+    few = int((_binomial(turned, 0.5).cumsum() <= 0.025).sum())
+    return float(_binomial(turned, gain)[:few].sum())
+
+
+@lru_cache(maxsize=10_000)
+def _binomial(tries: int, rate: float) -> Floats:
+    """Return the probability of each number of passes."""
+    passed = np.arange(tries + 1)
+    if rate in (0.0, 1.0):
+        return (passed == tries * rate).astype(np.float64)
+    factorials = np.concatenate([[0.0], np.log(np.arange(1, tries + 1)).cumsum()])
+    ways = factorials[tries] - factorials - factorials[::-1]
+    return np.exp(ways + passed * np.log(rate) + (tries - passed) * np.log1p(-rate))
 
 
 def let_through(labels: int, right: float) -> Promise:
@@ -322,6 +374,11 @@ PROMISES: tuple[Promise, ...] = (
     alike_users(60, 240),
     alike_users(60, 1000),
     alike_users(1000, 1000),
+    *(rare_gain(samples, 0.05) for samples in (6, 10, 20, 50, 100)),
+    *(rare_gain(samples, 0.02) for samples in (6, 20, 100)),
+    even_changes(20, 0.2),
+    even_changes(100, 0.2),
+    even_changes(500, 0.05),
     worse_build(1, 50, 0.2),
     worse_build(3, 50, 0.2),
     worse_build(10, 50, 0.2),
@@ -341,6 +398,62 @@ PROMISES: tuple[Promise, ...] = (
 )
 
 
+SIZES = (1, 3, 5, 10, 20, 30, 50, 100)
+"""Numbers of samples of which exact rates are printed."""
+RANGES = ((0.5, 1.0), (0.1, 0.5), (0.0, 0.1))
+"""Ranges of limits and rates, the last one of each with the worst rates."""
+
+
+def highest_false_pass(samples: int, low: float, high: float) -> tuple[float, float]:
+    """Return how often `on: lower` passes a bot at the worst limit from `low` to `high`, and that limit.
+
+    It grows with the limit up to the lower end of a number of passes, where that number no longer passes.
+    """
+    ends = [wilson(passed, samples)[0] for passed in range(samples + 1)]
+    limits = [end for end in ends if low <= end <= high and end > 0] + [high]
+    passes = [np.array(ends) >= limit for limit in limits]
+    rates = [float(_binomial(samples, limit) @ passing) for limit, passing in zip(limits, passes, strict=True)]
+    return max(zip(rates, limits, strict=True))
+
+
+def coverage(samples: int, rate: float) -> float:
+    """Return how often Wilson's interval of single passes holds a rate."""
+    ends = np.array([wilson(passed, samples) for passed in range(samples + 1)])
+    holds = (ends[:, 0] <= rate + 1e-12) & (rate - 1e-12 <= ends[:, 1])
+    return float(_binomial(samples, rate) @ holds)
+
+
+def lowest_coverage(samples: int, low: float, high: float) -> tuple[float, float]:
+    """Return the lowest coverage of Wilson's interval for rates from `low` to `high`, and the rate.
+
+    It is lowest just outside of the end of an interval.
+    """
+    ends = {end for passed in range(samples + 1) for end in wilson(passed, samples)}
+    near = [end + side for end in ends for side in (-1e-9, 1e-9)]
+    return min((coverage(samples, rate), rate) for rate in [low, high, *near] if low <= rate <= high and 0 < rate < 1)
+
+
+def highest_false_change(samples: int) -> tuple[float, float]:
+    """Return how often `compare` finds b worse where as many samples turn to passes as to failures, at the worst share.
+
+    The share of samples that turn is one of 1% to 100%.
+    """
+    return max((change_shown(samples, share / 200, share / 200), share / 100) for share in range(1, 101))
+
+
+def exact_tables() -> None:
+    """Print the exact rates of Wilson's interval and of comparisons of passes and failures."""
+    heads = [f"{low:.0%} to {high:.0%}" for low, high in RANGES]
+    print("\n| samples |", *(f"false pass, limits {head} |" for head in heads), "lowest coverage, rates 10% to 90% |",
+          "90% to 100% | worse by `compare`, same rate |")  # fmt: skip
+    print("|---:|" + "---|" * 6)
+    for samples in SIZES:
+        cells = [highest_false_pass(samples, *limits) for limits in RANGES]
+        cells += [lowest_coverage(samples, *rates) for rates in ((0.1, 0.9), (0.9, 1.0))]
+        cells.append(highest_false_change(samples))
+        print(f"| {samples} |", *(f"{rate:.1%} ({where:.1%}) |" for rate, where in cells))
+
+
 def main() -> None:
     """Print a row for each promise."""
     sets = int(sys.argv[1]) if len(sys.argv) > 1 else SETS
@@ -350,6 +463,7 @@ def main() -> None:
         asked = f"≥ {one.low:.1%}" if one.high == 1.0 else f"≤ {one.high:.1%}"
         verdict = "kept" if one.low <= rate <= one.high else "NOT KEPT"
         print(f"| {one.what} | {one.data} | {asked} | {rate:.1%} | {verdict} |", flush=True)
+    exact_tables()
 
 
 if __name__ == "__main__":

@@ -115,6 +115,29 @@ def test_a_command_starts_quickly_because_it_loads_nothing_that_it_does_not_need
     assert loaded & ABSENT[command] == set()
 
 
+OWN_MODULES = {"--help": 20, "run suite.yaml --quiet": 520, "validate suite.yaml": 460, "show latest": 270}
+"""How many modules of ours a command loads at most."""
+OWN_ABSENT = tuple(
+    f"vivavoce.{name}"
+    for name in ("penelope", "distributed", "production", "server", "targets.frameworks", "exchange.otel")
+)
+"""Packages and modules of ours that none of them needs."""
+
+
+def test_a_command_loads_few_modules_of_ours() -> None:
+    subprocess.run([sys.executable, "-m", "vivavoce.cli.main", "init", "."], check=True, capture_output=True)
+    for command, most in OWN_MODULES.items():
+        code = (
+            "import sys, json\nfrom vivavoce.cli.main import main\n"
+            f"try:\n    main({command.split()})\nexcept SystemExit:\n    pass\n"
+            'print("\\n" + json.dumps([name for name in sys.modules if name.startswith("vivavoce")]))'
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        loaded = json.loads(done.stdout.splitlines()[-1])
+        assert len(loaded) <= most, command
+        assert [name for name in loaded if name.startswith(OWN_ABSENT)] == [], command
+
+
 def test_the_public_names_are_there_sorted_and_few() -> None:
     names = [name for name in vivavoce.__all__ if not name.startswith("_")]
     assert names == sorted(names)

@@ -161,7 +161,8 @@ def test_errors_are_counted_as_either() -> None:
             CalibrationNeed(labels=60, kappa=0.9),
             "κ 0.9 with 95% confidence, and does by 0.66",
         ),
-        (calibration(40, 0, 0, 0), CalibrationNeed(labels=10), "all labels and verdicts are equal"),
+        (calibration(40, 0, 0, 0), CalibrationNeed(labels=10), "only one kind of label"),
+        (calibration(35, 5, 0, 0), CalibrationNeed(labels=10), "only one kind of label"),
         (calibration(20, 20, 10, 10), None, "cannot be corrected: the judge passes bad conversations as often"),
     ],
 )

@@ -81,7 +81,7 @@ def test_rates_are_corrected_and_labels_counted(store: Store) -> None:
     found = report(store)
     (rate,) = found.rates
     assert (rate.rate.raw, rate.rate.method, rate.rate.labels) == (0.7, "prediction_powered", 60)
-    assert "70.0% pass by the judge, 71.2% corrected [59.3%, 80.8%] by 60 labels of this run" in next(closing(found))
+    assert "70.0% pass by the judge, 71.2% corrected [59.9%, 80.4%] by 60 labels of this run" in next(closing(found))
     assert found.needed.labels is None
     assert "a label for each of the 40 others would not do; it is " in needed_line(found)
     wide = report(store, width=0.25)

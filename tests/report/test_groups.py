@@ -111,6 +111,32 @@ def test_what_cannot_be_told_is_said(store: Store, scores: Grading, by: str, whi
     assert grouped(store, scores, by, which).finding.startswith(said)
 
 
+def test_an_interval_that_excludes_0_among_many_groups_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2 of 4 fail in one group and none in 4 others: certain alone, and not among the five."""
+    monkeypatch.chdir(tmp_path)
+    Path("bot.py").write_text(
+        'def reply(message: str) -> str:\n    return "no" if message in ("a0", "a1") else "yes"\n'
+    )
+    Path("suite.yaml").write_text(SUITE.replace("trials: 2\n", ""))
+    rows = [
+        {"id": f"{tag}{n}", "input": f"{tag}{n}", "ground_truth": "yes", "tags": [tag]}
+        for tag in "abcde"
+        for n in range(4)
+    ]
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    run_suite("suite.yaml")
+    with Store.open(".vivavoce/vivavoce.db") as opened:
+        found = grouped(opened, opened.grading(opened.run("latest").id), "tag")
+    rest = next(one.rest for one in found.groups if one.name == "a")
+    assert rest is not None
+    assert rest.high < 0
+    assert not rest.differs
+    alone = "each interval is for its group alone, among 5 compared"
+    assert found.finding == f"no group differs from the others beyond chance; {alone}"
+
+
 def test_wrong_names_are_refused_by_every_reader(store: Store, viva: Viva) -> None:
     wrong = viva("groups", "--by", "metadata.lang")
     assert (wrong.returncode, "did you mean 'metadata.language'?" in wrong.stderr) == (2, True)

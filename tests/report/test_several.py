@@ -38,7 +38,7 @@ async def compared(store: Store, *runs: list[Outcome], decides: bool = False) ->
 
 
 async def test_each_run_is_compared_with_the_first_with_intervals_that_hold_together(store: Store) -> None:
-    a, b, c = held(1, 1, 1, 1, 1, 1, 0.5), held(0, 0, 0.5, 0, 0, 0, 0), held(1, 1, 1, 1, 1, 1, 0.5)
+    a, b, c = held(*[1] * 8, 0.5), held(0, 0, 0.5, *[0] * 6), held(*[1] * 8, 0.5)
     found = await compared(store, a, b, c)
     assert (found.run, found.level) == ("run-0", 0.975)
     assert [(line.letter, line.grader.reading) for line in found.lines] == [("B", "worse"), ("C", "same")]

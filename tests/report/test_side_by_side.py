@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.console import Console
 
 from vivavoce.records.run import Outcome
@@ -30,6 +31,26 @@ def some(count: int, score: float) -> list[Outcome]:
 async def test_the_head_names_scores_suite_and_target(store: Store) -> None:
     lines = await shown(store, some(2, 1.0), some(2, 0.5))
     assert lines[:2] == ["a  capitals-1867a4-g1 · support · bot", "b  capitals-5f3c9e-g1 · support · bot"]
+
+
+@pytest.mark.parametrize(
+    ("samples", "said"),
+    [
+        (3, "3 samples cannot show any change of exact: it takes at least 6."),
+        (5, "5 samples cannot show any change of exact: it takes at least 6."),
+        (12, None),
+    ],
+)
+async def test_too_few_samples_are_said_to_show_nothing(store: Store, samples: int, said: str | None) -> None:
+    lines = await shown(store, some(samples, 0.0), some(samples, 1.0))
+    assert not any("would have shown" in line for line in lines)
+    assert [line for line in lines if "cannot show" in line] == ([] if said is None else [said])
+
+
+async def test_a_p_value_is_never_0(store: Store) -> None:
+    lines = await shown(store, some(40, 0.0), some(40, 1.0))
+    assert [line.split()[-4] for line in lines if line.startswith("exact ") and "…" in line] == ["0.001"]
+    assert any("< 0.001" in line for line in lines)
 
 
 async def test_what_flipped_is_shown_with_its_reason_and_the_others_are_counted(store: Store) -> None:

@@ -113,3 +113,11 @@ def test_what_is_said_of_trials_names_the_target_where_there_are_several() -> No
     ]
     assert [line.split(":")[0] for line in lines if "net of" in line] == ["exact of old", "exact of new"]
     assert "exact  pass^k  1: 0.500  2: 0.250" in shown(summary().model_copy(update={"graders": of[:1]}))
+
+
+def test_unequal_numbers_of_trials_are_named_with_what_each_mean_is_over() -> None:
+    figures = {"pass_hat": {1: 0.5, 2: 0.25}, "pass_at": {1: 0.5, 2: 0.75}, "pass_samples": {1: 8, 2: 8}}
+    uneven, even = (EXACT.model_copy(update={**figures, "scored": scored}) for scored in (19, 16))
+    line = "numbers of trials differ: this is over the 8 samples with 2 or more"
+    reports = [" ".join(shown(summary().model_copy(update={"graders": [one]}))) for one in (uneven, even)]
+    assert [line in report for report in reports] == [True, False]

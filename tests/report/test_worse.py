@@ -45,11 +45,13 @@ async def decided(
         ([1.0] * 8, [0.0] + [1.0] * 7, None, "pass", "exact: -0.125"),  # a loss that may be chance
         ([1.0] * 8, [0.0] + [1.0] * 7, 0.1, "inconclusive", "8 samples cannot tell that from chance"),
         ([1.0] * 8, [0.0] + [1.0] * 7, 0.2, "pass", "exact: -0.125"),  # no loss that matters
-        ([0.9] * 20, [0.88] * 20, None, "fail", "exact: -0.020"),  # each lost as much: as certain as if they varied
+        ([0.9] * 20, [0.88] * 20, None, "pass", "exact: -0.020"),  # one unseen sample may have gained more
+        ([0.9] * 20, [0.6] * 20, None, "fail", "exact: -0.300"),
         ([0.9, 0.8] * 20, [0.6, 0.52] * 20, None, "fail", "exact: -0.290"),
         ([0.9, 0.8] * 20, [0.6, 0.52] * 20, 0.3, "pass", "exact: -0.290"),  # certain, and smaller than what matters
         ([1.0] * 5, [1.0] * 5, None, "inconclusive", "5 samples on both sides; a loss shows from 6 on"),
-        ([1.0] * 5, [0.0] * 5, None, "fail", "exact: -1.000"),
+        ([1.0] * 5, [0.0] * 5, None, "inconclusive", "5 samples on both sides; a loss shows from 6 on"),
+        ([1.0] * 6, [0.0] * 6, None, "fail", "exact: -1.000"),
     ],
 )
 async def test_a_loss_is_worse_if_it_is_certain_and_matters(
@@ -84,6 +86,20 @@ async def test_errors_count_where_they_could_change_the_verdict(
 ) -> None:
     found, reasons = await decided(store, held(*[1.0] * 40), held(*b))
     assert (found, "errors could change the result" in reasons) == (verdict, verdict == "inconclusive"), reasons
+
+
+async def test_of_ten_targets_a_loss_that_is_certain_alone_is_no_failure(store: Store) -> None:
+    """7 of 20 that fail now have a p value of 1/64 alone, and of 10 / 64 as the lowest of ten."""
+
+    def scores(lost: int) -> list[Outcome]:
+        same = [outcome for n in range(9) for outcome in held(*[1.0] * 20, target=f"t{n}")]
+        return [*held(*[0.0] * lost, *[1.0] * (20 - lost), target="bot"), *same]
+
+    verdict, reasons = await decided(store, scores(0), scores(7))
+    assert verdict == "pass"
+    assert "p values are adjusted (Holm)" in reasons
+    assert "not certain among 10 comparisons (adjusted p 0.16)" in reasons
+    assert reasons.count("certain among") == 1
 
 
 async def test_a_skipped_score_is_no_error(store: Store) -> None:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.stats.corrected import Corrected, NotIdentifiable, Table, prediction_powered, rogan_gladen, table_of
+from vivavoce.stats.intervals import mean_interval
 
 BITS = st.integers(0, 1)
 
@@ -83,6 +84,21 @@ def test_intervals_by_rogan_and_gladen_hold_the_rate_where_good_ones_are_rarer_t
 def test_a_good_judge_makes_the_interval_narrower_than_the_labels_alone() -> None:
     good, coin = of_run(1, 100, 5000, 0.6, 0.97, 0.97), of_run(1, 100, 5000, 0.6, 0.5, 0.5)
     assert good.high - good.low < 0.6 * (coin.high - coin.low)
+
+
+@given(st.lists(st.tuples(BITS, BITS), min_size=2, max_size=30), st.lists(BITS, max_size=30))
+def test_it_is_as_precise_as_the_labels_alone_and_the_same_where_all_have_one(
+    pairs: list[tuple[int, int]], others: list[int]
+) -> None:
+    truth, judged = [one for one, _ in pairs], [one for _, one in pairs]
+    labels = mean_interval([float(one) for one in truth])
+    assert labels is not None
+    assert labels.low is not None
+    assert labels.high is not None
+    whole = prediction_powered(truth, judged, singles(len(pairs)), [], [])
+    assert (whole.value, whole.low, whole.high) == pytest.approx((labels.mean, labels.low, labels.high))
+    part = prediction_powered(truth, judged, singles(len(pairs)), others, singles(len(others), "o"))
+    assert part.high - part.low <= labels.high - labels.low + 1e-9
 
 
 @given(st.lists(st.tuples(BITS, BITS), min_size=2, max_size=30), st.lists(BITS, max_size=30))

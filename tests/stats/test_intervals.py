@@ -228,3 +228,16 @@ def test_a_weighted_mean_is_that_of_values_that_often(rows: list[tuple[float, in
     assert found.mean == pytest.approx(expected.mean)
     if len(set(weights)) > 1:
         assert (found.low, found.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
+
+
+def test_the_effective_number_is_the_one_that_the_reference_prints() -> None:
+    means = [0.25, 0.5, 1.0, 1.0, 0.75]
+    n, m, half_square = len(means), sum(means) / 5, 1.959963984540054**2 / 2
+    size = n * (n * m * (1 - m) + half_square) / (sum((mean - m) ** 2 for mean in means) + half_square)
+    assert limits(mean_interval(means)) == pytest.approx(wilson(m * size, size))
+
+
+def test_a_further_trial_of_one_sample_can_lower_an_end() -> None:
+    even = limits(mean_interval([1.0] * 10))
+    uneven = limits(mean_interval([1.0] * 29, [0] * 20 + list(range(1, 10))))
+    assert (round(even[0], 3), round(uneven[0], 3)) == (0.722, 0.349)

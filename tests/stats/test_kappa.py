@@ -48,3 +48,14 @@ def test_weights_that_differ_are_worth_fewer_pairs() -> None:
 def test_nothing_has_no_kappa() -> None:
     assert kappa([], []) is None
     assert kappa_interval([], [], []) is None
+
+
+@pytest.mark.parametrize("label", [True, False])
+def test_labels_of_one_kind_have_no_kappa_whatever_the_judge_says(label: bool) -> None:
+    labels, verdicts = [label] * 5, [True, True, False, True, True]
+    assert kappa(verdicts, labels) is None
+    assert kappa_interval(verdicts, labels, range(5)) is None
+    assert agreement(verdicts, labels).kappa is None
+    assert agreement(verdicts, labels).kappa_interval() is None
+    assert kappa(labels, verdicts) == pytest.approx(0)  # a judge that passes everything, or nothing
+    assert agreement(labels, verdicts).kappa == 0

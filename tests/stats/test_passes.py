@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recordings import RECORDINGS, needs_recordings
 from vivavoce.stats.intervals import mean_interval, wilson
-from vivavoce.stats.passes import Passes, pass_at_k, pass_hat_k, passes
+from vivavoce.stats.passes import Passes, pass_at_k, pass_hat_k, passes, passes_by_k
 
 AIRLINE = RECORDINGS / "tau_bench_airline/sierra__gpt-4o__airline.jsonl"
 
@@ -60,3 +60,26 @@ def test_real_conversations_give_the_published_figures() -> None:
     results = [passes(counts, k) for k in (1, 2, 3, 4)]
     assert [round(result.hat_k, 3) for result in results if result] == [0.420, 0.273, 0.220, 0.200]
     assert [result.samples for result in results if result] == [50] * 4
+
+
+def test_every_k_is_over_the_same_samples_so_that_pass_hat_k_never_rises() -> None:
+    hard, easy = [(0, 1)] * 5 + [(1, 2)] * 3, [(3, 3)] * 10 + [(2, 3), (4, 20)]
+    found = passes_by_k([*hard, *easy])
+    assert list(found) == [1, 2, 3]
+    assert {(one.samples, one.left_out) for one in found.values()} == {(12, 8)}
+    hats = [one.hat_k for one in found.values()]
+    assert hats == sorted(hats, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("counts", "largest"), [([], 0), ([(1, 1)] * 3, 0), ([(1, 2), (1, 1)], 0), ([(1, 2), (1, 2), (1, 1)], 2)]
+)
+def test_the_largest_k_is_one_that_most_samples_have(counts: list[tuple[int, int]], largest: int) -> None:
+    assert max(passes_by_k(counts), default=0) == largest
+
+
+@given(st.lists(st.integers(1, 6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), max_size=12))
+def test_pass_hat_k_falls_and_pass_at_k_rises(counts: list[tuple[int, int]]) -> None:
+    found = list(passes_by_k(counts).values())
+    assert all(one.hat_k >= other.hat_k - 1e-12 and one.at_k <= other.at_k + 1e-12 for one, other in pairwise(found))
+    assert all(2 * one.samples > len(counts) for one in found)

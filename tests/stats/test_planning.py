@@ -9,7 +9,7 @@ import pytest
 
 from vivavoce.stats.components import WORST
 from vivavoce.stats.paired import paired_difference
-from vivavoce.stats.planning import labels_for, samples_for, seen_by, spread, trials_for
+from vivavoce.stats.planning import UNSEEN, fewest_changes, labels_for, samples_for, seen_by, spread, trials_for
 
 
 @pytest.mark.parametrize(("difference", "trials", "within"), [(0.1, 1, 0.16), (0.1, 5, 0.16), (0.2, 2, 0.25)])
@@ -40,8 +40,21 @@ def test_more_trials_help_down_to_what_samples_alone_cost() -> None:
 
 def test_a_large_number_of_samples_is_that_of_the_normal_formula() -> None:
     z = 1.959964 + 0.841621
-    expected = z**2 * spread(0.01, 0.2, 1) / 0.01**2
+    expected = z**2 * spread(0.01, 0.2, 1) / 0.01**2 + 2 * UNSEEN / 0.01
     assert samples_for(0.01, 0.2, 1, 0.8) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("samples", [2, 3, 5])
+def test_too_few_samples_show_no_change(samples: int) -> None:
+    assert seen_by(samples, 0.0, 10, 0.8) is None
+    assert trials_for(0.99, 0.0, samples, 0.8) is None
+
+
+def test_six_samples_show_the_change_of_nearly_all() -> None:
+    assert fewest_changes() == 6
+    assert fewest_changes(0.99) == 8
+    assert seen_by(6, 0.0, 1, 0.8) == pytest.approx(0.8 ** (1 / 6), abs=1e-6)
+    assert samples_for(0.97, 0.0, 1, 0.8) == 6
 
 
 @pytest.mark.parametrize("trials", [1, 3, 10])

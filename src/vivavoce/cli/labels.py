@@ -167,6 +167,8 @@ def _print_agreement(found: LabelAgreement) -> None:
     if found.kappa is not None and found.low is not None and found.high is not None:
         interval = f"95% interval {number(found.low)} to {number(found.high)}"
         lines.append(f"agreement {number(found.agreement)}, κ {number(found.kappa)}, {interval}")
+    elif found.n:
+        lines.append(f"agreement {number(found.agreement)}, κ – (only one kind of label)")
     for one in found.disagreements:
         turn = "" if one.label.turn is None else f" {turn_label(one.label.turn)}"
         kind = "too lenient" if one.lenient else "too strict"

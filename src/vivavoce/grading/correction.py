@@ -49,7 +49,7 @@ class Correction:
             return f"its judge must be calibrated on {need.labels} labels drawn at random, and is on {drawn}"
         found = kappa_of(self.calibration)
         if found is None:
-            return "how far its judge agrees with people is not known: all labels and verdicts are equal"
+            return "how far its judge agrees with people is not known: there is only one kind of label"
         value, low = found
         if low < need.kappa:
             return (
@@ -104,7 +104,7 @@ def best_calibration(run_id: str, found: Iterable[Calibration]) -> Calibration |
 def kappa_of(calibration: Calibration) -> tuple[float, float] | None:
     """Return how far the judge agrees with the drawn labels, beyond chance, and the lower end of its 95% interval.
 
-    None where chance alone agrees always.
+    None where there is only one kind of label.
     """
     drawn = calibration.drawn
     passed, good = [one.passed for one in drawn], [one.good for one in drawn]

@@ -222,8 +222,8 @@ def _one_sided(cells: Mapping[tuple[bool, bool], int]) -> Iterator[str]:
     """Yield what labels or verdicts of one kind leave open."""
     good, bad = cells[True, True] + cells[True, False], cells[False, False] + cells[False, True]
     if not bad:
-        yield "people pass every drawn conversation: how often the judge fails a bad one is not known"
+        yield "people pass every drawn conversation: only one kind of label, so there is no specificity, κ, or AUROC"
     if not good:
-        yield "people fail every drawn conversation: how often the judge passes a good one is not known"
+        yield "people fail every drawn conversation: only one kind of label, so there is no sensitivity, κ, or AUROC"
     if good and bad and not cells[True, False] + cells[False, False]:
         yield "the judge passes everything: its rate says nothing, only the labels do"

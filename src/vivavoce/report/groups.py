@@ -78,12 +78,15 @@ def _finding(groups: Sequence[Group]) -> str:
     if all(one.rest is None for one in groups):
         return "too few to compare: a group and the others need two samples each with a score"
     apart = [one for one in groups if one.rest is not None and one.rest.differs]
+    tested = [one.rest for one in groups if one.rest is not None]
+    alone = any(not rest.differs and not rest.low <= 0 <= rest.high for rest in tested)
+    note = f"; each interval is for its group alone, among {len(tested)} compared" * alone
     if not apart:
-        return "no group differs from the others beyond chance"
+        return f"no group differs from the others beyond chance{note}"
     apart.sort(key=lambda one: -abs(one.rest.difference if one.rest is not None else 0))
     differ = f"{count(len(apart), 'group')} {'differs' if len(apart) == 1 else 'differ'}"
     others = "each other" if len(apart) == len(groups) == 2 else "the others that are alike"
-    return f"{differ} from {others} beyond chance: {listed([_named(one) for one in apart], _NAMED)}"
+    return f"{differ} from {others} beyond chance: {listed([_named(one) for one in apart], _NAMED)}{note}"
 
 
 def _named(one: Group) -> str:

@@ -44,9 +44,10 @@ class Need(BaseModel):
 class Variances(BaseModel):
     """How one figure of one run varies: `within` samples, from trial to trial, and `between` them.
 
-    `within` is the upper end of the interval of this variance, so that nine of ten such runs do not make a plan too
-    small; `least` is its lower end, and `estimate` the variance that was seen. `measured` says whether trials repeat;
-    where they do not, it is that of all scores, which is at least as large.
+    `within` is the upper end of the 80% interval of this variance: the limit that exceeds the true variance in nine of
+    ten such runs, so that one plan in ten is too small for this reason; `least` is its lower end, and `estimate` the
+    variance that was seen. `measured` says whether trials repeat; where they do not, it is that of all scores, which is
+    at least as large.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -67,10 +68,10 @@ class Planned(BaseModel):
     """What it takes to see a change of `detect` with a `power`, comparing two runs of the same samples.
 
     `based_on` is the earlier run, None where there is none and the worst case is assumed. `needs` is by the number of
-    trials. `samples` and `trials` are those of the suite, which `sees` a change from this size on, None for a single
-    sample; `more_trials` of its samples see `detect`, None where no number does. `labels` give the rate of the judge
-    without its errors to within `detect`, None where nobody judges; `wrong` is the share of its verdicts with which
-    people disagree, None where no calibration says it.
+    trials. `samples` and `trials` are those of the suite, which `sees` a change from this size on, None where they are
+    too few to show any; `more_trials` of its samples see `detect`, None where no number does. `labels` give the rate of
+    the judge without its errors to within `detect`, None where nobody judges; `wrong` is the share of its verdicts with
+    which people disagree, None where no calibration says it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -194,19 +195,24 @@ def basis(found: Planned) -> str:
     """Return what a plan rests on, in words."""
     on = found.based_on
     if on is None:
-        return "there is no earlier run to learn from: this is the worst case, of trials as uncertain as a coin"
+        return "there is no earlier run to learn from: this is the worst case of trials, as uncertain as a coin"
     figure = f"the {'pass rate' if on.of_passes else 'mean'} of {safe(on.grader)}"
     learned = f"{figure} in run {on.run} ({count(on.samples, 'sample')})"
-    variance = f"variance {on.estimate:.3g}, {on.within:.3g} at most in nine of ten such runs"
+    variance = f"variance {on.estimate:.3g}, upper limit {on.within:.3g} with 90% confidence"
     if on.within >= WORST > 2 * on.estimate:
-        return f"{learned} is too small to say how much trials vary ({variance}): this is the worst case"
+        return f"{learned} is too small to say how much trials vary ({variance}): this is the worst case of trials"
     if on.measured:
         return f"as {learned} varies from trial to trial: {variance}"
     return f"{learned} has one trial of each sample, so trials are taken to vary as much as samples: {variance}"
 
 
+ASSUMPTION = "this assumes that no sample gets worse where others get better; where some do, it takes more samples"
+"""What every number of samples rests on: see `spread`."""
+
+
 def outlook(found: Planned) -> Iterator[str]:
-    """Yield what the suite as it is would see, what it lacks and how many labels its judge takes, a line each."""
+    """Yield what is assumed, what the suite would see and lacks, and how many labels its judge takes, a line each."""
+    yield ASSUMPTION
     yield f"the suite has {count(found.samples, 'sample')} × {count(found.trials, 'trial')}: {_seen(found.sees)}"
     if found.sees is None or found.sees > found.detect:
         more = found.more_trials

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from vivavoce.report.comparison import GraderComparison, Reading
-from vivavoce.report.text import listed
+from vivavoce.report.text import count, listed
 from vivavoce.safe_text import safe
 from vivavoce.stats.paired import POWER
+from vivavoce.stats.planning import fewest_changes
 
 WORDS: Mapping[Reading, str] = {
     "worse": "worse",
@@ -28,23 +29,30 @@ def in_markdown(reading: Reading) -> str:
 
 def remarks(graders: Sequence[GraderComparison]) -> list[str]:
     """Return what a reader should know of the figures of some graders, a sentence each."""
-    return [remark for remark in (_detectable(graders), _sign_note(graders)) if remark is not None]
+    sign = _sign_note(graders)
+    return [*_detectable(graders), *([] if sign is None else [sign])]
 
 
-def _detectable(graders: Sequence[GraderComparison]) -> str | None:
-    """Return in a sentence how large a change had to be to show, of the graders without a clear one; None of none."""
-    by = [f"{safe(one.name)} by {one.detectable:.2g}" for one in graders if one.reading == "same" and one.detectable]
-    if not by:
-        return None
-    some = "A change" if len(by) == 1 else "Changes"
-    each = "" if len(by) == 1 else "each "
-    return f"{some} of {listed(by)} would {each}have shown in {POWER:.0%} of such comparisons."
+def p_text(p_value: float | None) -> str:
+    """Return a p value with three decimals, `< 0.001` for a smaller one, or a dash if there is none."""
+    return "–" if p_value is None else "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
+
+def _detectable(graders: Sequence[GraderComparison]) -> Iterator[str]:
+    """Yield how large a change had to be to show, of the graders without a clear one, or that none could."""
+    same = [one for one in graders if one.reading == "same"]
+    if by := [f"{safe(one.name)} by {one.detectable:.2g}" for one in same if one.detectable is not None]:
+        some, each = ("A change", "") if len(by) == 1 else ("Changes", "each ")
+        yield f"{some} of {listed(by)} would {each}have shown in {POWER:.0%} of such comparisons."
+    for one in same:
+        if one.n < (fewest := fewest_changes(one.level)):
+            yield f"{count(one.n, 'sample')} cannot show any change of {safe(one.name)}: it takes at least {fewest}."
 
 
 def _sign_note(graders: Sequence[GraderComparison]) -> str | None:
     """Return in a sentence where counts of samples alone say otherwise than the means; None where they never do."""
     by = [
-        f"{safe(one.name)} has {one.wins:,} better and {one.losses:,} worse (sign test: p {one.sign_p_value:.2g})"
+        f"{safe(one.name)} has {one.wins:,} better and {one.losses:,} worse (sign test: p {p_text(one.sign_p_value)})"
         for one in graders
         if one.p_value is not None
         and one.sign_p_value is not None

@@ -101,7 +101,7 @@ def _cells(grader: GraderComparison) -> list[Text]:
         difference = Text(f"{grader.difference:+.3f}", style=reading.STYLES.get(grader.reading, ""))
     before = [safe(grader.name), str(grader.n), number(grader.mean_a), number(grader.mean_b)]
     counts = [str(grader.wins), str(grader.losses), f"{grader.a.errors}/{grader.b.errors}"]
-    after = [interval(grader.low, grader.high), number(grader.p_value), *counts]
+    after = [interval(grader.low, grader.high), reading.p_text(grader.p_value), *counts]
     return [*map(Text, before), difference, *map(Text, after)]
 
 

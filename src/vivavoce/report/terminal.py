@@ -22,7 +22,7 @@ from vivavoce.report.sampled import sampled_lines
 from vivavoce.report.show_command import show_command
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.tester_errors import spoiled_lines
-from vivavoce.report.text import one_line
+from vivavoce.report.text import count, one_line
 from vivavoce.report.unverified import unverified_lines
 from vivavoce.report.worst import Worst, WorstSamples
 from vivavoce.run.summary import AgreementSummary, GraderSummary, Summary
@@ -162,12 +162,17 @@ def trial_lines(summary: Summary) -> Iterator[Text]:
     for grader in summary.graders:
         if grader.pass_hat:
             name = safe(f"{grader.name} of {grader.target}" if several else grader.name)
-            fewer = {k: f" (n {n})" for k, n in grader.pass_samples.items() if n < grader.samples}
-            hat = "  ".join(f"{k}: {value:.3f}{fewer.get(k, '')}" for k, value in grader.pass_hat.items())
-            at = "  ".join(f"{k}: {value:.3f}{fewer.get(k, '')}" for k, value in grader.pass_at.items())
+            hat = "  ".join(f"{k}: {value:.3f}" for k, value in grader.pass_hat.items())
+            at = "  ".join(f"{k}: {value:.3f}" for k, value in grader.pass_at.items())
             yield Text(f"{name}  pass^k  {hat}")
             yield Text(f"{' ' * len(name)}  pass@k  {at}")
             most = max(grader.pass_hat)
+            samples = grader.pass_samples.get(most)
+            if samples is not None and grader.scored != most * samples:
+                yield Text(
+                    f"{' ' * len(name)}  numbers of trials differ: this is over the {count(samples, 'sample')} with "
+                    f"{most} or more, the mean and the pass rate are over all trials"
+                )
             if most in grader.pass_hat_intervals:
                 low, high = grader.pass_hat_intervals[most]
                 yield Text(f"{' ' * len(name)}  95% interval of pass^{most}  {interval(low, high)}")

@@ -17,10 +17,11 @@ from vivavoce.report.comparison import (
     TargetComparison,
 )
 from vivavoce.report.text import count
-from vivavoce.stats.paired import holm_factors
+from vivavoce.stats.paired import holm
+from vivavoce.stats.planning import fewest_changes
 
-FEWEST = 6
-"""Pairs below which even the loss of all is no significant one: the exact sign test gives 5 of 5 a p of 0.06."""
+FEWEST = fewest_changes()
+"""Pairs below which even the loss of all is not significant: McNemar's exact test gives 5 of 5 a p of 0.06."""
 
 SHOWN = 10
 """Samples that a reason names at most."""
@@ -64,7 +65,7 @@ def ruled(found: Comparison, tolerance: Tolerance) -> Comparison:
     Undecided are a grader, a tester or samples that are not the same on both sides, fewer than `FEWEST` pairs, and
     errors that could change the verdict. What is worse for certain fails, whatever else is undecided.
     """
-    reasons = list(_reasons(found, tolerance, _factors(found)))
+    reasons = list(_reasons(found, tolerance, _Family.of(found)))
     verdicts = {reason.verdict for reason in reasons}
     verdict: Verdict = "fail" if "fail" in verdicts else "inconclusive" if "inconclusive" in verdicts else "pass"
     return found.model_copy(update={"ruling": Ruling(verdict=verdict, reasons=reasons)})
@@ -83,24 +84,33 @@ def check_two_runs(found: Comparison) -> None:
         )
 
 
-Factors = Mapping[tuple[str, str], int]
-"""By target and grader, by how much the p value of each has to be multiplied."""
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """The p values of all comparisons that are decided together, by target and grader."""
+
+    p_values: Mapping[tuple[str, str], float]
+
+    @classmethod
+    def of(cls, found: Comparison) -> _Family:
+        """Return those of graders that are the same on both sides."""
+        return cls(
+            {
+                (target.target_b, one.name): one.p_value
+                for target in found.targets
+                for one in target.graders
+                if one.p_value is not None and one.note is None
+            }
+        )
+
+    def adjusted(self, key: tuple[str, str], p_value: float) -> float:
+        """Return the p value that a comparison has among all, if its own is `p_value`."""
+        p_values = {**self.p_values, key: p_value}
+        return dict(zip(p_values, holm(list(p_values.values())), strict=True))[key]
 
 
-def _factors(found: Comparison) -> Factors:
-    p_values = {
-        (target.target_b, one.name): one.p_value
-        for target in found.targets
-        for one in target.graders
-        if one.p_value is not None and one.note is None
-    }
-    level = min((one.level for target in found.targets for one in target.graders), default=0.95)
-    return dict(zip(p_values, holm_factors(list(p_values.values()), 1 - level), strict=True))
-
-
-def _reasons(found: Comparison, tolerance: Tolerance, factors: Factors) -> Iterator[RulingReason]:
-    if len(factors) > 1:
-        text = f"{len(factors)} comparisons: p values are adjusted (Holm), so that all false alarms together stay at 5%"
+def _reasons(found: Comparison, tolerance: Tolerance, family: _Family) -> Iterator[RulingReason]:
+    if (number := len(family.p_values)) > 1:
+        text = f"{number} comparisons: p values are adjusted (Holm), so that all false alarms together stay at 5%"
         yield RulingReason(verdict=None, text=text)
     if not found.same_tester:
         yield _undecided("the tester changed between the two runs; part of the difference may come from it")
@@ -112,18 +122,18 @@ def _reasons(found: Comparison, tolerance: Tolerance, factors: Factors) -> Itera
             yield _new(kind, names)
     for target in found.targets:
         named = f"{target.target_b}: " if len(found.targets) > 1 else ""
-        for reason in _of_target(target, tolerance, factors):
+        for reason in _of_target(target, tolerance, family):
             yield RulingReason(verdict=reason.verdict, text=f"{named}{reason.text}")
 
 
-def _of_target(target: TargetComparison, tolerance: Tolerance, factors: Factors) -> Iterator[RulingReason]:
+def _of_target(target: TargetComparison, tolerance: Tolerance, family: _Family) -> Iterator[RulingReason]:
     if target.unmatched_a:
         these = f"{count(len(target.unmatched_a), 'sample')} of the earlier run only"
         yield _undecided(f"the dataset differs: {these}: {_some(target.unmatched_a)}")
     if target.unmatched_b:
         yield _new("sample", target.unmatched_b)
     for one in target.graders:
-        yield _of_grader(one, tolerance, factors.get((target.target_b, one.name), 1))
+        yield _of_grader(one, tolerance, family, target.target_b)
         yield from _of_samples(one, tolerance.no_breaks and one.note is None)
 
 
@@ -139,13 +149,16 @@ def _of_samples(one: GraderComparison, no_breaks: bool) -> Iterator[RulingReason
             yield RulingReason(verdict=verdict, text=text)
 
 
-def _of_grader(one: GraderComparison, tolerance: Tolerance, factor: int) -> RulingReason:
+def _of_grader(one: GraderComparison, tolerance: Tolerance, family: _Family, target: str) -> RulingReason:
     if one.note is not None:
         return _undecided(f"{one.name}: {one.note}")
-    alpha = (1 - one.level) / factor
-    changes = (one.at_worst, one.at_best)
-    possible = {_verdict(change, tolerance, alpha) for change in changes if change is not None}
-    verdict = _verdict(one.change, tolerance, alpha)
+
+    def verdict_of(change: MeanDifference) -> Verdict:
+        p_value = None if change.p_value is None else family.adjusted((target, one.name), change.p_value)
+        return _verdict(change, p_value, tolerance, 1 - one.level)
+
+    possible = {verdict_of(change) for change in (one.at_worst, one.at_best) if change is not None}
+    verdict = verdict_of(one.change)
     if possible and possible != {verdict}:
         errors = count(one.a.errors + one.b.errors, "error")
         return _undecided(f"{one.name}: {_words(one)}; {errors} could change the result")
@@ -154,17 +167,21 @@ def _of_grader(one: GraderComparison, tolerance: Tolerance, factor: int) -> Ruli
         return _undecided(f"{one.name}: {pairs} on both sides; a loss shows from {FEWEST} on")
     if verdict == "inconclusive":
         return _undecided(f"{one.name}: {_words(one)}; {count(one.n, 'sample')} cannot tell that from chance")
-    alone = verdict == "pass" and one.high is not None and one.high < 0 and factor > 1 and one.p_value is not None
-    adjusted = f"; below 0 alone, not among all comparisons (adjusted p {factor * (one.p_value or 0):.2g})"
-    return RulingReason(verdict=verdict, text=f"{one.name}: {_words(one)}{adjusted if alone else ''}")
+    note = ""
+    if verdict == "pass" and one.high is not None and one.high < 0 and one.p_value is not None:
+        adjusted = family.adjusted((target, one.name), one.p_value)
+        if adjusted > 1 - one.level:
+            note = f"; not certain among {len(family.p_values)} comparisons (adjusted p {adjusted:.2g})"
+    return RulingReason(verdict=verdict, text=f"{one.name}: {_words(one)}{note}")
 
 
-def _verdict(change: MeanDifference, tolerance: Tolerance, alpha: float) -> Verdict:
+def _verdict(change: MeanDifference, p_value: float | None, tolerance: Tolerance, alpha: float) -> Verdict:
+    """Return the verdict of a change with its p value among all comparisons."""
     if change.difference is None or change.low is None or change.high is None:
         return "inconclusive"
     matters = tolerance.smallest_effect
     big = matters is None or compare(change.difference, "lte", -matters)
-    certain = compare(change.high, "lt", 0) and change.p_value is not None and compare(change.p_value, "lte", alpha)
+    certain = compare(change.high, "lt", 0) and p_value is not None and compare(p_value, "lte", alpha)
     if certain and big:
         return "fail"
     if change.n < FEWEST or (matters is not None and big and compare(change.difference, "lt", 0)):

@@ -23,7 +23,7 @@ from vivavoce.run.target_differences import TargetDifference, target_differences
 from vivavoce.run.verdict import Rules, decide
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.intervals import Estimate, mean_interval, spoiled_bounds
-from vivavoce.stats.passes import passes
+from vivavoce.stats.passes import passes_by_k
 
 if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
     from vivavoce.grading.grader import Grader
@@ -36,17 +36,18 @@ class GraderSummary(BaseModel):
     """One grader (or the reward) against one target.
 
     `label` is the name to display where the suite gives one. `low` and `high` are the 95% interval of the mean,
-    clustered by sample; `pass_rate` is the share of scores that pass, with its interval from `pass_low` to `pass_high`;
-    `pass_at` and `pass_hat` map k to pass@k and pass^k over the samples, counted in `pass_samples`, that have so many
-    scored trials, and `pass_hat_intervals` to the 95% interval of pass^k. Of the errors, `tester_errors` were made by
-    the tester that led the conversations: `pass_rate` is net of them, `raw_pass_rate` counts them as not passed and
-    `highest_pass_rate` as passed, which are bounds for what a tester without faults would have found; both are None if
-    there are none. `corrected` is the rate of passing without the errors of the judge, or why there is none, where the
-    judge was calibrated. Where the conversations were drawn from more, `population` counts all of them: the mean, the
-    rate of passing and their intervals are estimates for all, and counts are of those that were drawn. `unverified`
-    counts the scores whose judge claims something on evidence that is missing or not in the conversation, and
-    `breaches` by kind the false statements and broken rules that the judge of a goal found besides it. With a
-    `severity` it is a requirement, and says what a miss does.
+    clustered by sample; `pass_rate` is the share of scores that pass, with its interval from `pass_low` to `pass_high`.
+    Both weigh each score, so a sample with more trials counts more. `pass_at` and `pass_hat` map k to pass@k and
+    pass^k, which weigh each sample: they are over the samples, counted in `pass_samples`, with as many scored trials as
+    the largest k (see `passes_by_k`), and `pass_hat_intervals` has the 95% interval of pass^k. Of the errors,
+    `tester_errors` were made by the tester that led the conversations: `pass_rate` is net of them, `raw_pass_rate`
+    counts them as not passed and `highest_pass_rate` as passed, which are bounds for what a tester without faults would
+    have found; both are None if there are none. `corrected` is the rate of passing without the errors of the judge, or
+    why there is none, where the judge was calibrated. Where the conversations were drawn from more, `population` counts
+    all of them: the mean, the rate of passing and their intervals are estimates for all, and counts are of those that
+    were drawn. `unverified` counts the scores whose judge claims something on evidence that is missing or not in the
+    conversation, and `breaches` by kind the false statements and broken rules that the judge of a goal found besides
+    it. With a `severity` it is a requirement, and says what a miss does.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -266,19 +267,14 @@ def _estimate(found: Tally, values: Sequence[float]) -> Estimate | None:
 
 
 def _passes(counts: list[tuple[int, int]]) -> dict[str, Any]:
-    most = max((n for _, n in counts), default=0)
-    if most < 2:
-        return {}
-    found = {k: passes(counts, k) for k in range(1, most + 1)}
+    found = passes_by_k(counts)
     return {
-        "pass_at": {k: p.at_k for k, p in found.items() if p},
-        "pass_hat": {k: p.hat_k for k, p in found.items() if p},
+        "pass_at": {k: p.at_k for k, p in found.items()},
+        "pass_hat": {k: p.hat_k for k, p in found.items()},
         "pass_hat_intervals": {
-            k: (p.hat_low, p.hat_high)
-            for k, p in found.items()
-            if p and p.hat_low is not None and p.hat_high is not None
+            k: (p.hat_low, p.hat_high) for k, p in found.items() if p.hat_low is not None and p.hat_high is not None
         },
-        "pass_samples": {k: p.samples for k, p in found.items() if p},
+        "pass_samples": {k: p.samples for k, p in found.items()},
     }
 
 

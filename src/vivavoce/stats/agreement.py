@@ -40,10 +40,12 @@ class Agreement:
 
     @property
     def kappa(self) -> float | None:
-        """Agreement beyond chance, 1 at best; None where chance alone agrees always.
+        """Agreement beyond chance, 1 at best; None where the truth is of one kind, for which it would always be 0.
 
         Source: J. Cohen, A Coefficient of Agreement for Nominal Scales (1960).
         """
+        if not (self.tp + self.fn and self.tn + self.fp):
+            return None
         return _part((self.tp + self.tn) * self.n - self._by_chance, self.n**2 - self._by_chance)
 
     def kappa_interval(self, level: float = 0.95) -> tuple[float, float] | None:

@@ -93,10 +93,10 @@ def choose_thresholds(cases: Labelled, most: float = 1.0) -> Choice | None:
     """Return the cheapest thresholds under which the whole agrees with the labels as far as the expensive judge does.
 
     Of every pair of thresholds, those stand for choice that cost at most the share `most` of the expensive judge alone,
-    whose loss of accuracy against it has an upper bound below half the width of its interval, and whose kappa is
-    not below its interval. The bound is that of 95% for a pair that was fixed before. For the cheapest of many
-    pairs it holds less often: on simulated labels the true loss was below it in 79% to 100% of cases. None where
-    there is no such pair.
+    whose loss of accuracy against it, with a margin, is below half the width of its interval, and whose kappa is not
+    below its interval. For a pair that was fixed before, loss and margin are a 95% bound. For the cheapest of many
+    pairs they are not: on simulated labels the true loss was below them in 79% to 100% of cases. None where there is
+    no such pair.
 
     What a threshold changes is a sum over the conversations that it decides, and no conversation is decided by both.
     So all pairs are the sums of each threshold added up: n log n for the order, and one addition for each pair. Of

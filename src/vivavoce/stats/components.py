@@ -69,7 +69,7 @@ def components(scores: Mapping[str, Sequence[Sequence[float]]]) -> Components:
 WORST = 0.25
 """The largest variance of scores from 0 to 1: half of them 0 and half of them 1."""
 PILOT_LEVEL = 0.8
-"""The level of the two-sided interval of a variance: its upper end holds in nine of ten pilots."""
+"""The level of the two-sided interval of a variance: its upper end exceeds the true variance in nine of ten pilots."""
 
 
 @dataclass(frozen=True, slots=True)

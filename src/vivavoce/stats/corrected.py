@@ -16,16 +16,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vivavoce.stats.intervals import effective_size, wilson
+from vivavoce.stats.intervals import effective_size, score_limits
 from vivavoce.stats.sampled import PopulationMean
-from vivavoce.stats.student import t_quantile
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 Method = Literal["prediction_powered", "rogan_gladen"]
 
 _UNSEEN = 0.5
-"""Labels added to each of the four pairs of verdicts, so that a pair that few labels do not show is not impossible."""
+"""Labels added to each of the four pairs of verdicts for the slope, so that a pair that few show is not impossible."""
 
 _NORMAL = NormalDist().inv_cdf(0.975)
 _ALL = 1e12
@@ -118,12 +117,12 @@ def prediction_powered(
 
     With y and f for labels and verdicts the estimate is mean(f over all) b + weighted mean(y - b f over the labelled),
     where b is the slope of y on f: PPI++, where the power b is tuned. The variance is that of its influence function,
-    summed by sample; half a label in each of the four pairs of verdicts is added to it. The interval is Wilson's for
-    as many independent labels as give that variance, fewer by the squared ratio of normal to Student's quantile.
+    summed by sample. The interval is that of every mean (see `score_limits`), where the labels are the samples. Where
+    that of b = 0, the labels alone, is narrower, the estimate is theirs: so where every unit has a label, the interval
+    is that of the mean of the labels.
 
     Source: A. N. Angelopoulos, J. C. Duchi and T. Zrnic, PPI++: Efficient Prediction-Powered Inference,
-    arXiv:2311.01453 (2023); for the interval E. L. Korn and B. I. Graubard, Confidence Intervals for Proportions with
-    Small Expected Number of Positive Counts Estimated from Survey Data, Survey Methodology 24 (1998).
+    arXiv:2311.01453 (2023); for the interval see `effective_size`.
 
     Raises:
         NotIdentifiable: there are labels of fewer than two samples.
@@ -139,16 +138,20 @@ def prediction_powered(
     if labelled < 2:
         raise NotIdentifiable(f"at least two labelled samples are needed, and there is {labelled or 'none'}")
     raw = float(np.average(every, weights=all_w))
-    slope = _slope(y, f, w)
-    residual = y - slope * f
-    mean = float(np.average(residual, weights=w))
-    value = min(1.0, max(0.0, slope * raw + mean))
-    influence = slope * all_w * (every - raw) / all_w.sum()
-    influence[: len(y)] += w * (residual - mean) / w.sum()
-    summed = np.bincount(groups, weights=influence)
-    variance = float((summed**2).sum()) * labelled / (labelled - 1) + _unseen(y, f, w, slope)
-    low, high = _survey_interval(value, variance, labelled - 1, level)
-    return Corrected(value, low, high, raw, "prediction_powered", len(y), len(every))
+    shares = np.bincount(groups[: len(y)], weights=w) / w.sum()
+    squares, heaviest = float((shares**2).sum()), float(shares.max())
+
+    def estimate(slope: float) -> Corrected:
+        residual = y - slope * f
+        mean = float(np.average(residual, weights=w))
+        value = min(1.0, max(0.0, slope * raw + mean))
+        influence = slope * all_w * (every - raw) / all_w.sum()
+        influence[: len(y)] += w * (residual - mean) / w.sum()
+        variance = float((np.bincount(groups, weights=influence) ** 2).sum())
+        low, high = score_limits(value, variance, squares, heaviest, level)
+        return Corrected(value, low, high, raw, "prediction_powered", len(y), len(every))
+
+    return min((estimate(slope) for slope in (_slope(y, f, w), 0.0)), key=lambda one: one.high - one.low)
 
 
 def rogan_gladen(
@@ -242,22 +245,6 @@ def _slope(y: Floats, f: Floats, w: Floats) -> float:
         (float(w[(f == end) & (y == 1)].sum()) + unit) / (float(w[f == end].sum()) + 2 * unit) for end in (0.0, 1.0)
     ]
     return min(1.0, max(0.0, rates[1] - rates[0]))
-
-
-def _unseen(y: Floats, f: Floats, w: Floats, slope: float) -> float:
-    """Return what the labels that are added to each pair of verdicts add to the variance."""
-    mean = float(np.average(y - slope * f, weights=w))
-    share = float(w.mean() / w.sum())
-    return sum(_UNSEEN * (share * (label - slope * verdict - mean)) ** 2 for label in (0, 1) for verdict in (0, 1))
-
-
-def _survey_interval(value: float, variance: float, freedom: int, level: float) -> tuple[float, float]:
-    """Return Wilson's interval of a share for as many independent tries as give its variance."""
-    normal = NormalDist().inv_cdf((1 + level) / 2)
-    shrink = (normal / t_quantile((1 + level) / 2, freedom)) ** 2
-    spread = max(value * (1 - value), variance)
-    n = spread / variance * shrink
-    return wilson(value * n, n, level)
 
 
 def _effective(passed: Floats, those: NDArray[np.bool_], groups: Places, w: Floats) -> tuple[float, float]:

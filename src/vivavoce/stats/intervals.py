@@ -45,7 +45,8 @@ def mean_interval(
 
     Within bounds this is the score interval of E. B. Wilson for `effective_size` independent values. For single passes
     and failures that is Wilson's interval itself. It is defined for one cluster, and for values that are all equal. A
-    higher value never lowers an end.
+    higher value in place of another never lowers an end. A further value of a cluster can, since it makes the clusters
+    less equal: the mean weighs values, so a cluster weighs as many as it has.
 
     Without bounds it is Student's t with G - 1 degrees of freedom over the cluster-robust standard error
     sqrt(G / (G - 1) * sum over clusters of (sum of residuals)^2) / n. One cluster, or equal values, give no interval.
@@ -146,8 +147,12 @@ def effective_size(mean: float, variance: float, squares: float, heaviest: float
     bot that fails once more could get a higher lower end.
 
     Source: E. L. Korn and B. I. Graubard, Confidence Intervals for Proportions with Small Expected Number of Positive
-    Counts Estimated from Survey Data, Survey Methodology 24 (1998); for shares that differ L. Kish, Survey Sampling
-    (1965), section 11.7. The added evidence is that of Wilson's interval, z^2 / 2 on either side.
+    Counts Estimated from Survey Data, Survey Methodology 24 (1998), for the interval of Clopper and Pearson; for that
+    of Wilson N. Dean and M. Pagano, Evaluating Confidence Interval Methods for Binomial Proportions in Clustered
+    Surveys, Journal of Survey Statistics and Methodology 3 (2015), and C. Franco and others, Comparative Study of
+    Confidence Intervals for Proportions in Complex Sample Surveys, same journal 7 (2019); for shares that differ
+    L. Kish, Survey Sampling (1965), section 11.7. The added evidence is that of Wilson's interval, z^2 / 2 on either
+    side.
     """
     added = quantile**2 / 2 * heaviest**2
     return (mean * (1 - mean) + added / squares) / (variance + added)

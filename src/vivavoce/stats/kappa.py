@@ -13,12 +13,11 @@ from vivavoce.stats.intervals import wilson
 
 Bools = Sequence[bool] | NDArray[np.bool_]
 
-_ALWAYS = 1e-12
-"""Below this part of disagreement by chance, chance alone agrees always."""
-
 
 def kappa(one: Bools, other: Bools, weights: Sequence[float] | None = None) -> float | None:
-    """Return the agreement of pairs beyond chance; None where there is no pair, or chance alone agrees always.
+    """Return the agreement of pairs beyond chance; None where `other`, the labels, is not of both kinds.
+
+    For labels of one kind it would be 0, whatever the other side says.
 
     Source: J. Cohen, A Coefficient of Agreement for Nominal Scales (1960).
     """
@@ -54,9 +53,8 @@ def _arrays(one: Bools, other: Bools, weights: Sequence[float] | None) -> tuple[
 
 
 def _by_chance(first: Floats, second: Floats, w: Floats) -> float | None:
-    """Return how often both sides would agree if neither knew of the other; None where that is always."""
-    if not len(first):
+    """Return how often both sides would agree if neither knew of the other; None where the second has one kind."""
+    if not len(second) or second.min() == second.max():
         return None
     yes, also = float(np.average(first, weights=w)), float(np.average(second, weights=w))
-    chance = yes * also + (1 - yes) * (1 - also)
-    return chance if 1 - chance > _ALWAYS else None
+    return yes * also + (1 - yes) * (1 - also)

@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from vivavoce.stats.intervals import wilson
+from vivavoce.plugins import lazy
 from vivavoce.stats.planning import seen_by
-from vivavoce.stats.student import t_quantile, t_tail
 
 POWER = 0.8
 """How many of comparisons like this one a detectable difference would show in."""
@@ -23,9 +22,9 @@ class PairedDifference:
 
     `p_value` is that of the mean: it is at most 0.05 where the 95% interval excludes zero. `wins`, `losses` and `ties`
     count scenarios from the second side's view, and `sign_p_value` asks whether wins and losses are equally likely,
-    which is another question. `only_a` and `only_b` name the scenarios without a partner. `low` and `high` are None
-    where there is a single pair, and so is `detectable`, the smallest true difference that at least `POWER` of all
-    comparisons like this one would show.
+    which is another question for graded scores. `only_a` and `only_b` name the scenarios without a partner. `low` and
+    `high` are None where there is a single pair. `detectable` is the smallest true difference that at least `POWER` of
+    all comparisons like this one would show, None where even the largest would not.
     """
 
     mean: float
@@ -53,12 +52,11 @@ def paired_difference(
     Each side maps a scenario to the scores of its trials, each within `bounds`; trials are averaged first, and a
     scenario without a score counts as absent.
 
-    The interval is Student's t over the differences, with n - 1 degrees of freedom. Differences that are all equal
-    would give it a width of zero. None of n differed, so by Wilson's interval up to a share of them may, by as much as
-    the largest difference that was seen, or as the bounds allow where none was.
+    The interval and the p value are those of `bounded_mean`: they assume that scenarios are independent, and nothing
+    else. The p value of passes and failures is that of McNemar's exact test. Lower scores of b never raise an end.
 
-    Source: E. Miller, Adding Error Bars to Evals, arXiv:2411.00640 (2024); for `detectable` see `seen_by`, of a
-    variance with one more difference as large as the largest.
+    Source: for pairs E. Miller, Adding Error Bars to Evals, arXiv:2411.00640 (2024); for the interval see
+    `bounded_mean`; for `detectable` see `seen_by`, of a variance with one more difference as large as the largest.
     """
     means_a, means_b = _means(a), _means(b)
     differences = [means_b[key] - mean for key, mean in means_a.items() if key in means_b]
@@ -79,14 +77,17 @@ def difference_of(
     n = len(differences)
     if not n:
         return None
+    scale = bounds[1] - bounds[0]
     mean = math.fsum(differences) / n
     variance = math.fsum((each - mean) ** 2 for each in differences) / max(1, n - 1)
     wins = len([each for each in differences if each > _TIE])
     losses = len([each for each in differences if each < -_TIE])
-    largest = max(map(abs, differences)) if wins or losses else bounds[1] - bounds[0]
-    low, high, p_value = _limits(mean, math.sqrt(variance / n), n, largest, level)
-    scale = bounds[1] - bounds[0]
-    low, high = (None if end is None else min(scale, max(-scale, end)) for end in (low, high))
+    largest = max(map(abs, differences)) if wins or losses else scale
+    low = high = p_value = None
+    if n > 1:
+        even = [0.0 if abs(each) <= _TIE else each for each in differences]
+        found = lazy("vivavoce.stats.bounded_mean:bounded_mean")(even, (-scale, scale), level)
+        low, high, p_value = min(found.low, mean), max(found.high, mean), found.p_value
     variance += largest**2 / max(1, n - 1)  # of few pairs, none or few may have shown how much pairs can differ
     seen = seen_by(n, variance / scale**2 / 2, 1, POWER, level)
     return PairedDifference(
@@ -99,22 +100,8 @@ def difference_of(
         ties=n - wins - losses,
         p_value=p_value,
         sign_p_value=sign_test(wins, losses),
-        detectable=None if seen is None else min(1.0, seen) * scale,
+        detectable=None if seen is None else seen * scale,
     )
-
-
-def _limits(
-    mean: float, error: float, n: int, largest: float, level: float
-) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Return the ends of the interval of a mean of n differences up to the `largest`, and the p value of the mean."""
-    if n < 2:
-        return None, None, None
-    if error > _TIE * largest:
-        half = error * t_quantile((1 + level) / 2, n - 1)
-        return mean - half, mean + half, t_tail(mean / error, n - 1)
-    _, rare = wilson(0, n, level)
-    low, high = mean - rare * (mean + largest), mean + rare * (largest - mean)
-    return low, high, math.erfc(math.sqrt(n * abs(mean) / largest / 2))
 
 
 def sign_test(wins: int, losses: int) -> float:
@@ -134,22 +121,19 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, 2 * tail)
 
 
-def holm_factors(p_values: Sequence[float], rate: float) -> list[int]:
-    """Return by how much each p value is multiplied so that the chance of any false alarm is at most a `rate`.
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p values adjusted so that the chance that any of those up to a rate is a false alarm is at most the rate.
 
-    The lowest is multiplied by the number of tests, the next by one less, and so on. Once one is above the rate, those
-    after it get the same factor.
+    The lowest of m is multiplied by m, the next by m - 1, and so on; none gets a lower one than a p value below it.
 
     Source: S. Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6
     (1979).
     """
-    factors = [1] * len(p_values)
-    factor, going = len(p_values), True
-    for place in sorted(range(len(p_values)), key=p_values.__getitem__):
-        factors[place] = factor
-        going = going and p_values[place] * factor <= rate
-        factor -= going
-    return factors
+    adjusted, highest = [1.0] * len(p_values), 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, p_values[place] * (len(p_values) - rank)))
+        adjusted[place] = highest
+    return adjusted
 
 
 def _means(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from vivavoce.comparing.thresholds import mean
@@ -64,6 +64,20 @@ def passes(counts: Sequence[tuple[int, int]], k: int) -> Passes | None:
         samples=len(enough),
         left_out=len(counts) - len(enough),
     )
+
+
+def passes_by_k(counts: Sequence[tuple[int, int]]) -> dict[int, Passes]:
+    """Return pass@k and pass^k over the same samples for every k; empty where trials do not repeat.
+
+    They are the samples with at least as many trials as more than half of all samples have, which is also the largest
+    k. Over other samples for each k, pass^k could rise with k, only because hard samples have fewer trials.
+    """
+    ordered = sorted(trials for _, trials in counts)
+    most = ordered[(len(ordered) - 1) // 2] if ordered else 0
+    enough = [(successes, trials) for successes, trials in counts if trials >= most]
+    found = {k: passes(enough, k) for k in range(1, most + 1)} if most > 1 else {}
+    left_out = len(counts) - len(enough)
+    return {k: replace(one, left_out=left_out) for k, one in found.items() if one is not None}
 
 
 def _check(successes: int, trials: int, k: int) -> None:

@@ -10,6 +10,12 @@ from vivavoce.stats.student import t_quantile
 LEVEL = 0.95
 MOST = 10_000_000
 """Samples beyond which nobody plans."""
+UNSEEN = 1.5
+"""How much more than the formula of a normal mean the sum of all differences must come to.
+
+The interval of a comparison counts one more sample that changed the other way, and half a sample is the step from one
+possible sum to the next. Measured for passes and failures; see `bench/promises.py`.
+"""
 
 
 def spread(difference: float, within: float, trials: int) -> float:
@@ -17,7 +23,8 @@ def spread(difference: float, within: float, trials: int) -> float:
 
     `within` is the variance between trials of a sample, of which there are `trials` on both sides: their means differ
     by 2 within / trials. On top of it the samples change: at worst a share `difference` of them from one end of the
-    scale to the other and the rest not at all, which is difference (1 - difference).
+    scale to the other and the rest not at all, which is difference (1 - difference). No sample gets worse where others
+    get better: where some do, it is up to 1 - difference^2.
     """
     return 2 * within / trials + difference * (1 - difference)
 
@@ -25,8 +32,8 @@ def spread(difference: float, within: float, trials: int) -> float:
 def samples_for(difference: float, within: float, trials: int, power: float) -> int | None:
     """Return how many samples, on both sides, show a difference at the 95% level with this power; None beyond `MOST`.
 
-    It is the least n with (t(0.975) + t(power)) sqrt(spread / n) at most the difference, Student's t with n - 1 degrees
-    of freedom.
+    It is the least n with (t(0.975) + t(power)) sqrt(spread / n) + `UNSEEN` / n at most the difference, Student's t
+    with n - 1 degrees of freedom, of which enough samples change: see `seen_by`.
 
     Source: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), 2.4; for evaluations E. Miller,
     Adding Error Bars to Evals, arXiv:2411.00640 (2024), section 5.
@@ -35,10 +42,10 @@ def samples_for(difference: float, within: float, trials: int, power: float) -> 
         ValueError: the difference is not between 0 and 1, or the power not from 0.5 to below 1.
     """
     _check(difference, power)
-    variance = spread(difference, within, trials)
 
     def enough(samples: int) -> bool:
-        return _quantiles(samples, power) * math.sqrt(variance / samples) <= difference
+        least = seen_by(samples, within, trials, power)
+        return least is not None and least <= difference
 
     high = 2
     while not enough(high):
@@ -53,25 +60,57 @@ def samples_for(difference: float, within: float, trials: int, power: float) -> 
 
 
 def seen_by(samples: int, within: float, trials: int, power: float, level: float = LEVEL) -> float | None:
-    """Return the smallest difference that so many samples show with this power; None for a single sample.
+    """Return the smallest difference that so many samples show with this power; None where they show none.
 
-    It solves the formula of `samples_for` for the difference, which is on both sides of it. `level` is that of the
-    interval in which the difference has to show.
+    It solves the formula of `samples_for` for the difference, which is on both sides of it. The formula is for many
+    samples. Of few, at least `fewest_changes` have to change: the share of samples that change is at least the one
+    with which so many do with this power. `level` is that of the interval in which the difference has to show.
     """
-    if samples < 2:
+    if samples < fewest_changes(level):
         return None
     share = _quantiles(samples, power, level) ** 2 / samples
-    return (share + math.sqrt(share**2 + 8 * (1 + share) * share * within / trials)) / (2 * (1 + share))
+    unseen, noise = UNSEEN / samples, 2 * within / trials
+    half = unseen + share / 2
+    by_formula = (half + math.sqrt(half**2 - (1 + share) * (unseen**2 - share * noise))) / (1 + share)
+    least = max(by_formula, _least_share(samples, fewest_changes(level), power))
+    return least if least < 1 else None
 
 
 def trials_for(difference: float, within: float, samples: int, power: float) -> int | None:
     """Return how many trials of so many samples show a difference with this power; None where no number does."""
     _check(difference, power)
-    if samples < 2:
+    least = seen_by(samples, 0.0, 1, power)
+    if least is None or least > difference:
         return None
     share = _quantiles(samples, power) ** 2 / samples
-    left = difference**2 - share * difference * (1 - difference)
+    left = (difference - UNSEEN / samples) ** 2 - share * difference * (1 - difference)
     return None if left <= 0 else max(1, math.ceil(2 * share * within / left - 1e-9))
+
+
+def fewest_changes(level: float = LEVEL) -> int:
+    """Return how many samples that all change from one end of the scale to the other show a difference.
+
+    It is the least k with 2 (1/2)^k at most 1 - level, as in McNemar's exact test.
+    """
+    return 1 + math.ceil(-math.log2(1 - level) - 1e-9)
+
+
+def _least_share(samples: int, changes: int, power: float) -> float:
+    """Return the least chance to change with which at least some `changes` of the samples occur with this power."""
+    low, high = changes / samples / 100, 1.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (low, middle) if _at_least(samples, changes, middle) >= power else (middle, high)
+    return high
+
+
+def _at_least(samples: int, changes: int, chance: float) -> float:
+    """Return the binomial probability of at least so many changes."""
+    odds, term, fewer = math.log(chance) - math.log1p(-chance), samples * math.log1p(-chance), 0.0
+    for number in range(changes):
+        fewer += math.exp(term)
+        term += math.log((samples - number) / (number + 1)) + odds if number < samples else 0.0
+    return 1 - fewer
 
 
 def drawn_for_half_width(drawn: int, population: int) -> int:

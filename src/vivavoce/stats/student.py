@@ -33,23 +33,6 @@ def t_quantile(probability: float, freedom: int) -> float:
     return _solved(2 * probability - 1, freedom, normal)
 
 
-def t_tail(value: float, freedom: int) -> float:
-    """Return the probability that Student's t is farther from 0 than `value`, on either side.
-
-    From 1,000 degrees of freedom on it is that of the normal quantile that Wallace's transformation gives.
-
-    Source: as for `t_quantile`; D. L. Wallace, Bounds on Normal Approximations to Student's and the Chi-Square
-    Distributions, Annals of Mathematical Statistics 30 (1959).
-    """
-    value = abs(value)
-    if freedom == 1:
-        return 1 - 2 / math.pi * math.atan(value)
-    if freedom < _MANY:
-        return max(0.0, 1 - _within(value, freedom))
-    normal = (8 * freedom + 1) / (8 * freedom + 3) * math.sqrt(freedom * math.log1p(value * value / freedom))
-    return math.erfc(normal / math.sqrt(2))
-
-
 def _solved(within: float, freedom: int, value: float) -> float:
     """Return the t with the probability `within` between -t and t, by Newton's method from a value below it.
 

@@ -49,7 +49,9 @@ def people_agreement(labels: Sequence[Label]) -> PeopleAgreement | None:
 
 def _cohen(people: Sequence[str], verdicts: Sequence[Mapping[str, HumanVerdict]]) -> float | None:
     one, other = ([said[author] == "pass" for said in verdicts] for author in people)
-    return agreement(one, other).kappa
+    # of two people neither is the truth: there is a kappa if either gave both verdicts
+    found = agreement(one, other).kappa
+    return agreement(other, one).kappa if found is None else found
 
 
 def _fleiss(counts: Counts, people: Sequence[str]) -> float | None:
