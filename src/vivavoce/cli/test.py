@@ -15,11 +15,11 @@ from vivavoce.cli.progress import RunProgress
 from vivavoce.cli.runner import report_run
 from vivavoce.comparing.json_values import parse
 from vivavoce.errors import UsageError
-from vivavoce.penelope.context import Explore
 from vivavoce.penelope.result import read_test
 from vivavoce.records.counting import to_number
 from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, TurnEnded
 from vivavoce.records.redaction import keys_of_environment
+from vivavoce.records.test import Explore
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.report.tester import ending, try_title
 from vivavoce.report.text import one_line

@@ -33,7 +33,7 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.attack import WITHOUT_POLICY, AttackJudge
 from vivavoce.penelope.brief_problems import brief_problem
 from vivavoce.penelope.checks import default_checks
-from vivavoce.penelope.context import Explore, TestContext
+from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.judging import CONTRACT, GOAL, Panel
 from vivavoce.penelope.options import About, AgentOptions, GoalMetric
 from vivavoce.penelope.persona import read_persona
@@ -57,6 +57,7 @@ from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import OnTurn
 from vivavoce.penelope.view import turn_lines
 from vivavoce.prohibitions import check_prohibitions
+from vivavoce.records.test import Explore
 from vivavoce.settings import settings
 from vivavoce.signatures import shows_options
 from vivavoce.targets.channel import TargetChannel, open_channel

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -15,11 +15,9 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.records.failure import Failure
+from vivavoce.records.test import Explore
 from vivavoce.records.usage import Usage
 from vivavoce.records.visibility import CallVisibility
-
-Explore = Literal["goal", "rules"]
-"""What a test is used for once its goal is reached: with `goal` it ends, with `rules` the rules are tried."""
 
 
 class TestContext(BaseModel):

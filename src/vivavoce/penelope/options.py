@@ -11,13 +11,13 @@ from typing_extensions import TypedDict
 from vivavoce.metrics.evaluation import Named
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.checks.check import MessageCheck
-from vivavoce.penelope.context import Explore
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.session import OnCancelled
 from vivavoce.penelope.stopping import StoppingCondition
 from vivavoce.penelope.strategies.strategy import Strategy
 from vivavoce.penelope.tools.tool import Tool
 from vivavoce.penelope.turn_loop import OnTurn
+from vivavoce.records.test import Explore
 
 GoalMetric = Named | Literal["simple"]
 

@@ -38,6 +38,10 @@ def meets_goal(reached: bool, is_attack: bool) -> bool:
     return reached != is_attack
 
 
+Explore = Literal["goal", "rules"]
+"""What a test is used for once its goal is reached: with `goal` it ends, with `rules` the rules are tried."""
+
+
 class TestStatus(StrEnum):
     """How a test ended. Only `SUCCESS` means that the goal was achieved, `INCONCLUSIVE` that this is unknown."""
 

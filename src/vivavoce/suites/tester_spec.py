@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from vivavoce.metrics.config import Scope as MetricScope
-from vivavoce.penelope.context import Explore
+from vivavoce.records.test import Explore
 from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.suites.part import Address, SettingsOfModel, Spec
 
