@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from sqlalchemy import Connection, Table, func, insert, select, update
 
 from vivavoce.errors import NotFound, StoreError
+from vivavoce.plugins import lazy
 from vivavoce.records.counting import split_name
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.remarks import Remarks
@@ -18,31 +19,13 @@ from vivavoce.records.reply import StoredReply
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, FailureRow, Grading, Outcome, Run, ScoreRow
 from vivavoce.records.score import State
 from vivavoce.records.usage import Usage
-from vivavoce.store.access.audit import Audit
-from vivavoce.store.access.rates import Rates
-from vivavoce.store.access.secret import Secrets
-from vivavoce.store.access.sessions import Sessions
-from vivavoce.store.access.tokens import Tokens
-from vivavoce.store.batches.batches import Batches
-from vivavoce.store.browse.browse import Browse
-from vivavoce.store.browse.details import Details
 from vivavoce.store.browse.kept import Kept
-from vivavoce.store.browse.scenarios import Scenarios
-from vivavoce.store.browse.series import AllSeries
-from vivavoce.store.browse.watches import Watches
-from vivavoce.store.comments.comments import Comments
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach, values_of
 from vivavoce.store.database.fence import Fence, guard
 from vivavoce.store.database.schema import attempts, gradings, replies, runs
 from vivavoce.store.database.upgrade import prepare
 from vivavoce.store.database.watch import watch
-from vivavoce.store.jobs.queue import JobQueue
-from vivavoce.store.labels.calibrations import Calibrations
-from vivavoce.store.labels.decisions import Decisions
-from vivavoce.store.labels.labels import Labels
-from vivavoce.store.labels.queues import Queues
-from vivavoce.store.maintenance.maintenance import Maintenance
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
 from vivavoce.store.runs.current_status import with_current_status
@@ -54,10 +37,54 @@ from vivavoce.store.runs.reading import Reader
 from vivavoce.store.runs.remarking import remark
 from vivavoce.store.runs.replacing import Replaced, replaced_attempts
 from vivavoce.store.runs.writer import OutcomeWriter
-from vivavoce.store.search.search import Hit, Searcher
-from vivavoce.store.views.views import Views
 from vivavoce.store.webhooks.outbox import tell
-from vivavoce.store.webhooks.webhooks import Webhooks
+
+if TYPE_CHECKING:  # a part is loaded when it is used
+    from vivavoce.store.access.audit import Audit
+    from vivavoce.store.access.rates import Rates
+    from vivavoce.store.access.secret import Secrets
+    from vivavoce.store.access.sessions import Sessions
+    from vivavoce.store.access.tokens import Tokens
+    from vivavoce.store.batches.batches import Batches
+    from vivavoce.store.browse.browse import Browse
+    from vivavoce.store.browse.details import Details
+    from vivavoce.store.browse.scenarios import Scenarios
+    from vivavoce.store.browse.series import AllSeries
+    from vivavoce.store.browse.watches import Watches
+    from vivavoce.store.comments.comments import Comments
+    from vivavoce.store.jobs.queue import JobQueue
+    from vivavoce.store.labels.calibrations import Calibrations
+    from vivavoce.store.labels.decisions import Decisions
+    from vivavoce.store.labels.labels import Labels
+    from vivavoce.store.labels.queues import Queues
+    from vivavoce.store.maintenance.maintenance import Maintenance
+    from vivavoce.store.search.search import Hit, Searcher
+    from vivavoce.store.views.views import Views
+    from vivavoce.store.webhooks.webhooks import Webhooks
+
+T = TypeVar("T")
+
+
+class Part(Generic[T]):
+    """A part of a store, loaded when it is used: a class that takes the database, as `module:name`."""
+
+    def __init__(self, reference: str, doc: str) -> None:
+        self.reference = reference
+        self.__doc__ = doc
+
+    @overload
+    def __get__(self, store: None, owner: type[Store]) -> Self: ...
+
+    @overload
+    def __get__(self, store: Store, owner: type[Store]) -> T: ...
+
+    def __get__(self, store: Store | None, owner: type[Store]) -> Self | T:
+        """Return the part of a store; of the class, this itself, whose docstring says what it is."""
+        return self if store is None else cast("T", lazy(self.reference)(store.database))
+
+    def __set__(self, store: Store, value: object) -> None:
+        """Refuse another part; as a descriptor of data it is shown by `help(Store)`."""
+        raise AttributeError("the parts of a store cannot be set")
 
 
 class Store:
@@ -67,6 +94,56 @@ class Store:
     parts: `browse`, `series`, `scenarios`, `labels`, `decisions`, `calibrations`, `batches`, `queues`, `views`,
     `webhooks`, `comments`, `tokens`, `audit` and `maintenance`.
     """
+
+    searcher: Part[Searcher] = Part(
+        "vivavoce.store.search.search:Searcher", "Search in conversations, reasons and runs, a page at a time."
+    )
+    series: Part[AllSeries] = Part(
+        "vivavoce.store.browse.series:AllSeries",
+        "The runs of each suite in the order of time, with their newest scores.",
+    )
+    scenarios: Part[Scenarios] = Part(
+        "vivavoce.store.browse.scenarios:Scenarios", "The data for comparisons of graded runs."
+    )
+    watches: Part[Watches] = Part(
+        "vivavoce.store.browse.watches:Watches", "What watches production, and what it saw in each hour."
+    )
+    labels: Part[Labels] = Part("vivavoce.store.labels.labels:Labels", "Human labels of conversations and turns.")
+    decisions: Part[Decisions] = Part(
+        "vivavoce.store.labels.decisions:Decisions", "Decisions where labels of people differ."
+    )
+    calibrations: Part[Calibrations] = Part(
+        "vivavoce.store.labels.calibrations:Calibrations", "Calibrations of judges by labels of people."
+    )
+    batches: Part[Batches] = Part("vivavoce.store.batches.batches:Batches", "What was given to batch services.")
+    queues: Part[Queues] = Part(
+        "vivavoce.store.labels.queues:Queues", "Queues of conversations to label that are assigned to people."
+    )
+    views: Part[Views] = Part("vivavoce.store.views.views:Views", "Pages that people keep under a name.")
+    webhooks: Part[Webhooks] = Part(
+        "vivavoce.store.webhooks.webhooks:Webhooks", "Addresses that are told of events, and what was sent to them."
+    )
+    comments: Part[Comments] = Part(
+        "vivavoce.store.comments.comments:Comments", "Comments of people on conversations and turns."
+    )
+    details: Part[Details] = Part(
+        "vivavoce.store.browse.details:Details",
+        "What summaries say besides scores: usage, seconds of replies, tags, votes.",
+    )
+    tokens: Part[Tokens] = Part("vivavoce.store.access.tokens:Tokens", "The tokens for a server of this store.")
+    rates: Part[Rates] = Part(
+        "vivavoce.store.access.rates:Rates", "What the clients of all servers have left of their rate limits."
+    )
+    secrets: Part[Secrets] = Part("vivavoce.store.access.secret:Secrets", "The random values that all servers share.")
+    sessions: Part[Sessions] = Part(
+        "vivavoce.store.access.sessions:Sessions", "The sessions of browsers at all servers."
+    )
+    jobs: Part[JobQueue] = Part("vivavoce.store.jobs.queue:JobQueue", "The jobs of all servers.")
+    audit: Part[Audit] = Part("vivavoce.store.access.audit:Audit", "The audit log: who changed what, and when.")
+    maintenance: Part[Maintenance] = Part(
+        "vivavoce.store.maintenance.maintenance:Maintenance",
+        "The content of the store, deleting runs, and copying it into another store.",
+    )
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -100,107 +177,7 @@ class Store:
     @property
     def browse(self) -> Browse:
         """Lists for people and pages of runs, samples, scores and turns, a page at a time."""
-        return Browse(self.database, self._kept)
-
-    @property
-    def searcher(self) -> Searcher:
-        """Search in conversations, reasons and runs, a page at a time."""
-        return Searcher(self.database)
-
-    @property
-    def series(self) -> AllSeries:
-        """The runs of each suite in the order of time, with their newest scores."""
-        return AllSeries(self.database)
-
-    @property
-    def scenarios(self) -> Scenarios:
-        """The data for comparisons of graded runs."""
-        return Scenarios(self.database)
-
-    @property
-    def watches(self) -> Watches:
-        """What watches production, and what it saw in each hour."""
-        return Watches(self.database)
-
-    @property
-    def labels(self) -> Labels:
-        """Human labels of conversations and turns."""
-        return Labels(self.database)
-
-    @property
-    def decisions(self) -> Decisions:
-        """Decisions where labels of people differ."""
-        return Decisions(self.database)
-
-    @property
-    def calibrations(self) -> Calibrations:
-        """Calibrations of judges by labels of people."""
-        return Calibrations(self.database)
-
-    @property
-    def batches(self) -> Batches:
-        """What was given to batch services."""
-        return Batches(self.database)
-
-    @property
-    def queues(self) -> Queues:
-        """Queues of conversations to label that are assigned to people."""
-        return Queues(self.database)
-
-    @property
-    def views(self) -> Views:
-        """Pages that people keep under a name."""
-        return Views(self.database)
-
-    @property
-    def webhooks(self) -> Webhooks:
-        """Addresses that are told of events, and what was sent to them."""
-        return Webhooks(self.database)
-
-    @property
-    def comments(self) -> Comments:
-        """Comments of people on conversations and turns."""
-        return Comments(self.database)
-
-    @property
-    def details(self) -> Details:
-        """What summaries say besides scores: usage, seconds of replies, tags, votes."""
-        return Details(self.database)
-
-    @property
-    def tokens(self) -> Tokens:
-        """The tokens for a server of this store."""
-        return Tokens(self.database)
-
-    @property
-    def rates(self) -> Rates:
-        """What the clients of all servers have left of their rate limits."""
-        return Rates(self.database)
-
-    @property
-    def secrets(self) -> Secrets:
-        """The random values that all servers share."""
-        return Secrets(self.database)
-
-    @property
-    def sessions(self) -> Sessions:
-        """The sessions of browsers at all servers."""
-        return Sessions(self.database)
-
-    @property
-    def jobs(self) -> JobQueue:
-        """The jobs of all servers."""
-        return JobQueue(self.database)
-
-    @property
-    def audit(self) -> Audit:
-        """The audit log: who changed what, and when."""
-        return Audit(self.database)
-
-    @property
-    def maintenance(self) -> Maintenance:
-        """The content of the store, deleting runs, and copying it into another store."""
-        return Maintenance(self.database)
+        return cast("Browse", lazy("vivavoce.store.browse.browse:Browse")(self.database, self._kept))
 
     def fenced(self, fence: Fence) -> Store:
         """Return the same store for the work of a job; it writes nothing once another server has claimed the job."""
