@@ -108,18 +108,27 @@ class Store:
     watches: Part[Watches] = Part(
         "vivavoce.store.browse.watches:Watches", "What watches production, and what it saw in each hour."
     )
-    labels: Part[Labels] = Part("vivavoce.store.labels.labels:Labels", "Human labels of conversations and turns.")
+    labels: Part[Labels] = Part(
+        "vivavoce.store.labels.labels:Labels",
+        "Human labels of conversations and turns.",
+    )
     decisions: Part[Decisions] = Part(
         "vivavoce.store.labels.decisions:Decisions", "Decisions where labels of people differ."
     )
     calibrations: Part[Calibrations] = Part(
         "vivavoce.store.labels.calibrations:Calibrations", "Calibrations of judges by labels of people."
     )
-    batches: Part[Batches] = Part("vivavoce.store.batches.batches:Batches", "What was given to batch services.")
+    batches: Part[Batches] = Part(
+        "vivavoce.store.batches.batches:Batches",
+        "What was given to batch services.",
+    )
     queues: Part[Queues] = Part(
         "vivavoce.store.labels.queues:Queues", "Queues of conversations to label that are assigned to people."
     )
-    views: Part[Views] = Part("vivavoce.store.views.views:Views", "Pages that people keep under a name.")
+    views: Part[Views] = Part(
+        "vivavoce.store.views.views:Views",
+        "Pages that people keep under a name.",
+    )
     webhooks: Part[Webhooks] = Part(
         "vivavoce.store.webhooks.webhooks:Webhooks", "Addresses that are told of events, and what was sent to them."
     )
@@ -130,16 +139,28 @@ class Store:
         "vivavoce.store.browse.details:Details",
         "What summaries say besides scores: usage, seconds of replies, tags, votes.",
     )
-    tokens: Part[Tokens] = Part("vivavoce.store.access.tokens:Tokens", "The tokens for a server of this store.")
+    tokens: Part[Tokens] = Part(
+        "vivavoce.store.access.tokens:Tokens",
+        "The tokens for a server of this store.",
+    )
     rates: Part[Rates] = Part(
         "vivavoce.store.access.rates:Rates", "What the clients of all servers have left of their rate limits."
     )
-    secrets: Part[Secrets] = Part("vivavoce.store.access.secret:Secrets", "The random values that all servers share.")
+    secrets: Part[Secrets] = Part(
+        "vivavoce.store.access.secret:Secrets",
+        "The random values that all servers share.",
+    )
     sessions: Part[Sessions] = Part(
         "vivavoce.store.access.sessions:Sessions", "The sessions of browsers at all servers."
     )
-    jobs: Part[JobQueue] = Part("vivavoce.store.jobs.queue:JobQueue", "The jobs of all servers.")
-    audit: Part[Audit] = Part("vivavoce.store.access.audit:Audit", "The audit log: who changed what, and when.")
+    jobs: Part[JobQueue] = Part(
+        "vivavoce.store.jobs.queue:JobQueue",
+        "The jobs of all servers.",
+    )
+    audit: Part[Audit] = Part(
+        "vivavoce.store.access.audit:Audit",
+        "The audit log: who changed what, and when.",
+    )
     maintenance: Part[Maintenance] = Part(
         "vivavoce.store.maintenance.maintenance:Maintenance",
         "The content of the store, deleting runs, and copying it into another store.",
