@@ -49,6 +49,7 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit(_TEMPLATES, "MAX_TEMPLATE_CHARS", "characters", "text of a template"),
         Limit(_TEMPLATES, "MAX_NODES", "parts", "variables, texts, tests, and branches of a template"),
         Limit(_TEMPLATES, "MAX_DEPTH", "levels", "nested expressions and blocks"),
+        Limit(_TEMPLATES, "MAX_NESTED_LOOPS", "loops", "loops inside one another"),
         Limit(_TEMPLATES, "MAX_STEPS", "steps", "turns of all loops of one rendering", _ERROR),
         Limit(_TEMPLATES, "MAX_OUTPUT_CHARS", "characters", "text that one rendering produces", _ERROR),
     ),
@@ -67,6 +68,9 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit(_SIMILARITY, "MAX_COMPARED_CHARS", "characters", "each text of `fuzzy_ratio` and `fuzzy`", _ERROR),
         Limit(_SIMILARITY, "MAX_COMPARED_TEXTS", "messages", "messages that `repetition` compares", _ERROR),
         Limit(_SIMILARITY, "MAX_COMPARED_WORDS", "words", "words of all messages that `repetition` compares", _ERROR),
+    ),
+    "Numbers in text": (
+        Limit("comparing.numbers", "MAX_TEXT_CHARS", "characters", "a text in which numbers are read", _ERROR),
     ),
     "Files": (
         Limit("suites.document", "MAX_BYTES", "bytes", "a YAML file"),

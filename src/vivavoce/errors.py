@@ -212,10 +212,15 @@ class SuiteFault(Fault):
     blame: Blame = "suite"
 
 
+_MAX_NAME_CHARS = 200
+"""Characters of a name that is compared with others: the time grows with the product of both lengths."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the closest known name, or the list of names when none is close."""
     names = sorted(set(known))
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    short = [known_name for known_name in names if len(known_name) <= _MAX_NAME_CHARS]  # names may come from others
+    close = difflib.get_close_matches(name, short, n=1, cutoff=0.6) if len(name) <= _MAX_NAME_CHARS else []
     if close:
         return f"; did you mean '{close[0]}'?"
     return f"; known: {', '.join(names)}" if names else ""

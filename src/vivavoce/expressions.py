@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from vivavoce.errors import GraderFault, UsageError
+from vivavoce.work_time import counted_work
 
 SECONDS = 5.0
 """The time that one search may take."""
@@ -24,6 +25,7 @@ MAX_REPEATED_PARTS = 100_000
 _AT_ONCE = 0.005
 """The time that a search may take before other threads are let in; to let them in costs more than most searches."""
 _REPEATED = 2_000
+_MAX_REPEATED_CHARACTERS = 100
 _PROMPT = 0.5
 _COUNT = re.compile(r"\{\s*(\d+)")
 _COMMENTS = re.compile(r"\(\?(?:#|[a-zA-Z0-9]*x)")
@@ -50,7 +52,8 @@ class Expression:
             raise UsageError(f"the regular expression '{(shown or text)[:40]}' has {size}")
         self.text = text if shown is None else shown
         try:
-            self._pattern: Any = regex.compile(text)
+            with counted_work(UsageError):
+                self._pattern: Any = regex.compile(text)
         except (regex.error, RecursionError, OverflowError) as error:
             raise UsageError(f"'{self.text}' is not a regular expression: {error}") from error
         self.groups: int = self._pattern.groups
@@ -90,8 +93,9 @@ class Expression:
         """
         repeated = dict.fromkeys((*filter(str.isprintable, self.text), "a", "0", " "))
         try:
-            for character in repeated:
-                self._pattern.search(character * _REPEATED + "\x00", timeout=_PROMPT)
+            for character in list(repeated)[:_MAX_REPEATED_CHARACTERS]:
+                with counted_work(UsageError):
+                    self._pattern.search(character * _REPEATED + "\x00", timeout=_PROMPT)
             matches_all = all(self._pattern.search(text, timeout=_PROMPT) for text in _UNLIKE)
         except TimeoutError:
             return "can take for ever on a long text; write it without a repetition inside a repetition"
@@ -100,6 +104,10 @@ class Expression:
         return None
 
     def _timed(self, search: Any, text: str) -> Any:
+        with counted_work():
+            return self._searched(search, text)
+
+    def _searched(self, search: Any, text: str) -> Any:
         try:
             return search(text, timeout=_AT_ONCE, concurrent=False)
         except TimeoutError:

@@ -102,8 +102,13 @@ _OPERATORS = {
     "Extends": "extends",
     "ScopedEvalContextModifier": "autoescape",
 }
+MAX_NESTED_LOOPS = 15
+"""Loops inside one another; Python compiles at most 20."""
+
 _LOOP = "bounded_loop"
 """The filter that every `for` passes its values through; a template cannot name it, as it is not in FILTERS."""
+_CHARGE = "charged_value"
+"""The filter that everything is passed through that is compared, searched, or cut into slices."""
 
 
 class TemplateTooLarge(TemplateRuntimeError):
@@ -165,7 +170,7 @@ class SafeEnvironment(ImmutableSandboxedEnvironment):
         super().__init__(undefined=StrictUndefined, optimized=False, cache_size=0, **options)
         self.globals.clear()
         bounded = {name: _charged(name, self.filters[name]) for name in FILTERS}
-        self.filters = {**bounded, _LOOP: _counted}
+        self.filters = {**bounded, _LOOP: _counted, _CHARGE: _charged_value}
         self.tests = {name: self.tests[name] for name in TESTS}
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -178,7 +183,7 @@ class SafeEnvironment(ImmutableSandboxedEnvironment):
             _check(tree)
         except RecursionError as error:
             raise TemplateSyntaxError(f"the template is nested more than {MAX_DEPTH} levels deep", 1) from error
-        return cast("nodes.Template", _CountLoops().visit(tree))
+        return cast("nodes.Template", _CountWork().visit(tree))
 
     def evaluate(self, expression: str) -> Callable[[Mapping[str, Any]], object]:
         """Compile an expression to a function that returns its value for given variables."""
@@ -195,13 +200,37 @@ class SafeEnvironment(ImmutableSandboxedEnvironment):
         return value
 
 
-class _CountLoops(NodeTransformer):
-    """Passes the values of each loop through the counting filter."""
+class _CountWork(NodeTransformer):
+    """Passes the values of loops, and what is compared, searched, or cut into slices, through counting filters."""
 
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # the name that Jinja calls
         self.generic_visit(node)
-        node.iter = nodes.Filter(node.iter, _LOOP, [], [], None, None, lineno=node.lineno)
+        node.iter = _filtered(node.iter, _LOOP)
         return node
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Compare:  # noqa: N802  # the name that Jinja calls
+        self.generic_visit(node)
+        node.expr = _filtered(node.expr, _CHARGE)
+        for operand in node.ops:
+            operand.expr = _filtered(operand.expr, _CHARGE)
+        return node
+
+    def visit_Test(self, node: nodes.Test) -> nodes.Test:  # noqa: N802  # the name that Jinja calls
+        self.generic_visit(node)
+        node.args = [_filtered(argument, _CHARGE) for argument in node.args]
+        if node.args:
+            node.node = _filtered(node.node, _CHARGE)
+        return node
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Getitem:  # noqa: N802  # the name that Jinja calls
+        self.generic_visit(node)
+        if isinstance(node.arg, nodes.Slice):
+            node.node = _filtered(node.node, _CHARGE)
+        return node
+
+
+def _filtered(node: nodes.Expr, name: str) -> nodes.Filter:
+    return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
 
 
 def _check(tree: nodes.Node) -> None:
@@ -211,16 +240,19 @@ def _check(tree: nodes.Node) -> None:
         TemplateSyntaxError: it names the construct and its line.
     """
     count = 0
-    pending = [(tree, 0)]
+    pending = [(tree, 0, 0)]
     while pending:
-        node, depth = pending.pop()
+        node, depth, loops = pending.pop()
         count += 1
+        loops += isinstance(node, nodes.For)
+        if loops > MAX_NESTED_LOOPS:
+            raise TemplateSyntaxError(f"the template has more than {MAX_NESTED_LOOPS} loops in loops", node.lineno)
         if depth > MAX_DEPTH:
             raise TemplateSyntaxError(f"the template is nested more than {MAX_DEPTH} levels deep", node.lineno)
         if count > MAX_NODES:
             raise TemplateSyntaxError(f"the template has more than {MAX_NODES:,} parts", node.lineno)
         _check_node(node)
-        pending += [(child, depth + 1) for child in node.iter_child_nodes()]
+        pending += [(child, depth + 1, loops) for child in node.iter_child_nodes()]
 
 
 def _check_node(node: nodes.Node) -> None:
@@ -240,6 +272,23 @@ def _check_node(node: nodes.Node) -> None:
         raise refuse(f"the test '{node.name}'")
     if isinstance(node, nodes.For) and node.recursive:
         raise refuse("a recursive loop")
+    if _holds_variables(node):  # held twice, a variable would double with each loop around the list
+        raise refuse("a list, tuple, or mapping that holds anything but numbers, texts, and such lists")
+
+
+_LITERALS = (nodes.Const, nodes.Neg, nodes.TemplateData, nodes.List, nodes.Dict, nodes.Tuple, nodes.Pair)
+
+
+def _holds_variables(node: nodes.Node) -> bool:
+    """Return whether a node builds a list, tuple, or mapping of anything but literals."""
+    if not isinstance(node, nodes.List | nodes.Dict) and not (isinstance(node, nodes.Tuple) and node.ctx == "load"):
+        return False
+    return not all(isinstance(part, _LITERALS) for part in _parts_of(node))
+
+
+def _parts_of(node: nodes.Node) -> Iterator[nodes.Node]:
+    for child in node.iter_child_nodes():
+        yield from child.iter_child_nodes() if isinstance(child, nodes.Pair) else (child,)
 
 
 def _check_call(node: nodes.Call, refuse: Callable[[str], TemplateSyntaxError]) -> None:
@@ -258,6 +307,12 @@ def _counted(values: object) -> Iterator[Any]:
     for value in cast("Iterable[Any]", values):
         budget.take_steps(1)
         yield value
+
+
+def _charged_value(value: object) -> object:
+    """Return a value, and charge for its size: whoever compares, searches, or cuts it goes through all of it."""
+    _budget.get().take_steps(1 + _size(value) // CHARS_PER_STEP)
+    return value
 
 
 def _charged(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -294,6 +294,9 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "safe_template.MAX_DEPTH": template(
         lambda size: "{% if submission %}" * (size - 2) + "x" + "{% endif %}" * (size - 2)
     ),
+    "safe_template.MAX_NESTED_LOOPS": template(
+        lambda size: "{% for a in [] %}" * size + "{{ submission }}" + "{% endfor %}" * size
+    ),
     "safe_template.MAX_STEPS": (lambda _, size: rendering("{% for a in rows %}{% endfor %}", rows=range(size)),),
     "safe_template.MAX_OUTPUT_CHARS": (lambda _, size: rendering("{{ text }}", text="x" * size),),
     "models.schema_budget.MAX_SCHEMA_NODES": schema(lambda size: {"enum": list(range(size - 2))}),
@@ -335,6 +338,7 @@ TRIES: dict[str, tuple[Try, ...]] = {
             ],
         ),
     ),
+    "comparing.numbers.MAX_TEXT_CHARS": by_reply("numeric", {}, lambda size: "1".rjust(size, " "), "1"),
     "suites.document.MAX_BYTES": document(lambda size: "name: x\n" + "#" * (size - 8), "bytes"),
     "suites.document.MAX_NODES": document(lambda size: f"name: x\nwhat: {list(range(size - 3))}", "values"),
     "suites.document.MAX_DEPTH": document(nested_yaml, "nested"),

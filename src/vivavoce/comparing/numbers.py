@@ -19,8 +19,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import GraderFault, UsageError, did_you_mean
+from vivavoce.work_time import counted_work
 
+MAX_TEXT_CHARS = 200_000
+"""Characters of a text in which numbers are read."""
 MAX_EXPONENT = 999_999
 """The largest power of ten that is read as it is written; a larger one counts as this one."""
 MAX_GROUPS = 30
@@ -53,12 +56,16 @@ def numbers_in(text: str, locale: str | None = None) -> Sequence[Number]:
 
     Raises:
         UsageError: the locale is unknown.
+        GraderFault: the text is too long.
     """
     convention = None if locale is None else convention_of(locale)
     if not _DIGIT.search(text):
         return ()
+    if len(text) > MAX_TEXT_CHARS:
+        raise GraderFault(f"a text has {len(text):,} characters; numbers are read in {MAX_TEXT_CHARS:,}", kind="limit")
     folded, places = _fold(text)
-    return tuple(_Reader(text, folded, places, convention).numbers())
+    with counted_work():
+        return tuple(_Reader(text, folded, places, convention).numbers())
 
 
 def read_number(text: str, locale: str | None = None) -> Decimal | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vivavoce.errors import GraderFault
+from vivavoce.work_time import counted_work
 
 MAX_COMPARED_CHARS = 100_000
 """Characters of each of two texts; two texts of this length take half a second."""
@@ -31,7 +32,8 @@ def similarity(a: str, b: str) -> float:
     if longest > MAX_COMPARED_CHARS:
         problem = f"a text has {longest:,} characters; the similarity of at most {MAX_COMPARED_CHARS:,} is computed"
         raise GraderFault(problem, kind="limit")
-    return Indel.normalized_similarity(a, b)
+    with counted_work():
+        return Indel.normalized_similarity(a, b)
 
 
 def near_repeats(texts: Sequence[Sequence[str]], cutoff: float = 0.9) -> list[tuple[int, int, float]]:

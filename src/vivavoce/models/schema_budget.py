@@ -17,6 +17,7 @@ from typing import Any, cast
 from vivavoce import expressions
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.models.schema_patterns import schema_pattern
+from vivavoce.work_time import counted_work
 
 MAX_SCHEMA_NODES = 10_000
 """Values in a schema, at all levels."""
@@ -63,7 +64,8 @@ def bounded_check() -> Generator[None]:
     """
     token = _budget.set(_Budget())
     try:
-        yield
+        with counted_work():
+            yield
     except RecursionError as error:
         raise _too_many_references() from error
     finally:

@@ -35,6 +35,7 @@ from vivavoce.settings import WORKSPACE
 from vivavoce.store.jobs.queue import JobQueue
 from vivavoce.store.jobs.row import JobRow
 from vivavoce.store.store import Store
+from vivavoce.work_time import limited_work
 
 MOST_WAITING = 100
 """Maximum number of unfinished jobs."""
@@ -94,7 +95,8 @@ class Jobs:
             if known is None:
                 if self._closed or self._queue.unfinished() >= MOST_WAITING:
                     raise TooManyJobs(f"{MOST_WAITING} jobs are already waiting; try again later")
-                known = self._begin(request, hidden, body)
+                with limited_work():
+                    known = self._begin(request, hidden, body)
         if known.body != body:
             raise OtherBody("this Idempotency-Key was already used with another request")
         return self.get(known.id).record

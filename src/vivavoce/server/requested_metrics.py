@@ -35,7 +35,8 @@ def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
     for name, value in settings.items():
         if name not in SETTINGS:
             raise ValueError(f"'{name}' cannot be set in a request{did_you_mean(name, SETTINGS)}")
-        if not isinstance(value, str | int | float | None) and name != "stop":
+        texts = cast("list[object]", value) if name == "stop" and isinstance(value, list) else [value]
+        if not all(isinstance(text, str | int | float | None) for text in texts):
             raise ValueError(f"'{name}' needs a number or a word, got {type(value).__name__}")
     return settings
 

@@ -25,6 +25,7 @@ from vivavoce.server.replies import Evaluated, StoredEvaluation
 from vivavoce.server.requested_metrics import Metrics, as_named, check_metrics
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
+from vivavoce.work_time import limited_work
 
 T = TypeVar("T")
 
@@ -100,7 +101,8 @@ async def evaluate(request: Request, body: ConversationToJudge) -> Response:
     judge = request.app.state.policy.judge(body.judge)
     known = metric_input(body.sample(), body.messages, body.turn_seconds, outcomes=tuple(body.outcomes))
     metrics = as_named(body.metrics)
-    return answer(_shown(await _in_thread(request, lambda: evaluate_input(known, metrics, judge, close=True))))
+    with limited_work():
+        return answer(_shown(await _in_thread(request, lambda: evaluate_input(known, metrics, judge, close=True))))
 
 
 @router.post("/test-results/{run}/{sample:path}/evaluations", response_model=StoredEvaluation)
@@ -114,7 +116,8 @@ async def evaluate_test_result(request: Request, run: str, sample: str, body: St
     if "/" in run or not sample:
         raise NotFound("run", run)
     name = f"{run}/{sample if body.trial is None else conversation_name(sample, body.trial)}"
-    found = await _in_thread(request, lambda: _measured(request.app.state.store, name, body, judge))
+    with limited_work():
+        found = await _in_thread(request, lambda: _measured(request.app.state.store, name, body, judge))
     return answer({**_shown(found.report), "grading": found.grading, "left_out": found.left_out})
 
 
