@@ -25,7 +25,7 @@ ROW_FIELDS = frozenset(
         *("goal", "instructions", "context", "policy", "must", "must_not", "scenario", "persona", "facts"),
         *("restrictions", "adversarial", "min_turns", "max_turns", "state", "tool_results", "approvals"),
         *("rubric", "rubric_vars", "agent_args", "extra_vars", "labels", "tags", "metadata"),
-        *("sessions", "secrets"),
+        *("sessions", "secrets", "history"),
     )
 )
 """The fields that a row may have."""
