@@ -97,11 +97,11 @@ class Stored(NamedTuple):
 @router.post("/evaluations", response_model=Evaluated)
 async def evaluate(request: Request, body: ConversationToJudge) -> Response:
     """Measure a conversation with several metrics; a metric that breaks is an error, and the others go on."""
-    check_metrics(body.metrics)
-    judge = request.app.state.policy.judge(body.judge)
-    known = metric_input(body.sample(), body.messages, body.turn_seconds, outcomes=tuple(body.outcomes))
-    metrics = as_named(body.metrics)
     with limited_work():
+        check_metrics(body.metrics)
+        judge = request.app.state.policy.judge(body.judge)
+        known = metric_input(body.sample(), body.messages, body.turn_seconds, outcomes=tuple(body.outcomes))
+        metrics = as_named(body.metrics)
         return answer(_shown(await _in_thread(request, lambda: evaluate_input(known, metrics, judge, close=True))))
 
 
@@ -111,12 +111,12 @@ async def evaluate_test_result(request: Request, run: str, sample: str, body: St
 
     The run keeps its verdict and its scores.
     """
-    check_metrics(body.metrics)
-    judge = request.app.state.policy.judge(body.judge)
     if "/" in run or not sample:
         raise NotFound("run", run)
     name = f"{run}/{sample if body.trial is None else conversation_name(sample, body.trial)}"
     with limited_work():
+        check_metrics(body.metrics)
+        judge = request.app.state.policy.judge(body.judge)
         found = await _in_thread(request, lambda: _measured(request.app.state.store, name, body, judge))
     return answer({**_shown(found.report), "grading": found.grading, "left_out": found.left_out})
 
