@@ -68,15 +68,14 @@ def test_numbers_are_read_in_texts_of_a_limited_length() -> None:
 
 
 def test_the_work_of_a_request_has_a_limit_for_all_kinds_together() -> None:
-    text, schema = "a" * 50_000, {"type": "array", "items": {"type": "integer"}}
-    with limited_work(0.05):
-        similarity(text, text[::-1] + "b" * 40_000)
+    with limited_work(1e-9):
+        assert similarity("a tiny bit", "of time is left") < 1
         with pytest.raises(GraderFault, match="this request takes more than"):
-            list(map(similarity, [text] * 1000, [text + "b" * 40_000] * 1000))
+            similarity("and none", "for this")
         with pytest.raises(GraderFault, match="this request takes more than"):
             numbers_in("17 and 4 in a text of its own")
         with pytest.raises(GraderFault, match="this request takes more than"):
-            mismatch([1, 2], schema)
+            mismatch([1, 2], {"type": "array", "items": {"type": "integer"}})
         with pytest.raises(UsageError, match="this request takes more than"):
             Expression("(ab)+c").found_in("x")
-    assert similarity(text, text) == 1.0
+    assert similarity("without", "a limit") < 1
