@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TextIO
 
 _NAMES = ("stdin", "stdout", "stderr")
 
@@ -19,4 +20,15 @@ def open_closed_streams() -> None:
         except OSError:
             mode, flags = ("r", os.O_RDONLY) if number == 0 else ("w", os.O_WRONLY)
             os.open(os.devnull, flags)  # it gets the lowest free number, which is this one
-            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+            if not _leads_elsewhere(getattr(sys, name), number):
+                setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
+def _leads_elsewhere(stream: TextIO | None, number: int) -> bool:
+    """Return whether a stream is open, and not the standard stream of this number."""
+    if stream is None or stream.closed:
+        return False
+    try:
+        return stream.fileno() != number
+    except OSError:
+        return True
