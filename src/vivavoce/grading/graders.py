@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import PlainValidator
 
-from vivavoce.comparing.numbers import Locale, numbers_in
+from vivavoce.comparing.numbers import Locale, all_numbers_in
 from vivavoce.comparing.similarity import similarity
 from vivavoce.comparing.text import encoding_note, fold, is_blank
 from vivavoce.errors import GraderFault, UsageError
@@ -125,8 +125,8 @@ def numeric(
     `tolerance` is in the unit of the number, `relative` is a share of the ground truth; the larger one counts.
     `locale`, such as `de`, says how numbers like 1,234 are read, in the submission and in the ground truth.
     """
-    expected = numbers_in(case.truth, locale)
-    if len(expected) != 1:
+    expected = all_numbers_in(case.truth, locale)
+    if len(expected) != 1 or expected[0].is_scaled:
         raise GraderFault(f"the ground truth {case.truth!r} is not one number", kind="options")
     return _verdict_on(case, misses(case.submission, expected[0].value, tolerance, relative, take, locale))
 

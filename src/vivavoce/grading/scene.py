@@ -7,7 +7,7 @@ from functools import cached_property
 
 from vivavoce.comparing.text import FoldedText, is_blank
 from vivavoce.grading.extractors import View
-from vivavoce.grading.words import says
+from vivavoce.grading.words import may_say, says
 from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.records.agents import Agents
 from vivavoce.records.call_states import CallRecord, call_records, group_by_message
@@ -44,6 +44,10 @@ class Scene:
     def says(self, wanted: str | float, locale: str | None = None) -> bool:
         """Return whether the assistant says some words, in any case and encoding, or a number."""
         return says(self.folded, wanted, locale)
+
+    def may_say(self, wanted: str | float, locale: str | None = None) -> bool:
+        """Return whether the assistant says some words, or may state a number."""
+        return may_say(self.folded, wanted, locale)
 
     @property
     def silent(self) -> bool:
