@@ -53,6 +53,7 @@ from vivavoce.suites.gate_spec import (
     SamplesGateSpec,
     WeightedGateSpec,
     WeightedRewardSpec,
+    always_holds,
     grader_names,
 )
 from vivavoce.suites.grader_spec import (
@@ -418,10 +419,17 @@ class Builder:
                 return CustomReward(function, spec.threshold)
         return None
 
-    def _gate(self, spec: AnyGateSpec, at: KeyPath) -> Gate:
+    def _gate(self, spec: AnyGateSpec, at: KeyPath, *, counts_evidence: bool = False) -> Gate:
+        """Return a gate; with `counts_evidence`, the gate around it can fail for unverified evidence."""
+        counts_evidence = counts_evidence or spec.max_unverified is not None
         if isinstance(spec, LogicalGateSpec):
-            conditions = [self._gate(c, (*at, "conditions", i)) for i, c in enumerate(spec.conditions)]
+            conditions = [
+                self._gate(condition, (*at, "conditions", place), counts_evidence=counts_evidence)
+                for place, condition in enumerate(spec.conditions)
+            ]
             return LogicalGate(spec.operator, conditions, spec.max_unverified)
+        if not counts_evidence and not isinstance(spec, SamplesGateSpec):
+            self._can_fail(spec, at)
         if isinstance(spec, WeightedGateSpec):
             for key in spec.weights:
                 self._known_key(key, (*at, "weights", key))
@@ -455,6 +463,12 @@ class Builder:
             max_unverified=spec.max_unverified,
             max_findings=self._max_findings(spec, (*at, "max_findings")),
         )
+
+    def _can_fail(self, spec: ConditionSpec | WeightedGateSpec, at: KeyPath) -> None:
+        """Report a condition that holds whatever the scores are, unless it demands something besides."""
+        besides = spec.min_scored or (isinstance(spec, ConditionSpec) and (spec.max_findings or spec.needs_calibration))
+        if not besides and (message := always_holds(spec)):
+            self.problems.append(self.suite.document.problem((*at, "value"), message))
 
     def _max_findings(self, spec: ConditionSpec, at: KeyPath) -> Mapping[BreachKind, int]:
         """Return the limits on breaches; a grader that reports none would make them hold without a check."""
