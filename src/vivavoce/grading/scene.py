@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from vivavoce.comparing.text import FoldedText, is_blank
@@ -98,15 +98,13 @@ class Held:
     found: str = ""
 
 
-def scene_of(view: View, turn: int | None, first: int = 0) -> Scene | None:
-    """Return what assertions about a turn, or with None about all from the `first` on, look at.
+def scene_of(view: View, turn: int | None) -> Scene | None:
+    """Return what assertions about a turn, or with None about all turns after the history, look at.
 
     For a turn that was not held it is None.
     """
-    if turn is None and first == 0:
-        return Scene(view)
     if turn is None:
-        return Scene(replace(view, turns=view.turns[first:], seconds=view.seconds[first:]), first)
+        return Scene(view.own, view.history_turns)
     if turn >= len(view.turns):
         return None
     messages = view.turns[turn]
