@@ -17,7 +17,7 @@ dataset:
 {ROWS}target: {{kind: function, function: "bot.py:reply"}}
 graders:
   said: {{kind: function, function: contains}}
-gate: {{kind: simple, metric_key: said, value: 0}}
+gate: {{kind: simple, metric_key: said, value: 0, min_scored: 0.1}}
 """
 
 

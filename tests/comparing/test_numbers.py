@@ -15,10 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.comparing.numbers import (
+    all_numbers_in,
     canonical,
     exact,
+    has_unread,
     is_inside_code,
     is_within,
+    may_state,
     numbers_in,
     read_number,
     show_number,
@@ -309,7 +312,98 @@ def test_an_ambiguous_text_says_so(text: str, readings: list[str]) -> None:
 )
 def test_a_dash_after_a_number_and_its_unit_is_that_of_a_range(bound: str, dash: str) -> None:
     text = f"it costs {bound.format(5)}{dash}{bound.format(7)} today"
-    assert [number.value for number in numbers_in(text)] == [5, 7]
+    assert [number.value for number in all_numbers_in(text)] == [5, 7]
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        *(
+            " million",
+            " Mio.",
+            " thousand",
+            " Tsd.",
+            " Mrd. €",
+            " hundred",
+            " lakh",
+            " crore",
+            " тыс.",
+            " मिलियन",
+            "MM",
+        ),
+        *(
+            "千",
+            "百",
+            "兆",
+            "만",
+            "억 원",
+            "million",
+            "-million",
+            " € million",
+            " dozen",
+            " K",
+            " mil",
+            "** million",
+            " ล้าน",
+        ),
+    ],
+)
+def test_a_number_with_a_scale_is_not_read_as_its_digits(scale: str) -> None:
+    text = f"costs 5{scale}"
+    assert not numbers_in(text)
+    assert read_number(text.removeprefix("costs ")) is None
+    [number] = all_numbers_in(text)
+    assert number.is_scaled
+
+
+@pytest.mark.parametrize("text", ["5 to 10 million", "5-10 Mio. €", "€5–€10 million", "5 oder 10 Tsd.", "$5m", "5 T€"])
+def test_numbers_may_share_a_scale(text: str) -> None:
+    assert not numbers_in(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["5 miles", "5m", "5 m", "5 mm", "5千克", "5 cents", "5 minutes", "5 books", "5 liters", "5 km", "5 Märkte"]
+)
+def test_a_unit_is_not_a_scale(text: str) -> None:
+    assert [number.value for number in numbers_in(text)] == [5]
+
+
+@pytest.mark.parametrize(
+    ("text", "unread"),
+    [
+        *(
+            (text, True)
+            for text in ("50 or 1,234,5", "5 or 500,000,00", "50 or 2^10", "5 or DM500", "5 or 555-123-4567")
+        ),
+        *(
+            (text, True)
+            for text in ("5 now, fünfhundert later", "five hundred", "5m", "5 or A100", "5 and fifty", "10²")
+        ),
+        *(
+            (text, False)
+            for text in ("EUR 150.00", "1.500", "10k", "5kg", "-5", "2½", "5 m", "5 million", "all", "5万")
+        ),
+    ],
+)
+def test_what_may_state_a_number_that_is_not_read(text: str, unread: bool) -> None:
+    assert has_unread(text) is unread
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "may"),
+    [
+        *(
+            (text, 1234, True)
+            for text in ("1,234,5", "A-1234", "1.234", "1.234 million", "1,234 or 7", "on 1234-05-01")
+        ),
+        *((text, 1234, False) for text in ("12,345", "A-12345", "5 or 6", "12-34", "12 345", "1234.5")),
+        ("5 million", 5, True),
+        ("A-24.90", 24.9, True),
+        ("24", -24, False),
+    ],
+)
+def test_what_may_state_a_forbidden_number(text: str, wanted: float, may: bool) -> None:
+    assert may_state(text, wanted) is may
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,12 @@ def test_a_ground_truth_that_is_no_regular_expression_is_a_fault_and_no_score() 
         functions.regex_match(case("text", "(unclosed"))
 
 
+@pytest.mark.parametrize("truth", [".*", "x?", "", "^", "(a|)"])
+def test_a_ground_truth_that_matches_every_text_is_a_fault_and_no_score(truth: str) -> None:
+    with pytest.raises(GraderFault, match="cannot fail" if truth else "is empty"):
+        functions.regex_match(case("text", truth))
+
+
 @pytest.mark.parametrize(
     ("submission", "truth", "options", "score"),
     [

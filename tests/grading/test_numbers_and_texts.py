@@ -27,7 +27,7 @@ def _holds(assertion: dict[str, Any], answer: str) -> bool:
 
 
 def _accepts(reader: str, wanted: Any, answer: str) -> bool:
-    if reader == "exact_match":
+    if reader in ("exact_match", "numeric"):
         return bool(evaluate_conversation(_talk(answer), [reader], reference=wanted)[reader].passed)
     return _holds({reader: [wanted] if reader == "one_of" else wanted}, answer)
 
@@ -69,3 +69,25 @@ def test_a_rule_takes_a_number_and_its_text_for_the_same_and_arguments_do_not() 
     assert alike(42, "42.00")
     assert not EXACT_ARGUMENTS.verdicts({"order": "42"}, {"order": 42})["order"]
     assert EXACT_ARGUMENTS.verdicts({"order": 42.0}, {"order": 42})["order"]
+
+
+@pytest.mark.parametrize(
+    "answer", ["It costs 5 million EUR.", "5 Mio. EUR", "5 or 10 thousand", "5 now, 5万 later", "5百"]
+)
+def test_no_reader_takes_the_digits_before_a_scale_for_the_number(answer: str) -> None:
+    assert not _holds({"numeric": 5}, answer)
+    assert not _accepts("numeric", 5, answer)
+    assert not _holds({"equals": 5}, answer)
+
+
+@pytest.mark.parametrize("answer", ["It costs 5 million EUR.", "5 Mio. EUR", "5 lakh", "between 5 and 10 thousand"])
+def test_a_ban_assumes_the_worst_of_a_number_that_is_not_read(answer: str) -> None:
+    assert not _holds({"contains": 5}, answer)
+    assert not _holds({"not": {"contains": 5}}, answer)
+    assert not _holds({"not_contains": 5}, answer)
+    assert _holds({"not_contains": 7}, answer)
+
+
+def test_a_reason_shows_a_number_with_its_scale() -> None:
+    score = evaluate_conversation(_talk("It costs 5 million."), ["numeric"], reference=5)["numeric"]
+    assert score.reason == "the number is 5 million (not read), expected 5 ± 0"

@@ -174,7 +174,7 @@ async def test_a_user_who_comes_back_has_the_same_agent_and_none_is_left(server:
         {"user": "ana", "input": ["What is the capital of France?", "And of Germany?"], "ground_truth": "Berlin"},
     ]
     row = {"id": "back", "sessions": sessions, "agent_args": {"facts": "Paris Berlin"}}
-    suite = SUITE.format(url=server).replace("value: 0.6", "value: 0.0")
+    suite = SUITE.format(url=server).replace("value: 0.6", "value: 0.0, min_scored: 0.1")
     files = {"dataset.jsonl": json.dumps(row) + "\n", "agents.py": AGENTS, "suite.yaml": suite}
     for name, text in files.items():
         await asyncio.to_thread((tmp_path / name).write_text, text)

@@ -43,6 +43,7 @@ def checker(messages: list[AnyMessage]) -> Checker:
         ('refund {"order": 17}', 0),
         ("取消我的汽车", 1),
         ("I must not do", 1),
+        ("I", 1),
         ("fund order 17", 0),
     ],
 )

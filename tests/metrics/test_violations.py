@@ -74,3 +74,20 @@ def test_a_violation_keeps_its_own_evidence() -> None:
     (violation,) = result.findings
     assert (violation.what, violation.verdict, violation.turn) == ("rude", "major", 1)
     assert [(one.turn, one.verified) for one in violation.evidence] == [(1, True)]
+
+
+def test_an_invented_violation_that_decides_is_asked_for_again_and_then_an_error() -> None:
+    invented = verdict(["critical"], "You are an idiot.")
+    judge = ScriptedModel([invented, invented])
+    assert Rudeness(judge).evaluate(CONVERSATION).state == "error"
+    assert len(judge.requests) == 2
+
+
+def test_an_invented_violation_may_be_withdrawn() -> None:
+    judge = ScriptedModel([verdict(["critical"], "You are an idiot."), verdict([])])
+    assert Rudeness(judge).evaluate(CONVERSATION).score == 1
+
+
+def test_an_invented_violation_that_decides_nothing_stands() -> None:
+    invented = verdict(["minor"], "You are an idiot.")
+    assert Rudeness(ScriptedModel([invented, invented])).evaluate(CONVERSATION).score == 0.75

@@ -64,7 +64,7 @@ def ran(gate: str, text: str = SUITE, **options: Any) -> RunResult:
         ("metric_key: said, kind: simple, aggregation: pass^k, k: 3, value: 0.6", 1, "pass^3 must be ≥ 0.6; it is 0.5"),
         (
             "kind: logical, operator: and, conditions: "
-            "[{kind: samples, metric_key: said, min_pass: 5}, {metric_key: said, value: 0}]",
+            "[{kind: samples, metric_key: said, min_pass: 5}, {metric_key: said, value: 0.1}]",
             1,
             "2 of 3 did not: often (4 of 5), shaky (3 of 5)",
         ),

@@ -27,6 +27,9 @@ from vivavoce.testing import ScriptedModel
 def reply(messages):
     return f"{len(messages)} messages, the first is: {messages[0]['content']}"
 
+def forget(messages):
+    return "I do not know."
+
 def latest(message):
     return "Yes."
 
@@ -155,3 +158,43 @@ def test_a_sample_reads_its_own_text() -> None:
     again = Sample.model_validate_json(sample.row_text())
     assert (again, again.history_turns, again.turn_count) == (sample, 1, 3)
     assert [turn.ground_truth for turn in again.turns] == [None, "1", "2"]
+
+
+KNOWS_NOTHING = {"kind": "function", "function": "bot.py:forget"}
+ANA = [TALK[0], *CALL, {"role": "assistant", "content": "Hello Ada."}]
+
+
+@pytest.mark.parametrize(
+    ("grader", "value"),
+    [
+        ({"function": "contains", "extractor": "all_assistant"}, 0),
+        ({"function": "contains", "extractor": "first_assistant"}, 0),
+        ({"function": "contains", "extractor": "tool_output", "extractor_config": {"tool_name": "refund"}}, 0),
+        ({"function": "contains", "extractor": "tool_calls"}, 0),
+        ({"function": "contains", "extractor": "transcript"}, 1),
+    ],
+)
+def test_extractors_look_at_what_comes_after_the_history(grader: dict[str, Any], value: int) -> None:
+    truth = {"tool_output": "paid", "tool_calls": "refund"}.get(grader["extractor"], "Hello Ada")
+    row = {"history": ANA, "input": "What is my name?", "ground_truth": truth}
+    result = _run(row, graders={"found": {"kind": "function", **grader}}, target=KNOWS_NOTHING)
+    assert _only(result).scores["found"].value == value
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [
+        ({"always": {"call": "refund"}}, 0),
+        ({"always": {"assistant_says": "Ada"}}, 0),
+        ({"never": {"call": "refund"}}, 1),
+        ({"never": {"assistant_says": "know"}, "after": {"call": "refund"}}, 0),
+        ({"each": {"assistant_says": "know"}, "only_after": [{"call": "refund"}]}, 1),
+        ({"each": {"call": "refund"}, "only_after": [{"call": "look"}]}, None),
+        ({"at_most": 1, "of": {"call": "refund"}}, 1),
+        ({"at_most": 1, "of": {"assistant_says": "."}}, 0),
+    ],
+)
+def test_a_rule_is_about_what_comes_after_the_history(rule: dict[str, Any], value: int | None) -> None:
+    row = {"history": ANA, "input": "What is my name?"}
+    result = _run(row, graders={"rule": {"kind": "rule", **rule}}, target=KNOWS_NOTHING)
+    assert _only(result).scores["rule"].value == value

@@ -128,6 +128,12 @@ def test_a_gate_that_cannot_decide_is_refused(text: str, said: str) -> None:
     assert gate(text) == said
 
 
+@pytest.mark.parametrize(("text", "name"), [("pass_threshold: 0.9", "pass_threshold"), ("pass_op: lt", "pass_op")])
+def test_what_counts_for_accuracy_is_not_for_another_gate(text: str, name: str) -> None:
+    simple = f"gate: {{kind: simple, metric_key: right, value: 0.5, {text}}}\n"
+    assert f"{name} says which scores accuracy counts" in said_of(HEAD + TARGET + GRADERS + simple)
+
+
 @pytest.mark.parametrize("text", ["value: 95", "op: gt, value: 1"])
 def test_the_other_gates_are_checked_alike(text: str) -> None:
     weighted = f"gate: {{kind: weighted_average, weights: {{right: 1}}, {text}}}\n"
@@ -138,7 +144,14 @@ def test_the_other_gates_are_checked_alike(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["value: 0", "value: 1", "op: eq, value: 1", "op: lte, value: 0", "aggregation: accuracy, op: lte, value: 0.9"],
+    [
+        "value: 0",
+        "value: 0, min_scored: 0.5",
+        "value: 1",
+        "op: eq, value: 1",
+        "op: lte, value: 0",
+        "aggregation: accuracy, op: lte, value: 0.9",
+    ],
 )
 def test_what_a_gate_can_decide_is_allowed(text: str) -> None:
     Path("suite.yaml").write_text(f"{HEAD}{TARGET}{GRADERS}gate: {{kind: simple, metric_key: right, {text}}}\n")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from functools import lru_cache
 from itertools import pairwise
@@ -38,7 +38,8 @@ class Number:
 
     `text` has the sign. `unit` is what touches the number: `kg`, `%`, `€`, `EUR`; it does not change the value, except
     for `k`, `M`, `B`, `bn`, 万 and 億, which are part of the number. `readings` are the values of this text as one
-    number, beginning with `value`; an `ambiguous` text has several, or may be several numbers.
+    number, beginning with `value`; an `ambiguous` text has several, or may be several numbers. `scale` is what
+    follows, is not read, and makes the number larger: ` million` in `5 million`.
     """
 
     value: Decimal
@@ -48,30 +49,51 @@ class Number:
     unit: str
     readings: tuple[Decimal, ...]
     ambiguous: bool = False
+    scale: str = ""
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether its value does not count, because `scale` makes it larger."""
+        return bool(self.scale)
 
 
-@lru_cache(maxsize=16)
 def numbers_in(text: str, locale: str | None = None) -> Sequence[Number]:
-    """Return the numbers that a text states, in order.
+    """Return the numbers that a text states, in order, without those that a word makes larger, such as `5 million`.
 
     Raises:
         UsageError: the locale is unknown.
         GraderFault: the text is too long.
     """
+    return _read_numbers(text, locale)[0]
+
+
+def all_numbers_in(text: str, locale: str | None = None) -> Sequence[Number]:
+    """Return all numbers of a text in order; the values of those that are `is_scaled` do not count.
+
+    Raises:
+        UsageError: the locale is unknown.
+    """
+    return _read_numbers(text, locale)[1]
+
+
+@lru_cache(maxsize=16)
+def _read_numbers(text: str, locale: str | None) -> tuple[Sequence[Number], Sequence[Number]]:
+    """Return the numbers whose values count, and all numbers."""
     convention = None if locale is None else convention_of(locale)
     if not _DIGIT.search(text):
-        return ()
+        return (), ()
     if len(text) > MAX_TEXT_CHARS:
         raise GraderFault(f"a text has {len(text):,} characters; numbers are read in {MAX_TEXT_CHARS:,}", kind="limit")
     folded, places = _fold(text)
     with counted_work():
-        return tuple(_Reader(text, folded, places, convention).numbers())
+        numbers = tuple(_spread_scale(text, list(_Reader(text, folded, places, convention).numbers())))
+    return tuple(number for number in numbers if not number.is_scaled), numbers
 
 
 def read_number(text: str, locale: str | None = None) -> Decimal | None:
     """Return the value of a text that is one number and nothing else, space around it aside; None for other texts."""
-    numbers = numbers_in(text, locale)
-    if len(numbers) != 1 or numbers[0].unit:
+    numbers = all_numbers_in(text, locale)
+    if len(numbers) != 1 or numbers[0].unit or numbers[0].is_scaled:
         return None
     around = _fold(text[: numbers[0].start] + text[numbers[0].end :])[0]
     return None if around.strip() else numbers[0].value
@@ -81,6 +103,25 @@ def states(text: str, wanted: float | Decimal, locale: str | None = None) -> boo
     """Say whether a text states a number as a whole."""
     value = exact(wanted)
     return any(number.value == value for number in numbers_in(text, locale))
+
+
+def may_state(text: str, wanted: float | Decimal, locale: str | None = None) -> bool:
+    """Say whether a text may state a number: in any reading, before a scale, or in digits that are not read."""
+    value = exact(wanted)
+    if any(value in number.readings for number in all_numbers_in(text, locale)):
+        return True
+    digits = f"{value.copy_abs():f}".replace(".", "").lstrip("0") if abs(value.adjusted()) < MAX_SHOWN_DIGITS else ""
+    is_whole = value == value.to_integral_value()
+    for stretch in _UNREAD.findall(_fold(_without_numbers(text, locale))[0]):
+        groups = re.split("[^0-9]", stretch)
+        for first in range(len(groups)):
+            joined = ""
+            for group in groups[first : first + MAX_GROUPS]:
+                joined += group
+                stated = joined.lstrip("0")
+                if stated == digits or (not is_whole and stated.rstrip("0") == digits.rstrip("0")):
+                    return True
+    return False
 
 
 def exact(value: float | Decimal) -> Decimal:
@@ -138,13 +179,27 @@ def is_inside_code(text: str, start: int, end: int) -> bool:
     return bool(_GOES_ON_BEFORE.search(before) or _GOES_ON_AFTER.match(after))
 
 
-def may_be_scaled(text: str) -> bool:
-    """Say whether words in a text may make its numbers larger: `5 million`, `50 lakh`, `5 Mio. €`, `$5m`.
+def has_unread(text: str, locale: str | None = None) -> bool:
+    """Say whether a text may state a number that `numbers_in` does not read, or a larger one than it reads.
 
-    Such a number counts as it is written in digits; a reader for whom a number is a limit must assume the worst.
+    These are digits that are not part of a number (`1,234,5`, `2^10`, dates, codes), words for numbers (`fifty`), and
+    `5m`, metres or millions. A scale right after a number does not count here: the number says that it has one.
     """
-    folded = _fold(text)[0]
-    return bool(_SCALE_WORD.search(folded) or _SCALE_AFTER_NUMBER.search(folded) or _MONEY_AND_LETTER.search(folded))
+    if _METRES_OR_MILLIONS.search(_fold(text)[0]):
+        return True
+    rest = _fold(_without_numbers(text, locale))[0]
+    return bool(_DIGIT.search(rest) or _LARGER_WORD.search(rest))
+
+
+def _without_numbers(text: str, locale: str | None) -> str:
+    """Return a text without its numbers, their units, and their scales."""
+    parts: list[str] = []
+    place = 0
+    for number in all_numbers_in(text, locale):
+        parts.append(text[place : number.start])
+        behind = next((words for words in (number.scale, number.unit) if text.startswith(words, number.end)), "")
+        place = number.end + len(behind)
+    return " ".join([*parts, text[place:]])
 
 
 _EXACT = Context(prec=5000, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -306,30 +361,61 @@ _AFTER_NUMBER = re.compile(
 """A number up to the end of its currency, unit, and markup: a dash that follows is that of a range, not a sign."""
 _MAX_AFTER_NUMBER_CHARS = 48
 _SCALE_STEMS = (
-    "dozen docen douzain dutzend hundred hundert thousand tausend duizend tusen tusind tuhat tuhan tysiąc tysięc tisíc"
-    " ezer million millión milión millon millón miljo miljon miljard milhão milhões milion milyon milyar miliar"
-    " billion billón billon biljon bilhão bilhões biliard billiard trilli trillón trilion trilhão trilhões"
-    " quadrill millia тысяч тысяц миллион миллиард триллион мільйон мільярд тисяч juta ribu nghìn ngàn triệu"
-    " χιλιάδ εκατομμ δισεκατομμ ألف آلاف مليون ملايين مليار هزار میلیون אלף אלפים מיליון מיליארד"
+    "dozen docen douzain dutzend hundred hundert hundra honderd hundr centen centinaia centaine ratus száz thousand"
+    " tausend duizend tusen tusind tuhat tuhan tysiąc tysięc tisíc tisuć tisoč hiljad ezer tūkst þúsund elfu ribu libo"
+    " million millión milión millon millón millier miljo miljard milij milhão milhões milhar milion"
+    " milioa miliar milyon milyar milliard millió billion billón billon biljon bilion bilhão bilhões biliard"
+    " billiard trilli trillón trilion trilhão trilhões triliun quadrill juta nghìn ngàn triệu trăm"
+    " тысяч тысяц тисяч хиляд хиљад сотен сотн миллион миллиард триллион мільйон мільярд милион милиард"
+    " χιλιάδ εκατομμ εκατοντάδ δισεκατομμ ألف آلاف مليون ملايين مليار بليون مئة مائة هزار صد میلیون میلیارد"
+    " ہزار لاکھ کروڑ ملین אלף אלפים מאות מיליון מיליארד"
 )
-_SCALE_SIGNS = "हज़ार हज़ार हजार लाख करोड़ करोड़ พัน หมื่น แสน ล้าน 兆"
-_SCALE_WORD = re.compile(
-    rf"(?<![^\W\d_])(?:{'|'.join(_SCALE_STEMS.split())}|mille\b|lakhs?\b|lacs?\b|crores?\b)"
+_SCALE_SIGNS = (
+    "सौ हज़ार हज़ार हजार लाख करोड़ करोड़ अरब खरब मिलियन बिलियन শত হাজার লাখ লক্ষ কোটি মিলিয়ন মিলিয়ন ஆயிரம் லட்சம் கோடி மில்லியன்"
+    " వేల లక్ష కోట్ల మిలియన్ ಸಾವಿರ ಲಕ್ಷ ಕೋಟಿ ആയിരം ലക്ഷം കോടി હજાર લાખ કરોડ ร้อย พัน หมื่น แสน ล้าน"
+)
+_SCALE_SHORT = (
+    r"[kKMB]|MM|(?i:tsd|tys|tis|mio|mrd|mln|mld|mlrd|bn|bln|tn|trn|thsd|thou|cr|lk|mil|mill|mila|mille|mii|miles(?= de)"
+    r"|lakhs?|lacs?|crores?|bin|yüz|arab|grand|rb|jt|tỷ|tỉ|тыс|млн|млрд|трлн|тис|хил|εκ|χιλ|δισ|mn)"
+)
+_NUMBER_WORDS = (
+    "twenty thirty forty fifty sixty seventy eighty ninety zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig"
+    " neunzig vingt trente quarante cinquante soixante veinte treinta cuarenta cincuenta sesenta setenta ochenta"
+    " noventa venti trenta quaranta cinquanta sessanta settanta ottanta novanta cento vinte quarenta cinquenta"
+    " sessenta oitenta twintig dertig veertig vijftig zestig tachtig"
+)
+_BREAK = rf"[*_`~)\]]*[ {_NO_BREAK}-]?[*_`~(\[]*"
+_SCALE_FOLLOWS = re.compile(
+    rf"(?:[ {_NO_BREAK}]?(?:[{_CURRENCIES}]|{_CODE}(?![{_W}])))?{_BREAK}"
+    rf"(?:(?i:{'|'.join(_SCALE_STEMS.split())})|{'|'.join(_SCALE_SIGNS.split())}|(?:{_SCALE_SHORT})(?![{_L}])"
+    r"|[十拾百佰万萬億亿兆]|[千仟](?![克米瓦卡赫公])|[십백천만억조](?=[십백천만억조]*(?:\W|[원달유개명]|\Z)))"
+)
+"""What makes a number larger, with what may stand between: `5 million`, `5 Mio. €`, `5 € million`, `5千`."""
+_BARE_SCALE = re.compile(rf"(?:[kKMB]|bn)(?![{_W}])|{_TEN_THOUSANDS}")
+"""What is part of a number if it touches the digits."""
+_MONEY_BEFORE = re.compile(rf"(?:[{_CURRENCIES}]|(?<![{_W}]){_CODE}) ?[-+–]?\Z")
+_LETTER_FOLLOWS = re.compile(rf" ?(?:mm?|[LT])(?![{_W}])")
+_LETTER_AND_MONEY = re.compile(rf" ?(?:mm?|[LT]) ?(?:[{_CURRENCIES}]|{_CODE}(?![{_W}]))")
+"""A letter that is a unit after other numbers: `$5m`, `5 T€`, `₹5 L`."""
+_CONNECTORS = "to|and|or|bis|und|oder|à|et|ou|al?|y|o|e|en|of|do|i|lub|до|и|или|至|到|から|से"
+_SCALE_CONNECTOR = re.compile(
+    rf"[^\W\d_]{{0,4}} ?[{_CURRENCIES}]? ?(?:[-–/~,]|{_CONNECTORS}) ?(?:[{_CURRENCIES}]|{_CODE})? ?"
+)
+"""What stands between two numbers whose scale follows the second: `5 to 10 million`, `€5–€10 Mio.`."""
+_WORD_STEMS = f"{_SCALE_STEMS} {_NUMBER_WORDS}".split()
+_MIN_INNER_CHARS = 6
+"""Letters of a word that is looked for inside longer words, too."""
+_LARGER_WORD = re.compile(
+    rf"(?<![^\W\d_])(?:{'|'.join(_WORD_STEMS)}|(?:mille|mila|lakhs?|lacs?|crores?)(?![{_L}]))"
     rf"|{'|'.join(_SCALE_SIGNS.split())}"
-    r"|(?<![0-9])(?<![0-9][百千])[万萬億亿]|[百千](?![万萬億亿])|[천만억조](?=\W|[원달유개명]|\Z)",
+    rf"|{'|'.join(word for word in _WORD_STEMS if len(word) >= _MIN_INNER_CHARS)}"
+    r"|[十拾百佰兆]|[千仟](?![克米瓦卡赫公])|(?<![0-9百千])[万萬億亿]|[십백천만억조](?=\W|[원달유개명]|\Z)",
     re.IGNORECASE,
 )
-"""A word for a power of ten or a dozen, in any place; ten thousands that touch digits are part of a number."""
-_SCALE_AFTER_NUMBER = re.compile(
-    rf"[0-9{_FRACTIONS}](?!(?:[kKMB]|bn)(?![{_W}]))[*_`~)\]]*[ {_NO_BREAK}-]?[*_`~(\[]*"
-    r"(?:[kKMB]|(?i:tsd|tys|tis|mio|mrd|mn|mln|mld|mlrd|bn|bln|tn|trn|thsd|thou|cr|lk|mil|mila|miles(?= de)|bin"
-    rf"|arab|grand|rb|jt|тыс|млн|млрд|трлн|тис))(?![{_L}])"
-)
-_MONEY_AND_LETTER = re.compile(
-    rf"(?:[{_CURRENCIES}]|{_CODE}) ?[0-9.,]*[0-9] ?(?:mm?|[LT])(?![{_W}])"
-    rf"|[0-9] ?(?:mm?|[LT]) ?(?:[{_CURRENCIES}]|{_CODE}(?![{_W}]))"
-)
-"""A letter that is a unit after other numbers: `$5m`, `5 T€`, `₹5 L`."""
+"""A word for a number or its scale, in any place, also inside a longer word: `fünfhundert`."""
+_METRES_OR_MILLIONS = re.compile(rf"[0-9{_FRACTIONS}]m(?![{_W}²³])")
+_UNREAD = re.compile("[0-9](?:[.,']?[0-9])*+")
+"""Digits with the marks that may group them."""
 _GROUPED_PHONE = re.compile(rf"\+[0-9]{{1,3}}(?:(?: [0-9]{{3}})+|(?:{_NO_BREAK}[0-9]{{3}})+|(?:\.[0-9]{{3}})+)")
 _SLASHED_DATE = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/(?:[0-9]{2}|[0-9]{4})|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
 _MONTHS = re.compile(r"\S+").findall("""
@@ -475,7 +561,20 @@ class _Reader:
         start, negative = self._sign(start)
         value = Decimal(f"-{digits}" if negative else digits)
         first, behind = self._original(start, end)
-        return Number(value, first, behind, self.original[first:behind], unit, (value,))
+        scale = self._scale_behind(start, end, is_bare=True)
+        return Number(value, first, behind, self.original[first:behind], unit, (value,), scale=scale)
+
+    def _scale_behind(self, start: int, end: int, *, is_bare: bool) -> str:
+        """Return what follows a number and makes it larger: a word, or a letter that a currency tells from a unit."""
+        if is_bare and _BARE_SCALE.match(self.text, end):
+            return ""
+        match = _SCALE_FOLLOWS.match(self.text, end) or _LETTER_AND_MONEY.match(self.text, end)
+        if match is None and _MONEY_BEFORE.search(self.text, max(0, start - 6), start):
+            match = _LETTER_FOLLOWS.match(self.text, end)
+        if match is None:
+            return ""
+        first, behind = self._original(end, match.end())
+        return self.original[first:behind]
 
     def _number(self, part: re.Match[str], digits: _Digits, *, last: bool) -> Number:
         start, end = part.start() + digits.start, part.start() + digits.end
@@ -500,7 +599,9 @@ class _Reader:
             unit = self._unit_before(start)
         first, behind = self._original(sign_start, end)
         ambiguous = digits.ambiguous or len(values) > 1
-        return Number(values[0], first, behind, self.original[first:behind], unit, tuple(values), ambiguous)
+        behind_number = self._scale_behind(sign_start, end, is_bare=False) if last else ""
+        written = self.original[first:behind]
+        return Number(values[0], first, behind, written, unit, tuple(values), ambiguous, behind_number)
 
     def _sum(self, high: Number, low: Number) -> Number:
         with localcontext(_EXACT):
@@ -538,6 +639,17 @@ class _Reader:
 
     def _original(self, start: int, end: int) -> tuple[int, int]:
         return (start, end) if self.places is None else (self.places[start], self.places[end - 1] + 1)
+
+
+def _spread_scale(text: str, numbers: list[Number]) -> Sequence[Number]:
+    """Mark the numbers that share the scale of the next one, as in `5 to 10 million`."""
+    for place in range(len(numbers) - 2, -1, -1):
+        number, following = numbers[place], numbers[place + 1]
+        between = text[number.end : following.start]
+        is_near = following.is_scaled and len(between) <= _MAX_AFTER_NUMBER_CHARS
+        if is_near and _SCALE_CONNECTOR.fullmatch(_fold(between)[0].strip()):
+            numbers[place] = replace(number, scale=following.scale)
+    return numbers
 
 
 _CURRENCY_BEFORE = re.compile(rf"([{_SYMBOLS}]|(?<![{_W}]){_CODE})[-+–]?\Z")

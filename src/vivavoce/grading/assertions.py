@@ -139,6 +139,13 @@ class Contains(OfWords):
         """Look for each text in all that is said."""
         return held_unless("; ".join(filter(None, (self._lacks(scene, text) for text in self.contains))))
 
+    def kept(self, scene: Scene) -> str:
+        """Say that it holds, or that it may: a number may be stated in digits that nobody can read."""
+        reason = super().kept(scene)
+        if reason or not all(scene.may_say(text, self.locale) for text in self.contains):
+            return reason
+        return f"may contain {_quoted(self.contains)}, which must not be"
+
     def _lacks(self, scene: Scene, text: str | float) -> str:
         if not isinstance(text, str):
             return lacks_number(scene.said, text, self.locale)
@@ -157,11 +164,12 @@ class NotContains(OfWords):
         return f"does not contain {_quoted(self.not_contains)}"
 
     def held(self, scene: Scene) -> Held:
-        """Look for each text in all that is said."""
-        forbidden = ", ".join(
-            _quote_from(scene.said, text) for text in self.not_contains if scene.says(text, self.locale)
-        )
-        return held_unless(f"contains {forbidden}" if forbidden else self.holds_idly(scene))
+        """Look for each text in all that is said; a number that may be stated counts, too."""
+        contained = [text for text in self.not_contains if scene.says(text, self.locale)]
+        if contained:
+            return held_unless(f"contains {', '.join(_quote_from(scene.said, text) for text in contained)}")
+        possible = [text for text in self.not_contains if scene.may_say(text, self.locale)]
+        return held_unless(f"may contain {_quoted(possible)}" if possible else self.holds_idly(scene))
 
 
 class Regex(OfWords):

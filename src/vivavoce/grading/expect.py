@@ -69,8 +69,7 @@ class _ByJudge:
             every = expected_of(case.sample)
         except UsageError as error:
             raise SuiteFault(str(error), kind="options") from error
-        first = case.sample.history_turns
-        scenes = {turn: scene_of(case.view, turn, first) for turn in {one.turn for one in every}}
+        scenes = {turn: scene_of(case.view, turn) for turn in {one.turn for one in every}}
         asked = [(one.turn, part) for one in every if scenes[one.turn] is not None for part in one.asked]
         return self._asked_score(case, every, scenes, asked) if asked else self._checked_score(every, scenes)
 

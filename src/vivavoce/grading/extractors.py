@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -34,8 +34,9 @@ from vivavoce.records.trajectory import answer_of_turn, assistant_texts, last_tu
 class View:
     """What a grader can see: the turns in its scope, the state of the target at the end, and the seconds of each turn.
 
-    `test` is the record of the tester that led the conversation, None if there was none, and `trial` which repetition
-    of the sample the conversation is, from 0.
+    The first `history_turns` are the history of the row, which the target did not write. `test` is the record of the
+    tester that led the conversation, None if there was none, and `trial` which repetition of the sample the
+    conversation is, from 0.
     """
 
     turns: Sequence[Sequence[AnyMessage]]
@@ -43,6 +44,15 @@ class View:
     seconds: Sequence[float | None] = ()
     test: Test | None = None
     trial: int = 0
+    history_turns: int = 0
+
+    @property
+    def own(self) -> View:
+        """The turns of this conversation, without the history: what the target said and did."""
+        first = self.history_turns
+        if not first:
+            return self
+        return replace(self, turns=self.turns[first:], seconds=self.seconds[first:], history_turns=0)
 
     @property
     def messages(self) -> list[AnyMessage]:
@@ -181,6 +191,8 @@ def extractor(function: UserExtractor | None = None, *, name: str | None = None)
 def build_extractor(name: str, config: Mapping[str, Any], base: Path) -> Extract:
     """Return the extractor of that name, or of a `file.py:name`, with its options.
 
+    Only `transcript` and extractors of users see the history of a row.
+
     Raises:
         UsageError: there is no such extractor, or an option is wrong.
     """
@@ -191,7 +203,8 @@ def build_extractor(name: str, config: Mapping[str, Any], base: Path) -> Extract
     )
     if getattr(found, "__module__", None) == __name__:
         options = read_options(found, config)
-        return lambda view: cast("str", found(view, **options))
+        shows_history = found is transcript
+        return lambda view: cast("str", found(view if shows_history else view.own, **options))
     return _user_extract(found, dict(config))
 
 

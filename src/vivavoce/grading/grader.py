@@ -108,9 +108,10 @@ class Grader:
         if trajectory.failure is not None and not (self.scores_errors and held.turns):
             return failed(trajectory.failure, **common)
         seconds = [turn.seconds for turn in held.turns]
-        first = sample.history_turns if self.truth == "reference_tool_calls" else 0
-        view = View(_with_opening(held)[first:], trajectory.state, seconds[first:], trajectory.test, trial)
-        result, submission = await self._one(whole, view)
+        view = View(
+            _with_opening(held), trajectory.state, seconds, trajectory.test, trial, history_turns=sample.history_turns
+        )
+        result, submission = await self._one(whole, view.own if self.truth == "reference_tool_calls" else view)
         result = _in_spite(result, held, trajectory.failure)
         return changed(result, {**common, "submission": submission})
 

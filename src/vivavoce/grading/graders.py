@@ -15,10 +15,11 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import PlainValidator
 
-from vivavoce.comparing.numbers import Locale, numbers_in
+from vivavoce.comparing.numbers import Locale, all_numbers_in
 from vivavoce.comparing.similarity import similarity
 from vivavoce.comparing.text import encoding_note, fold, is_blank
-from vivavoce.errors import GraderFault, UsageError
+from vivavoce.errors import GraderFault
+from vivavoce.expressions import check_expression
 from vivavoce.foreign_code import name_of
 from vivavoce.grading.extractors import View
 from vivavoce.grading.json_truths import differs_as_json, lacks_json
@@ -91,11 +92,15 @@ def contains(case: Case) -> Score:
 
 
 def regex_match(case: Case) -> Score:
-    """Score 1 when the ground truth, a regular expression, matches anywhere in the submission."""
+    """Score 1 when the ground truth, a regular expression, matches anywhere in the submission.
+
+    An expression that matches every text, such as `.*`, is an error.
+    """
     try:
-        return _verdict_on(case, mismatches(case.submission, case.truth))
-    except UsageError as error:
+        pattern = check_expression(case.truth)
+    except ValueError as error:
         raise GraderFault(f"the ground truth {error}", kind="options") from error
+    return _verdict_on(case, mismatches(case.submission, pattern))
 
 
 def ascii_printable_only(case: Case) -> Score:
@@ -125,8 +130,8 @@ def numeric(
     `tolerance` is in the unit of the number, `relative` is a share of the ground truth; the larger one counts.
     `locale`, such as `de`, says how numbers like 1,234 are read, in the submission and in the ground truth.
     """
-    expected = numbers_in(case.truth, locale)
-    if len(expected) != 1:
+    expected = all_numbers_in(case.truth, locale)
+    if len(expected) != 1 or expected[0].is_scaled:
         raise GraderFault(f"the ground truth {case.truth!r} is not one number", kind="options")
     return _verdict_on(case, misses(case.submission, expected[0].value, tolerance, relative, take, locale))
 
@@ -161,7 +166,10 @@ def trajectory_match(
 
     `only` and `ignore` choose tools by name; a call whose result matches `failed_when` does not count.
     """
-    actual, reference = _calls(case, only, ignore, failed_when)
+    calls = _calls(case, only, ignore, failed_when)
+    if isinstance(calls, Score):
+        return calls
+    actual, reference = calls
     return _from_calls(match_trajectory(actual, reference, mode=mode, arguments=arguments))
 
 
@@ -175,7 +183,10 @@ def tool_call_accuracy(
     failed_when: Pattern | None = None,
 ) -> Score:
     """Score how much of `reference_tool_calls` was called, with partial credit for arguments."""
-    actual, reference = _calls(case, only, ignore, failed_when)
+    calls = _calls(case, only, ignore, failed_when)
+    if isinstance(calls, Score):
+        return calls
+    actual, reference = calls
     return _from_calls(accuracy_of_calls(actual, reference, arguments=arguments, order=order))
 
 
@@ -188,7 +199,10 @@ def tool_call_f1(
     failed_when: Pattern | None = None,
 ) -> Score:
     """Score the F1 of the tool calls against `reference_tool_calls`, ignoring order."""
-    actual, reference = _calls(case, only, ignore, failed_when)
+    calls = _calls(case, only, ignore, failed_when)
+    if isinstance(calls, Score):
+        return calls
+    actual, reference = calls
     return _from_calls(f1_of_calls(actual, reference, arguments=arguments))
 
 
@@ -294,7 +308,11 @@ def _from_calls(found: CallScore) -> Score:
 
 def _calls(
     case: Case, only: list[str] | None, ignore: list[str] | None, failed_when: str | None
-) -> tuple[list[list[ToolCall]], list[ToolCall]]:
-    reference = cast("list[ToolCall]", case.sample.reference_tool_calls or [])
+) -> tuple[list[list[ToolCall]], list[ToolCall]] | Score:
+    """Return the calls made and the calls expected; a skipped score where `only` and `ignore` leave none to compare."""
+    expected = cast("list[ToolCall]", case.sample.reference_tool_calls or [])
     actual = select_steps(case.view.messages, only=only, ignore=ignore, failed_when=failed_when)
-    return actual, of_tools(reference, only=only, ignore=ignore)
+    reference = of_tools(expected, only=only, ignore=ignore)
+    if expected and not reference and not actual:
+        return skipped("only and ignore leave none of the expected calls, and no call that was made")
+    return actual, reference

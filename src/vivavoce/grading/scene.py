@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from vivavoce.comparing.text import FoldedText, is_blank
 from vivavoce.grading.extractors import View
-from vivavoce.grading.words import says
+from vivavoce.grading.words import may_say, says
 from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.records.agents import Agents
 from vivavoce.records.call_states import CallRecord, call_records, group_by_message
@@ -44,6 +44,10 @@ class Scene:
     def says(self, wanted: str | float, locale: str | None = None) -> bool:
         """Return whether the assistant says some words, in any case and encoding, or a number."""
         return says(self.folded, wanted, locale)
+
+    def may_say(self, wanted: str | float, locale: str | None = None) -> bool:
+        """Return whether the assistant says some words, or may state a number."""
+        return may_say(self.folded, wanted, locale)
 
     @property
     def silent(self) -> bool:
@@ -94,15 +98,13 @@ class Held:
     found: str = ""
 
 
-def scene_of(view: View, turn: int | None, first: int = 0) -> Scene | None:
-    """Return what assertions about a turn, or with None about all from the `first` on, look at.
+def scene_of(view: View, turn: int | None) -> Scene | None:
+    """Return what assertions about a turn, or with None about all turns after the history, look at.
 
     For a turn that was not held it is None.
     """
-    if turn is None and first == 0:
-        return Scene(view)
     if turn is None:
-        return Scene(replace(view, turns=view.turns[first:], seconds=view.seconds[first:]), first)
+        return Scene(view.own, view.history_turns)
     if turn >= len(view.turns):
         return None
     messages = view.turns[turn]

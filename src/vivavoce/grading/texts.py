@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from vivavoce.comparing.json_values import read_strict_json
-from vivavoce.comparing.numbers import Number, is_within, numbers_in, read_number, show_number, states, width_of
+from vivavoce.comparing.numbers import Number, all_numbers_in, is_within, read_number, show_number, states, width_of
 from vivavoce.comparing.text import contains, is_blank, same_text
 from vivavoce.expressions import expression
 from vivavoce.metrics.exact.refusal import find_refusal
@@ -65,7 +65,7 @@ def lacks_number(text: str, wanted: Amount, locale: str | None = None) -> str:
     """Say that a text does not state a number, and which numbers it states instead."""
     if states(text, wanted, locale):
         return ""
-    others = list(dict.fromkeys(number.text for number in numbers_in(text, locale)))
+    others = list(dict.fromkeys(_written(number) for number in all_numbers_in(text, locale)))
     more = ", …" if len(others) > _NAMED else ""
     instead = f"; its numbers are {', '.join(others[:_NAMED])}{more}" if others else "; it contains no number"
     return f"does not contain {show_number(wanted)}{instead}"
@@ -80,11 +80,11 @@ def misses(
     locale: str | None = None,
 ) -> str:
     """Say that the last or the first number of a text is not the wanted one, within a tolerance or a share of it."""
-    numbers = numbers_in(text, locale)
+    numbers = all_numbers_in(text, locale)
     if not numbers:
         return "contains no number"
     number = numbers[0 if take == "first" else -1]
-    if is_within(number.value, wanted, tolerance, relative):
+    if not number.is_scaled and is_within(number.value, wanted, tolerance, relative):
         return ""
     expected = f"expected {show_number(wanted)} ± {show_number(width_of(wanted, tolerance, relative))}"
     if len(numbers) == 1:
@@ -95,8 +95,15 @@ def misses(
     return f"the {take} number is {_read_as(number)} (in '{around}'), {expected}; {hint}"
 
 
+def _written(number: Number) -> str:
+    """Return a number as the text has it, and say if its value does not count."""
+    return f"{number.text}{number.scale} (not read)" if number.is_scaled else number.text
+
+
 def _read_as(number: Number) -> str:
     """Return a number as the text has it, and how it was read where that is not plain."""
+    if number.is_scaled:
+        return _written(number)
     written, value = number.text, show_number(number.value)
     if number.ambiguous:
         return f"{written} (read as {value}; `locale` may say otherwise)"

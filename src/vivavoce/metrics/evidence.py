@@ -16,7 +16,7 @@ from vivavoce.metrics.result import Evidence
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.unchecked import unchecked
 
-SHORTEST_QUOTE = 2
+SHORTEST_QUOTE = 1
 """Letters or digits below which a quote would be found anywhere."""
 
 WHOLE_WORDS = 6

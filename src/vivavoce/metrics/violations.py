@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.shape import Shape
 from vivavoce.metrics.verdict import Verdict, merged
+from vivavoce.records.score import Finding
 
 Severity = Literal["minor", "major", "critical"]
 HARM: Mapping[str, float] = {"minor": 0.25, "major": 0.75, "critical": 1.0}
@@ -43,7 +44,9 @@ class ViolationMetric(JudgedMetric):
 
     reply = ViolationsReply
     of_assistant: ClassVar[bool] = True
-    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(absence="a conversation is clean where nothing violates")
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(
+        {("violation", "fail"): "if_quoted"}, absence="a conversation is clean where nothing violates"
+    )
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the score that the worst violation leaves."""
@@ -54,6 +57,13 @@ class ViolationMetric(JudgedMetric):
         ]
         score = self._score(max((HARM[violation.severity] for violation in reply.violations), default=0.0))
         return Verdict(score, reply.reasoning, reply.confidence, violations, turns=question.piece.judged)
+
+    def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool | None:
+        """Return whether the score that the worst of the violations leaves passes."""
+        if verdict.score is None:
+            return False
+        harms = [HARM[cast("Severity", finding.verdict)] for finding in findings if finding.state == "fail"]
+        return self.config.passes(self._score(max(harms, default=0.0)))
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict of the worst piece, with the violations of all of them."""

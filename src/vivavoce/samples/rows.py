@@ -18,6 +18,7 @@ from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.native import check_columns
 from vivavoce.exchange.reading import scan
 from vivavoce.files.rows import format_of, scan_rows
+from vivavoce.messages import AIMessage, ToolCall
 from vivavoce.samples.row import check_fields, read_sample
 from vivavoce.samples.row_keys import UnknownKeys
 from vivavoce.samples.sample import Sample
@@ -44,7 +45,8 @@ class SampleCount:
     `silent` counts the samples with neither input nor recording, `goals` those with a goal, `expecting` those with
     assertions, `returning` those to be asked in several sessions, `continued` those with a history. `shared_rubrics`
     counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give. `tags` are the
-    tags that any has. `notes` say which format of others was read, and what was lost.
+    tags that any has. `expected_tools` are those of `reference_tool_calls`, `recorded_tools` those that recorded
+    conversations call. `notes` say which format of others was read, and what was lost.
     """
 
     samples: int
@@ -60,6 +62,8 @@ class SampleCount:
     notes: tuple[str, ...] = ()
     returning: int = 0
     continued: int = 0
+    expected_tools: frozenset[str] = frozenset()
+    recorded_tools: frozenset[str] = frozenset()
 
 
 class UnusableRows(UsageError):
@@ -128,6 +132,8 @@ def check_samples(
     samples = turns = per_turn = recorded = shared = silent = goals = expecting = returning = continued = 0
     variables: set[str] | None = None
     seen: set[str] = set()
+    expected_tools: set[str] = set()
+    recorded_tools: set[str] = set()
     file, loss, unknown = _file(source), Loss(), UnknownKeys(log=log or bool(fields))
     for line, sample in _scan(source, fields, base, limit, tags, format, loss, unknown=unknown):
         found = _problems(sample, line, file, check)
@@ -140,6 +146,8 @@ def check_samples(
             continue
         samples += 1
         seen.update(sample.tags)
+        expected_tools.update(cast("ToolCall", call).name for call in sample.whole.reference_tool_calls or ())
+        recorded_tools.update(_called_tools(sample))
         turns += sample.turn_count - sample.history_turns
         per_turn += sample.per_turn
         recorded += sample.messages is not None
@@ -157,12 +165,27 @@ def check_samples(
         problems += _name_duplicates(pairs, _scan(source, fields, base, limit, tags, format, Loss()), file)
     rubric_vars = frozenset(variables or ())
     counts = (samples, turns, per_turn, recorded, shared, rubric_vars, silent, goals, expecting)
-    count = SampleCount(*counts, frozenset(seen), tuple(_notes(source, loss, unknown)), returning, continued)
+    count = SampleCount(
+        *counts,
+        tags=frozenset(seen),
+        notes=tuple(_notes(source, loss, unknown)),
+        returning=returning,
+        continued=continued,
+        expected_tools=frozenset(expected_tools),
+        recorded_tools=frozenset(recorded_tools),
+    )
     if problems:
         problems.sort(key=lambda problem: problem.line or 0)
         rest = [Problem(f"and {more:,} more mistake{'s' * (more != 1)}", file)] if more else []
         raise UnusableRows([*problems, *rest], count)
     return count
+
+
+def _called_tools(sample: Sample) -> Iterator[str]:
+    """Yield the name of the tool of each call in a recorded conversation."""
+    for message in sample.messages or ():
+        if isinstance(message, AIMessage):
+            yield from (call.name for call in message.tool_calls or ())
 
 
 def unusable_rows(

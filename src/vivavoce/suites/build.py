@@ -53,6 +53,7 @@ from vivavoce.suites.gate_spec import (
     SamplesGateSpec,
     WeightedGateSpec,
     WeightedRewardSpec,
+    always_holds,
     grader_names,
 )
 from vivavoce.suites.grader_spec import (
@@ -77,6 +78,8 @@ from vivavoce.user_code import source_of
 _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}
 """The fields that must be equal for two graders to share a judge; settings are sent with each question."""
 _STANDARD = frozenset(STANDARD)
+_OF_TOOL_CALLS = ("trajectory_match", "tool_call_accuracy", "tool_call_f1")
+"""Graders that compare the calls of some tools with the expected ones."""
 _REPORTING_BREACHES = ("goal_achievement", "GoalAchievementJudge", "target_passed")
 """Graders that report the false statements and broken rules that the judge of a goal found besides it."""
 OpenModel = Callable[[str | Model, JudgeSpec], Model]
@@ -212,6 +215,8 @@ class Builder:
 
     def _function(self, name: str, spec: FunctionGraderSpec, extract: Extract) -> Grader:
         how = FunctionGrading(**spec.model_dump(exclude={"kind", "severity"}))
+        if spec.function in _OF_TOOL_CALLS:
+            self._check_tools(spec.config, "graders", name, "config")
         grader = how.grader(name, self.suite.base, extract=extract, tester=self._tester_parts)
         return self._asking(name, spec, grader) if grades_assertions(spec) else grader
 
@@ -367,6 +372,25 @@ class Builder:
         grader = metric_grader(name, spec.metric(name), spec.display_name)
         return in_spite_of_errors(grader) if spec.scores_errors else grader
 
+    def _check_tools(self, config: Mapping[str, Any], *at: str) -> None:
+        """Report the tools in `only` and `ignore` that no row expects and no target has: nothing would be compared.
+
+        Where nobody knows which tools a target has, it may have one that is ignored, except for a misspelled one.
+        """
+        rows = self.dataset or self.usable
+        if rows is None:
+            return
+        tools = {*known_tools(self.suite), *rows.recorded_tools}
+        known = sorted(tools | rows.expected_tools)
+        for option in ("only", "ignore"):
+            names: list[Any] = config[option] if isinstance(config.get(option), list) else []
+            for tool in names:
+                hint = did_you_mean(tool, known) if isinstance(tool, str) else ""
+                is_unknown = isinstance(tool, str) and tool not in known and bool(known)
+                if is_unknown and (tools or hint or option == "only"):
+                    message = f"no row expects the tool '{tool}', and no target has it{hint}"
+                    self.problems.append(self.suite.document.problem((*at, option), message))
+
     def _check_calls(self, rule: Rule, *at: str) -> None:
         known = known_tools(self.suite)
         for place, tool in rule.unknown_calls(known):
@@ -418,10 +442,17 @@ class Builder:
                 return CustomReward(function, spec.threshold)
         return None
 
-    def _gate(self, spec: AnyGateSpec, at: KeyPath) -> Gate:
+    def _gate(self, spec: AnyGateSpec, at: KeyPath, *, counts_evidence: bool = False) -> Gate:
+        """Return a gate; with `counts_evidence`, the gate around it can fail for unverified evidence."""
+        counts_evidence = counts_evidence or spec.max_unverified is not None
         if isinstance(spec, LogicalGateSpec):
-            conditions = [self._gate(c, (*at, "conditions", i)) for i, c in enumerate(spec.conditions)]
+            conditions = [
+                self._gate(condition, (*at, "conditions", place), counts_evidence=counts_evidence)
+                for place, condition in enumerate(spec.conditions)
+            ]
             return LogicalGate(spec.operator, conditions, spec.max_unverified)
+        if not counts_evidence and not isinstance(spec, SamplesGateSpec):
+            self._can_fail(spec, at)
         if isinstance(spec, WeightedGateSpec):
             for key in spec.weights:
                 self._known_key(key, (*at, "weights", key))
@@ -455,6 +486,12 @@ class Builder:
             max_unverified=spec.max_unverified,
             max_findings=self._max_findings(spec, (*at, "max_findings")),
         )
+
+    def _can_fail(self, spec: ConditionSpec | WeightedGateSpec, at: KeyPath) -> None:
+        """Report a condition that holds whatever the scores are, unless it demands something besides."""
+        besides = spec.min_scored or (isinstance(spec, ConditionSpec) and (spec.max_findings or spec.needs_calibration))
+        if not besides and (message := always_holds(spec)):
+            self.problems.append(self.suite.document.problem((*at, "value"), message))
 
     def _max_findings(self, spec: ConditionSpec, at: KeyPath) -> Mapping[BreachKind, int]:
         """Return the limits on breaches; a grader that reports none would make them hold without a check."""

@@ -105,6 +105,27 @@ def _check_counted(threshold: float | None, op: Operator) -> None:
         raise ValueError(f"{which} is {SIGNS[op]} {limit:g}, so this gate counts {which}; change {name}")
 
 
+def _check_passing(aggregation: Aggregation, threshold: float | None, op: Operator = "gte") -> None:
+    """Raise if a gate says what `accuracy` counts and is about another aggregate."""
+    if aggregation != "accuracy" and (threshold is not None or op != "gte"):
+        name = "pass_threshold" if threshold is not None else "pass_op"
+        raise ValueError(
+            f"{name} says which scores accuracy counts, and this gate is about {aggregation}; "
+            f"write aggregation: accuracy, or remove {name}"
+        )
+
+
+def always_holds(spec: ConditionSpec | WeightedGateSpec) -> str:
+    """Say that every aggregate is on the passing side of the value; empty where one could fail the gate."""
+    most = 100 if spec.aggregation == "accuracy" else 1
+    if not all(compare(found, spec.op, spec.value) for found in (0, most)) or spec.op == "eq":
+        return ""
+    return (
+        f"every {'rate' if most == 100 else 'score'} is {SIGNS[spec.op]} {spec.value:g}, so this gate cannot fail; "
+        "change value, or remove the gate"
+    )
+
+
 def _check_errors(errors: Errors, op: Operator, on: RateBound, pass_op: Operator = "gte") -> None:
     """Raise if errors that count as 0 could make a condition hold."""
     if errors == "fail" and pass_op not in ("gt", "gte"):
@@ -149,6 +170,7 @@ class ConditionSpec(Spec):
     @model_validator(mode="after")
     def _counts_some(self) -> Self:
         _check_counted(self.pass_threshold, self.pass_op)
+        _check_passing(self.aggregation, self.pass_threshold, self.pass_op)
         return self
 
     @model_validator(mode="after")
@@ -206,6 +228,7 @@ class WeightedGateSpec(Spec):
     @model_validator(mode="after")
     def _failing_errors(self) -> Self:
         _check_counted(self.pass_threshold, "gte")
+        _check_passing(self.aggregation, self.pass_threshold)
         _check_errors(self.errors, self.op, self.on)
         return self
 

@@ -34,7 +34,8 @@ class RuleMetric(ExactMetric):
     `at_most` of what the assistant does where it does nothing. True when nothing breaks the rule. Where a
     rule forbids something, arguments that nobody can read are taken for the worst: they are not a JSON object, or not
     a number. Known failures: words are found by expressions, so that "yes, but" is a yes; calls made in one message
-    are neither before nor after each other.
+    are neither before nor after each other. What the history of a row did is neither a break nor what a rule demands;
+    it may only come before either.
     """
 
     version = "2"
@@ -67,13 +68,17 @@ class RuleMetric(ExactMetric):
 
     def measure(self, part: Part) -> Measured:
         """Look for breaks of the rule."""
+        sample = part.metric_input.sample
+        history_turns = 0 if sample is None else sample.history_turns
         last = part.first + len(part.turns) - 1
+        if history_turns > last >= 0:
+            return Measured(None, "this turn is part of the history")
         among = [
             one
             for one in moments(part.metric_input.messages)
             if (part.first <= one.turn <= last if one.turn is not None else part.opening)
         ]
-        checked = check(self.rule, among)
+        checked = check(self.rule, among, history_turns)
         if not checked.occasions:
             return Measured(None, f"the rule has no occasion: {checked.missing}")
         found = [self._finding(one) for one in checked.breaks]

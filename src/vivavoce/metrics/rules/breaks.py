@@ -29,24 +29,39 @@ class Checked:
     missing: str = ""
 
 
-def check(rule: Rule, moments: Sequence[Moment]) -> Checked:
+def check(rule: Rule, moments: Sequence[Moment], history_turns: int = 0) -> Checked:
     """Return where the moments of a conversation break a rule.
+
+    What happens in the first `history_turns`, which the target did not write, breaks nothing and fulfils no `always`;
+    it counts as what comes before: for `only_after`, `after`, and `at_most`.
 
     Raises:
         GraderFault: an expression takes too long on a message.
     """
     if rule.each is not None:
-        return _each(rule, rule.each, moments)
+        return _each(rule, rule.each, moments, history_turns)
     if rule.never is not None:
-        return _never(rule.never, rule.after, moments)
+        return _never(rule.never, rule.after, moments, history_turns)
+    own = _own(moments, history_turns)
     if rule.always is not None:
-        happened = bool(_made(rule.always, moments))
+        happened = bool(_made(rule.always, own))
         return Checked(1, [] if happened else [Break(f"no {rule.always.phrase} in the conversation")])
     assert rule.at_most is not None
     assert rule.of is not None
-    if idle := _idle(rule.of, moments):
+    if idle := _idle(rule.of, own):
         return Checked(0, [], idle)
-    return Checked(1, list(_too_many(rule.at_most, rule.of, moments)))
+    breaks = _too_many(rule.at_most, rule.of, moments)
+    return Checked(1, [item for item in breaks if item.moment is None or _is_own(item.moment, history_turns)])
+
+
+def _is_own(moment: Moment, history_turns: int) -> bool:
+    """Say whether a moment comes after the history; without a history, each does."""
+    return not history_turns or (moment.turn is not None and moment.turn >= history_turns)
+
+
+def _own(moments: Sequence[Moment], history_turns: int) -> Sequence[Moment]:
+    """Return the moments after the history."""
+    return [moment for moment in moments if _is_own(moment, history_turns)]
 
 
 def _idle(event: Event, moments: Sequence[Moment]) -> str:
@@ -69,8 +84,8 @@ def _possible(event: Event, moments: Sequence[Moment]) -> list[Moment]:
     return [moment for moment in moments if event.may_happen_in(moment)]
 
 
-def _each(rule: Rule, each: Event, moments: Sequence[Moment]) -> Checked:
-    heads = _possible(each, moments)
+def _each(rule: Rule, each: Event, moments: Sequence[Moment], history_turns: int) -> Checked:
+    heads = _possible(each, _own(moments, history_turns))
     if not heads:
         return Checked(0, [], f"no {each.phrase}")
     wanted = [
@@ -86,10 +101,11 @@ def _each(rule: Rule, each: Event, moments: Sequence[Moment]) -> Checked:
     return Checked(len(heads), breaks)
 
 
-def _never(never: Event, after: Event | None, moments: Sequence[Moment]) -> Checked:
-    heads = _possible(never, moments)
+def _never(never: Event, after: Event | None, moments: Sequence[Moment], history_turns: int) -> Checked:
+    own = _own(moments, history_turns)
+    heads = _possible(never, own)
     if after is None:
-        if idle := _idle(never, moments):
+        if idle := _idle(never, own):
             return Checked(0, [], idle)
         return Checked(1, [Break(f"{head.line}: this must never happen", head) for head in heads])
     found = _possible(after, moments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from math import inf, isfinite
 from typing import Annotated, Any, Self, cast
@@ -15,7 +15,15 @@ from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.rules.moments import Moment, Speaker
-from vivavoce.metrics.rules.sameness import alike, lies_above, lies_below, may_lie_above, may_lie_below, mentions
+from vivavoce.metrics.rules.sameness import (
+    alike,
+    lies_above,
+    lies_below,
+    may_be_alike,
+    may_lie_above,
+    may_lie_below,
+    mentions,
+)
 from vivavoce.records.agents import key_of
 from vivavoce.records.call_states import Outcome
 from vivavoce.written import Written
@@ -178,19 +186,29 @@ class Event(Written):
         return all(self._is_same(moment, head, name, other) for name, other in (self.same or {}).items())
 
     def may_belong_to(self, moment: Moment, head: Moment) -> bool:
-        """Say whether one of these belongs to that which the rule is about, or may: arguments that nobody can read."""
-        if not (moment.is_unread or head.is_unread):
-            return self.belongs_to(moment, head)
-        return self.within_turns is None or moment.turns_from(head) <= self.within_turns
+        """Say whether one of these belongs to that which the rule is about, or may: arguments may be unreadable."""
+        if self.within_turns is not None and moment.turns_from(head) > self.within_turns:
+            return False
+        if moment.is_unread or head.is_unread:
+            return True
+        pairs = (self.same or {}).items()
+        return all(self._is_same(moment, head, name, other, may_be_alike) for name, other in pairs)
 
-    def _is_same(self, moment: Moment, head: Moment, name: str, other: str) -> bool:
+    def _is_same(
+        self,
+        moment: Moment,
+        head: Moment,
+        name: str,
+        other: str,
+        compare: Callable[[JsonValue, JsonValue], bool] = alike,
+    ) -> bool:
         wanted = head.argument(other)
         if wanted is None:
             return False
         if moment.call is None:
             return mentions(moment.text, wanted[0])
         found = moment.argument(name)
-        return found is not None and alike(found[0], wanted[0])
+        return found is not None and compare(found[0], wanted[0])
 
     @property
     def speaker(self) -> Speaker:

@@ -9,8 +9,17 @@ from operator import gt, lt
 
 from pydantic import JsonValue
 
-from vivavoce.comparing.numbers import canonical, exact, is_inside_code, may_be_scaled, numbers_in, read_number, states
-from vivavoce.comparing.text import FoldedText, fold, fold_encoding, without_signs
+from vivavoce.comparing.numbers import (
+    Number,
+    all_numbers_in,
+    canonical,
+    exact,
+    has_unread,
+    is_inside_code,
+    read_number,
+    states,
+)
+from vivavoce.comparing.text import FoldedText, fold, without_signs
 
 
 def identity(value: JsonValue) -> str:
@@ -33,7 +42,7 @@ def identity(value: JsonValue) -> str:
         elif (number := number_of(item)) is not None:
             parts.append(f"={canonical(number)},")
         else:
-            parts.append(f"{json.dumps(fold_encoding(item.strip()) if isinstance(item, str) else item)},")
+            parts.append(f"{json.dumps(fold(item) if isinstance(item, str) else item)},")
     return "".join(parts)
 
 
@@ -45,8 +54,20 @@ class _Mark:
 
 
 def alike(a: JsonValue, b: JsonValue) -> bool:
-    """Say whether two values mean the same thing: equal values, and a number and its digits as text."""
+    """Say whether two values mean the same thing: equal values, texts in any case, a number and its digits as text."""
     return identity(a) == identity(b)
+
+
+def may_be_alike(a: JsonValue, b: JsonValue) -> bool:
+    """Say whether two values may mean the same thing: they do, or they are numbers with a reading in common."""
+    return alike(a, b) or not _readings_alone(a).isdisjoint(_readings_alone(b))
+
+
+def _readings_alone(value: JsonValue) -> set[Decimal]:
+    """Return what a value that is one number may mean."""
+    if number_of(value) is None:
+        return set()
+    return {reading for readings in _readings(value) for reading in readings}
 
 
 def number_of(value: JsonValue) -> Decimal | None:
@@ -78,12 +99,16 @@ def may_lie_below(value: JsonValue, limit: float) -> bool:
 
 def _surely(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal], bool]) -> bool:
     numbers = _readings(value)
-    return len(numbers) == 1 and all(compare(number, exact(limit)) for number in numbers[0])
+    if len(numbers) != 1 or (isinstance(value, str) and has_unread(value)):
+        return False
+    return all(compare(number, exact(limit)) for number in numbers[0])
 
 
 def _possibly(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal], bool]) -> bool:
     numbers = _readings(value)
-    return not numbers or any(compare(number, exact(limit)) for readings in numbers for number in readings)
+    if not numbers or (isinstance(value, str) and has_unread(value)):
+        return True
+    return any(compare(number, exact(limit)) for readings in numbers for number in readings)
 
 
 def _readings(value: JsonValue) -> list[tuple[Decimal, ...]]:
@@ -92,15 +117,13 @@ def _readings(value: JsonValue) -> list[tuple[Decimal, ...]]:
     A number such as `5 million` lies somewhere between its digits and infinity.
     """
     if isinstance(value, str):
-        all_readings = [number.readings for number in numbers_in(value)]
-        if not may_be_scaled(value):
-            return all_readings
-        return [
-            (*readings, Decimal("Infinity").copy_sign(readings[0])) if readings[0] else readings
-            for readings in all_readings
-        ]
+        return [_bounds(number) if number.is_scaled else number.readings for number in all_numbers_in(value)]
     number = number_of(value)
     return [] if number is None or number.is_nan() else [(number,)]
+
+
+def _bounds(number: Number) -> tuple[Decimal, ...]:
+    return (*number.readings, Decimal("Infinity").copy_sign(number.value)) if number.value else number.readings
 
 
 def mentions(text: str, value: JsonValue) -> bool:
