@@ -205,7 +205,7 @@ class _CountWork(NodeTransformer):
 
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # the name that Jinja calls
         self.generic_visit(node)
-        node.iter = _filtered(node.iter, _LOOP)
+        node.iter = _filtered(cast("nodes.Expr", node.iter), _LOOP)
         return node
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Compare:  # noqa: N802  # the name that Jinja calls

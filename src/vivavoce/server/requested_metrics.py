@@ -35,10 +35,14 @@ def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
     for name, value in settings.items():
         if name not in SETTINGS:
             raise ValueError(f"'{name}' cannot be set in a request{did_you_mean(name, SETTINGS)}")
-        texts = cast("list[object]", value) if name == "stop" and isinstance(value, list) else [value]
-        if not all(isinstance(text, str | int | float | None) for text in texts):
+        if not all(isinstance(each, str | int | float | None) for each in _several(name, value)):
             raise ValueError(f"'{name}' needs a number or a word, got {type(value).__name__}")
     return settings
+
+
+def _several(name: str, value: Any) -> list[object]:
+    """Return the values of a setting, of which only `stop` may have more than one."""
+    return list(cast("list[object]", value)) if name == "stop" and isinstance(value, list) else [value]
 
 
 class RequestedMetric(BaseModel):
