@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -129,7 +130,7 @@ def check_samples(
     problems: list[Problem] = []
     more = 0
     hashes = array("Q")
-    samples = turns = per_turn = recorded = shared = silent = goals = expecting = returning = continued = 0
+    counts: Counter[str] = Counter()
     variables: set[str] | None = None
     seen: set[str] = set()
     expected_tools: set[str] = set()
@@ -144,33 +145,25 @@ def check_samples(
             hashes.append(_hash(sample))
         if not isinstance(sample, Sample) or found:
             continue
-        samples += 1
+        counts.update(_counts(sample))
         seen.update(sample.tags)
         expected_tools.update(cast("ToolCall", call).name for call in sample.whole.reference_tool_calls or ())
         recorded_tools.update(_called_tools(sample))
-        turns += sample.turn_count - sample.history_turns
-        per_turn += sample.per_turn
-        recorded += sample.messages is not None
-        silent += sample.messages is None and sample.input is None
-        goals += sample.goal is not None
-        expecting += sample.expect is not None
-        returning += sample.messages is None and len(sample.marks) > 1
-        continued += sample.history is not None
         if sample.rubric is None:
-            shared += 1
             variables = set(sample.rubric_vars) if variables is None else variables & sample.rubric_vars.keys()
     pairs = _pairs(hashes)
     more += len(pairs) - len(pairs := pairs[: MAX_PROBLEMS - len(problems)])
     if pairs:
         problems += _name_duplicates(pairs, _scan(source, fields, base, limit, tags, format, Loss()), file)
-    rubric_vars = frozenset(variables or ())
-    counts = (samples, turns, per_turn, recorded, shared, rubric_vars, silent, goals, expecting)
+    first = [counts[name] for name in ("samples", "turns", "per_turn", "recorded", "shared")]
     count = SampleCount(
-        *counts,
+        *first,
+        frozenset(variables or ()),
+        *(counts[name] for name in ("silent", "goals", "expecting")),
         tags=frozenset(seen),
         notes=tuple(_notes(source, loss, unknown)),
-        returning=returning,
-        continued=continued,
+        returning=counts["returning"],
+        continued=counts["continued"],
         expected_tools=frozenset(expected_tools),
         recorded_tools=frozenset(recorded_tools),
     )
@@ -179,6 +172,22 @@ def check_samples(
         rest = [Problem(f"and {more:,} more mistake{'s' * (more != 1)}", file)] if more else []
         raise UnusableRows([*problems, *rest], count)
     return count
+
+
+def _counts(sample: Sample) -> dict[str, int]:
+    """Return what a sample adds to the counts of a dataset."""
+    return {
+        "samples": 1,
+        "turns": sample.turn_count - sample.history_turns,
+        "per_turn": sample.per_turn,
+        "recorded": sample.messages is not None,
+        "shared": sample.rubric is None,
+        "silent": sample.messages is None and sample.input is None,
+        "goals": sample.goal is not None,
+        "expecting": sample.expect is not None,
+        "returning": sample.messages is None and len(sample.marks) > 1,
+        "continued": sample.history is not None,
+    }
 
 
 def _called_tools(sample: Sample) -> Iterator[str]:
