@@ -155,15 +155,11 @@ def check_samples(
     more += len(pairs) - len(pairs := pairs[: MAX_PROBLEMS - len(problems)])
     if pairs:
         problems += _name_duplicates(pairs, _scan(source, fields, base, limit, tags, format, Loss()), file)
-    first = [counts[name] for name in ("samples", "turns", "per_turn", "recorded", "shared")]
     count = SampleCount(
-        *first,
-        frozenset(variables or ()),
-        *(counts[name] for name in ("silent", "goals", "expecting")),
+        **dict.fromkeys(("samples", "turns", "per_turn", "recorded"), 0) | dict(counts),
+        rubric_vars=frozenset(variables or ()),
         tags=frozenset(seen),
         notes=tuple(_notes(source, loss, unknown)),
-        returning=counts["returning"],
-        continued=counts["continued"],
         expected_tools=frozenset(expected_tools),
         recorded_tools=frozenset(recorded_tools),
     )
@@ -181,7 +177,7 @@ def _counts(sample: Sample) -> dict[str, int]:
         "turns": sample.turn_count - sample.history_turns,
         "per_turn": sample.per_turn,
         "recorded": sample.messages is not None,
-        "shared": sample.rubric is None,
+        "shared_rubrics": sample.rubric is None,
         "silent": sample.messages is None and sample.input is None,
         "goals": sample.goal is not None,
         "expecting": sample.expect is not None,
