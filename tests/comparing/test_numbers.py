@@ -393,13 +393,10 @@ def test_what_may_state_a_number_that_is_not_read(text: str, unread: bool) -> No
 @pytest.mark.parametrize(
     ("text", "wanted", "may"),
     [
-        *(
-            (text, 1234, True)
-            for text in ("1,234,5", "A-1234", "1.234", "1.234 million", "1,234 or 7", "on 1234-05-01")
-        ),
-        *((text, 1234, False) for text in ("12,345", "A-12345", "5 or 6", "12-34", "12 345", "1234.5")),
+        *((text, 1234, True) for text in ("1,234", "1234", "1,234 or 7", "1234 million")),
+        *((text, 1234, False) for text in ("A-1234", "12,345", "5 or 6", "12-34", "1234.5", "on 1234-05-01")),
         ("5 million", 5, True),
-        ("A-24.90", 24.9, True),
+        ("A-24.90", 24.9, False),
         ("24", -24, False),
     ],
 )

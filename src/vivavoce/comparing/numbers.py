@@ -106,22 +106,10 @@ def states(text: str, wanted: float | Decimal, locale: str | None = None) -> boo
 
 
 def may_state(text: str, wanted: float | Decimal, locale: str | None = None) -> bool:
-    """Say whether a text may state a number: in any reading, before a scale, or in digits that are not read."""
+    """Say whether a text states a number, as its value or as the digits before a scale (`5 million`)."""
     value = exact(wanted)
-    if any(value in number.readings for number in all_numbers_in(text, locale)):
-        return True
-    digits = f"{value.copy_abs():f}".replace(".", "").lstrip("0") if abs(value.adjusted()) < MAX_SHOWN_DIGITS else ""
-    is_whole = value == value.to_integral_value()
-    for stretch in _UNREAD.findall(_fold(_without_numbers(text, locale))[0]):
-        groups = re.split("[^0-9]", stretch)
-        for first in range(len(groups)):
-            joined = ""
-            for group in groups[first : first + MAX_GROUPS]:
-                joined += group
-                stated = joined.lstrip("0")
-                if stated == digits or (not is_whole and stated.rstrip("0") == digits.rstrip("0")):
-                    return True
-    return False
+    scaled = (number for number in all_numbers_in(text, locale) if number.is_scaled)
+    return states(text, value, locale) or any(value in number.readings for number in scaled)
 
 
 def exact(value: float | Decimal) -> Decimal:
