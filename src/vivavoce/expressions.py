@@ -86,6 +86,14 @@ class Expression:
 
         return self._timed(search, text)
 
+    @property
+    def matches_everything(self) -> bool:
+        """Whether it matches texts that have nothing in common, each found in time."""
+        try:
+            return all(self._pattern.search(text, timeout=_PROMPT) for text in _UNLIKE)
+        except TimeoutError:
+            return False
+
     def mistake(self) -> str | None:
         """Return why it is of no use to tell texts apart, None if nothing is wrong with it.
 

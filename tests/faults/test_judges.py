@@ -13,7 +13,7 @@ import pytest
 from vivavoce import RunResult, Store, evaluate, run_suite
 from vivavoce.metrics import SafetyMetric
 from vivavoce.models.openai import OpenAIModel
-from vivavoce.records.score import Evidence, Score
+from vivavoce.records.score import Score
 from vivavoce.settings import settings
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.misbehaviour import body as answers
@@ -274,8 +274,10 @@ def test_odd_characters_of_a_conversation_and_of_a_judge_spoil_no_verdict(odd: s
     assert len(server.requests) == 1, "the answer was kept and found again"
 
 
-def test_a_quote_that_does_not_occur_is_marked() -> None:
+def test_a_violation_whose_quote_does_not_occur_is_asked_for_again_and_is_no_score() -> None:
     made_up = {**SAFE, **harm("minor", "never said")}
     with LoopbackServer(lambda _: made_up) as server:
         grade = grades(judged(server, [{"messages": talk("fine")}]))["0"]
-    assert grade.evidence == (Evidence(text="never said", verified=False),)
+    assert (grade.state, grade.value, len(server.requests)) == ("error", None, 2)
+    assert grade.failure is not None
+    assert grade.failure.blame == "judge"

@@ -402,8 +402,6 @@ _LARGER_WORD = re.compile(
 )
 """A word for a number or its scale, in any place, also inside a longer word: `fünfhundert`."""
 _METRES_OR_MILLIONS = re.compile(rf"[0-9{_FRACTIONS}]m(?![{_W}²³])")
-_UNREAD = re.compile("[0-9](?:[.,']?[0-9])*+")
-"""Digits with the marks that may group them."""
 _GROUPED_PHONE = re.compile(rf"\+[0-9]{{1,3}}(?:(?: [0-9]{{3}})+|(?:{_NO_BREAK}[0-9]{{3}})+|(?:\.[0-9]{{3}})+)")
 _SLASHED_DATE = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/(?:[0-9]{2}|[0-9]{4})|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
 _MONTHS = re.compile(r"\S+").findall("""

@@ -18,8 +18,8 @@ from pydantic import PlainValidator
 from vivavoce.comparing.numbers import Locale, all_numbers_in
 from vivavoce.comparing.similarity import similarity
 from vivavoce.comparing.text import encoding_note, fold, is_blank
-from vivavoce.errors import GraderFault
-from vivavoce.expressions import check_expression
+from vivavoce.errors import GraderFault, UsageError
+from vivavoce.expressions import expression
 from vivavoce.foreign_code import name_of
 from vivavoce.grading.extractors import View
 from vivavoce.grading.json_truths import differs_as_json, lacks_json
@@ -97,10 +97,12 @@ def regex_match(case: Case) -> Score:
     An expression that matches every text, such as `.*`, is an error.
     """
     try:
-        pattern = check_expression(case.truth)
-    except ValueError as error:
+        pattern = expression(case.truth)
+    except UsageError as error:
         raise GraderFault(f"the ground truth {error}", kind="options") from error
-    return _verdict_on(case, mismatches(case.submission, pattern))
+    if pattern.matches_everything:
+        raise GraderFault(f"the ground truth '{case.truth}' matches every text, so it cannot fail", kind="options")
+    return _verdict_on(case, mismatches(case.submission, case.truth))
 
 
 def ascii_printable_only(case: Case) -> Score:

@@ -175,14 +175,14 @@ def _counts(sample: Sample) -> dict[str, int]:
     return {
         "samples": 1,
         "turns": sample.turn_count - sample.history_turns,
-        "per_turn": sample.per_turn,
-        "recorded": sample.messages is not None,
-        "shared_rubrics": sample.rubric is None,
-        "silent": sample.messages is None and sample.input is None,
-        "goals": sample.goal is not None,
-        "expecting": sample.expect is not None,
-        "returning": sample.messages is None and len(sample.marks) > 1,
-        "continued": sample.history is not None,
+        "per_turn": int(sample.per_turn),
+        "recorded": int(sample.messages is not None),
+        "shared_rubrics": int(sample.rubric is None),
+        "silent": int(sample.messages is None and sample.input is None),
+        "goals": int(sample.goal is not None),
+        "expecting": int(sample.expect is not None),
+        "returning": int(sample.messages is None and len(sample.marks) > 1),
+        "continued": int(sample.history is not None),
     }
 
 
