@@ -58,7 +58,7 @@ def run_in_parts(suite: Suite, how: InParts, options: RunOptions, store: str | N
     if path is None:
         raise UsageError("the rows are written in the suite; to work on them in parts, put them into a JSONL file")
     worked = _worked(suite, [str(suite.base / path)], how, options, quiet=quiet)
-    if worked.left or worked.progress.broken:
+    if worked.open_parts or worked.progress.broken:
         return _report(worked, options.max_errors)
     with Store.open(store_of(store)) as opened:
         result = merge(worked.folder, opened, lambda done, of: None, max_errors=options.max_errors)
@@ -70,14 +70,14 @@ def run_in_parts(suite: Suite, how: InParts, options: RunOptions, store: str | N
 
 @dataclass(frozen=True, slots=True)
 class _Worked:
-    """A job, and how far the parts are that were to be worked on; `left` is how many of all its parts are not done."""
+    """A job, and how far its parts are; `open_parts` counts those of the whole job that are not done."""
 
     job: Job
     folder: Folder
     progress: Progress
 
     @property
-    def left(self) -> int:
+    def open_parts(self) -> int:
         return len(self.job.parts) - len(done_parts(self.job, self.folder))
 
 

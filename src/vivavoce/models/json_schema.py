@@ -23,7 +23,7 @@ from vivavoce.errors import GraderFault, UsageError
 from vivavoce.models.schema_budget import (
     bounded_check,
     check_size,
-    counted,
+    count_steps,
     counted_comparison,
     counted_reference,
     search,
@@ -270,7 +270,7 @@ def _bounded() -> Any:
         **dict.fromkeys(("$ref", "$dynamicRef"), counted_reference),
         **dict.fromkeys(("const", "enum", "dependentRequired", "uniqueItems"), counted_comparison),
     }
-    bounded = {name: wrappers.get(name, counted)(keyword) for name, keyword in ours.items()}
+    bounded = {name: wrappers.get(name, count_steps)(keyword) for name, keyword in ours.items()}
     return cast("Any", extend)(Draft202012Validator, bounded)
 
 

@@ -78,7 +78,7 @@ def _too_many_references() -> GraderFault:
     )
 
 
-def counted(keyword: Callable[..., Iterator[Any] | None]) -> Callable[..., Iterator[Any]]:
+def count_steps(keyword: Callable[..., Iterator[Any] | None]) -> Callable[..., Iterator[Any]]:
     """Return a keyword of `jsonschema` that counts its steps, and shortens its messages, which may quote the value."""
 
     def count(validator: Any, expected: Any, value: Any, schema: Any) -> Iterator[Any]:
@@ -94,7 +94,7 @@ def counted(keyword: Callable[..., Iterator[Any] | None]) -> Callable[..., Itera
 
 def counted_reference(keyword: Callable[..., Iterator[Any] | None]) -> Callable[..., Iterator[Any]]:
     """Return a keyword that follows a reference, with a limit on references inside references."""
-    steps = counted(keyword)
+    steps = count_steps(keyword)
 
     def follow(validator: Any, expected: Any, value: Any, schema: Any) -> Iterator[Any]:
         budget = _budget.get()
@@ -111,7 +111,7 @@ def counted_reference(keyword: Callable[..., Iterator[Any] | None]) -> Callable[
 
 def counted_comparison(keyword: Callable[..., Iterator[Any] | None]) -> Callable[..., Iterator[Any]]:
     """Return a keyword that compares whole values, where each value inside them counts."""
-    steps = counted(keyword)
+    steps = count_steps(keyword)
 
     def compare(validator: Any, expected: Any, value: Any, schema: Any) -> Iterator[Any]:
         _budget.get().take(measure(expected)[0] // _ITEMS_PER_STEP)

@@ -107,17 +107,17 @@ def brief_problem(brief: Brief, *, is_generated: bool = False) -> str | None:
 def _problems(brief: Brief, is_generated: bool) -> Iterator[str]:
     for place, text in _texts(brief):
         if problem := placeholder_in(text):
-            yield f"{place} {_shown(text)}: {problem}"
+            yield f"{place} {_excerpt(text)}: {problem}"
     lists = {"restrictions": brief.restrictions, "must": brief.must, "must_not": brief.must_not}
     for name, texts in lists.items():
         for text in texts:
             problem = "it says nothing" if is_empty_word(text) else placeholder_in(text)
             if problem:
-                yield f"{name} {_shown(text)}: {problem}; remove it, or write a rule"
+                yield f"{name} {_excerpt(text)}: {problem}; remove it, or write a rule"
     is_refusal = _REFUSES.match(brief.goal) or (is_generated and _MAY_REFUSE.search(brief.goal))
     if brief.adversarial and is_refusal:
         yield (
-            f"the goal {_shown(brief.goal)} is what the assistant does, not what the user wants; of an attack, write "
+            f"the goal {_excerpt(brief.goal)} is what the assistant does, not what the user wants; of an attack, write "
             'what the user tries to get, such as "a gift card is refunded"'
         )
     told = [(place, text) for place, text in _texts(brief) if not place.startswith("the fact")]
@@ -172,5 +172,5 @@ def _bare(value: str) -> str:
     return "".join(letter for letter in fold(value) if letter.isalnum())
 
 
-def _shown(text: str) -> str:
+def _excerpt(text: str) -> str:
     return repr(shorten(text, 200))

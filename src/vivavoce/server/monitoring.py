@@ -63,7 +63,7 @@ class RequestLogMiddleware:
         scope.setdefault("state", {})["request_id"] = request_id
         status, size = 0, 0
 
-        async def counted(message: Message) -> None:
+        async def count_and_send(message: Message) -> None:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -73,7 +73,7 @@ class RequestLogMiddleware:
             await send(message)
 
         try:
-            await self.app(scope, receive, counted)
+            await self.app(scope, receive, count_and_send)
         except Exception:
             status = status or 500
             raise
