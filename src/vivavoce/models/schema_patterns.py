@@ -25,7 +25,7 @@ _SETS = {
     "s": _SPACES,
     "S": _OTHER_THAN_SPACES,
 }
-"""What stands in a class for an escape, which means the same set alone."""
+"""The contents of a class that means the same as an escape."""
 _WORD, _NO_WORD = "(?<=[A-Za-z0-9_])", "(?<![A-Za-z0-9_])"
 _EDGE = f"{_WORD}(?![A-Za-z0-9_])|{_NO_WORD}(?=[A-Za-z0-9_])"
 _OUTSIDE = {"$": r"\Z", ".": f"[^{_LINE_ENDS}]", r"\b": f"(?:{_EDGE})", r"\B": f"(?!{_EDGE})"}

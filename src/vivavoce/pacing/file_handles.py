@@ -40,7 +40,7 @@ def raise_handle_limit() -> None:
 
 
 def affordable(concurrency: int) -> int:
-    """Return how many of so many conversations can be held at a time with the handles of this process, at least 1."""
+    """Return how many conversations, of those wanted, this process has handles for at a time; at least 1."""
     limit = handle_limit()
     if limit is None:
         return concurrency
@@ -62,7 +62,7 @@ def too_few_handles() -> str:
 
 
 def few_handles_note(concurrency: int) -> str | None:
-    """Return a note for people if fewer than so many conversations can be held at a time, else None."""
+    """Return a note if this process has too few handles for these conversations at a time, else None."""
     fewer = affordable(concurrency)
     if fewer == concurrency:
         return None

@@ -45,7 +45,7 @@ _PASSING = re.compile(
 
 
 class Brief(Protocol):
-    """What a tester is told, as a test or a scenario has it."""
+    """The brief of a tester, as a test or a scenario has it."""
 
     @property
     def goal(self) -> str:

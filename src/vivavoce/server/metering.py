@@ -30,7 +30,7 @@ _CELLS = _ANSWERS + len(BUCKET_SECONDS) + 1
 
 
 class Meter:
-    """The counters of a server with so many workers; `row` is that of this worker."""
+    """The counters of a server with `workers` processes; `row` is that of this worker."""
 
     def __init__(self, workers: int = 1) -> None:
         self._workers = workers

@@ -40,7 +40,7 @@ os.kill(server, signal.SIGKILL)
 
 @contextmanager
 def killed_after_signal(seconds: float = SHUTDOWN_SECONDS) -> Generator[None]:
-    """Kill this process if the block has not ended so many seconds after SIGINT, SIGTERM or SIGHUP.
+    """Kill this process if the block has not ended `seconds` after SIGINT, SIGTERM or SIGHUP.
 
     Outside the main thread, and on Windows, nothing is watched.
     """

@@ -29,7 +29,7 @@ LOOK = 0.2
 """Seconds between two looks at the workers."""
 
 SOON = 5.0
-"""A worker that ends within so many seconds has failed to start."""
+"""Seconds: a worker that ends sooner has failed to start."""
 
 HANG_SECONDS = 60.0
 """Seconds after which a worker is killed in which no thread can run."""
@@ -52,7 +52,7 @@ class _Worker:
     still: int = 0
 
     def is_hung(self, looks: float) -> bool:
-        """Look at the pulse, and return whether it has not changed for so many looks.
+        """Look at the pulse, and return whether it has not changed for `looks` looks.
 
         Looks are counted, not seconds: they do not pass while the whole machine stands still.
         """

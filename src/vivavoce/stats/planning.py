@@ -105,7 +105,7 @@ def _least_share(samples: int, changes: int, power: float) -> float:
 
 
 def _at_least(samples: int, changes: int, chance: float) -> float:
-    """Return the binomial probability of at least so many changes."""
+    """Return the binomial probability of at least this number of changes."""
     odds, term, fewer = math.log(chance) - math.log1p(-chance), samples * math.log1p(-chance), 0.0
     for number in range(changes):
         fewer += math.exp(term)

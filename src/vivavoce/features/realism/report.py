@@ -102,7 +102,7 @@ _RANKS = (0, 0, 0, 3, 2, 4)
 
 
 def blocks(found: Realism, limit: int) -> Iterator[RenderableType]:
-    """Yield what is printed, with so many features at most."""
+    """Yield what is printed, with at most `limit` features."""
     yield Text(found.finding, style="bold")
     yield Text()
     for line in (*sides(found), *apart_lines(found)):
@@ -150,7 +150,7 @@ def _kinds(kinds: Sequence[Kind]) -> Iterator[RenderableType]:
 
 
 WIDEST = 400
-"""Characters of a line that stands in a code span."""
+"""Characters of a line in a code span, at most."""
 
 
 def markdown_realism(found: Realism) -> str:
