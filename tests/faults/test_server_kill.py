@@ -75,17 +75,18 @@ class Work:
 
     def __init__(self, folder: Path, client: Client) -> None:
         self.folder = folder
-        self.jobs: list[JobRecord] = []
         base = client.submit("suite", suite="D.yaml").wait()
         cut = client.submit("suite", suite="C.yaml", max_calls=4).wait()
         assert (base.status, cut.status) == ("finished", "interrupted")
         rows = [{"id": name, "goal": f"Reach {name}", "messages": talk(name)} for name in names("B")]
-        self.jobs.append(client.submit("grade", run=base.run, suite="graded.yaml").record)
-        self.jobs.append(client.submit("resume", resume=cut.run).record)
-        self.jobs.append(client.submit("suite", suite="A.yaml", key="a").record)
-        self.jobs.append(client.submit("evaluation", conversations=rows, metrics=["goal_achievement"]).record)
-        tests = [client.submit("test", suite="A.yaml", goal=f"Reach {name}", max_turns=2) for name in names("T")[:3]]
-        self.jobs += [one.record for one in tests]
+        self.requests: list[dict[str, Any]] = [
+            {"kind": "grade", "run": base.run, "suite": "graded.yaml"},
+            {"kind": "resume", "resume": cut.run},
+            {"kind": "suite", "suite": "A.yaml", "key": "a"},
+            {"kind": "evaluation", "conversations": rows, "metrics": ["goal_achievement"]},
+            *({"kind": "test", "suite": "A.yaml", "goal": f"Reach {name}", "max_turns": 2} for name in names("T")[:3]),
+        ]
+        self.jobs = [client.submit(**request).record for request in self.requests]
         self.before = {base.run, cut.run}
 
     def stored(self) -> set[str]:
@@ -140,7 +141,7 @@ def test_jobs_of_every_kind_go_on_after_every_kill(tmp_path: Path, monkeypatch: 
         asked_again[len(models.requests)] = work.stored()
         models.delay = 0.0
         with serve(tmp_path) as (_, client):
-            ended = [continued(client, client.job(one.id).wait()) for one in work.jobs]
+            ended = [finish(client, job, request) for job, request in zip(work.jobs, work.requests, strict=True)]
     assert [(one.kind, one.status, one.detail) for one in ended if one.status != "finished"] == []
     assert [one.done for one in ended] == [*[ROWS] * 4, 1, 1, 1]
     for since, stored in asked_again.items():
@@ -175,11 +176,14 @@ def test_a_kill_before_any_note_of_a_job_leaves_no_second_run(tmp_path: Path, ki
             assert None not in [one.finished_at for one in gradings]
 
 
-def continued(client: Client, record: JobRecord) -> JobRecord:
-    """Resume a job that was not continued because servers crashed while it ran, as a user does."""
+def finish(client: Client, job: JobRecord, request: dict[str, Any]) -> JobRecord:
+    """Wait for a job; where servers crashed twice while it ran, resume its run or submit it again, as a user does."""
+    record = client.job(job.id).wait()
     if record.detail != CRASHED:
         return record
-    assert (record.status, record.run is not None) == ("interrupted", True)
+    assert record.status == "interrupted"
+    if record.run is None:
+        return client.submit(**request | ({"key": "again"} if "key" in request else {})).wait()
     return client.submit("resume", resume=record.run).wait()
 
 

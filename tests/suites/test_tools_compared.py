@@ -1,4 +1,4 @@
-"""A grader of tool calls that has nothing to compare is refused, or skips the row, and never passes."""
+"""A grader of tool calls that has nothing to compare in any row is refused."""
 
 from __future__ import annotations
 
@@ -38,10 +38,16 @@ def test_a_tool_that_nobody_expects_or_has_is_refused(function: str, option: str
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_row_without_calls_to_compare_is_skipped(function: str) -> None:
-    score = _run(function, {"ignore": ["refund"]})
-    assert (score.state, score.value) == ("skipped", None)
-    assert "leave none of the expected calls" in score.reason
+@pytest.mark.parametrize("config", [{"ignore": ["refund"]}, {"only": ["refund"], "ignore": ["refund"]}])
+def test_options_that_leave_nothing_to_compare_are_refused(function: str, config: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="leave none of the calls that rows expect"):
+        _run(function, config)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_row_that_expects_no_call_of_the_tools_compared_is_a_ban_on_calling_them(function: str) -> None:
+    other = {"role": "assistant", "tool_calls": [{"id": "2", "name": "cancel", "arguments": {}}]}
+    assert _run(function, {"only": ["cancel"]}, CALL, {"role": "user", "content": "and?"}, other).value == 0
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

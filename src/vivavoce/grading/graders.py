@@ -168,10 +168,7 @@ def trajectory_match(
 
     `only` and `ignore` choose tools by name; a call whose result matches `failed_when` does not count.
     """
-    calls = _calls(case, only, ignore, failed_when)
-    if isinstance(calls, Score):
-        return calls
-    actual, reference = calls
+    actual, reference = _calls(case, only, ignore, failed_when)
     return _from_calls(match_trajectory(actual, reference, mode=mode, arguments=arguments))
 
 
@@ -185,10 +182,7 @@ def tool_call_accuracy(
     failed_when: Pattern | None = None,
 ) -> Score:
     """Score how much of `reference_tool_calls` was called, with partial credit for arguments."""
-    calls = _calls(case, only, ignore, failed_when)
-    if isinstance(calls, Score):
-        return calls
-    actual, reference = calls
+    actual, reference = _calls(case, only, ignore, failed_when)
     return _from_calls(accuracy_of_calls(actual, reference, arguments=arguments, order=order))
 
 
@@ -201,10 +195,7 @@ def tool_call_f1(
     failed_when: Pattern | None = None,
 ) -> Score:
     """Score the F1 of the tool calls against `reference_tool_calls`, ignoring order."""
-    calls = _calls(case, only, ignore, failed_when)
-    if isinstance(calls, Score):
-        return calls
-    actual, reference = calls
+    actual, reference = _calls(case, only, ignore, failed_when)
     return _from_calls(f1_of_calls(actual, reference, arguments=arguments))
 
 
@@ -310,11 +301,8 @@ def _from_calls(found: CallScore) -> Score:
 
 def _calls(
     case: Case, only: list[str] | None, ignore: list[str] | None, failed_when: str | None
-) -> tuple[list[list[ToolCall]], list[ToolCall]] | Score:
-    """Return the calls made and the calls expected; a skipped score where `only` and `ignore` leave none to compare."""
+) -> tuple[list[list[ToolCall]], list[ToolCall]]:
+    """Return the calls made and the calls expected, of the tools that `only` and `ignore` choose."""
     expected = cast("list[ToolCall]", case.sample.reference_tool_calls or [])
     actual = select_steps(case.view.messages, only=only, ignore=ignore, failed_when=failed_when)
-    reference = of_tools(expected, only=only, ignore=ignore)
-    if expected and not reference and not actual:
-        return skipped("only and ignore leave none of the expected calls, and no call that was made")
-    return actual, reference
+    return actual, of_tools(expected, only=only, ignore=ignore)

@@ -376,6 +376,7 @@ class Builder:
         """Report the tools in `only` and `ignore` that no row expects and no target has: nothing would be compared.
 
         Where nobody knows which tools a target has, it may have one that is ignored, except for a misspelled one.
+        A row without expected calls of the tools that are compared is a ban on calling them, unless no row has any.
         """
         rows = self.dataset or self.usable
         if rows is None:
@@ -390,6 +391,11 @@ class Builder:
                 if is_unknown and (tools or hint or option == "only"):
                     message = f"no row expects the tool '{tool}', and no target has it{hint}"
                     self.problems.append(self.suite.document.problem((*at, option), message))
+        only, ignore = set(config.get("only") or ()), set(config.get("ignore") or ())
+        compared = (only.intersection(known) if only else rows.expected_tools) - ignore
+        if rows.expected_tools and not compared:
+            message = "only and ignore leave none of the calls that rows expect, so nothing would be compared"
+            self.problems.append(self.suite.document.problem(at, message))
 
     def _check_calls(self, rule: Rule, *at: str) -> None:
         known = known_tools(self.suite)
