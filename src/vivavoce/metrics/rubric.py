@@ -27,7 +27,7 @@ Syntax = Literal["jinja", "letta", "replace"]
 """`{{ name }}`; `{name}` with doubled braces for literal ones; or `{name}` for declared names and nothing else."""
 
 STANDARD = ("input", "ground_truth", "submission", "conversation")
-_environment = SafeEnvironment()
+_SANDBOX = SafeEnvironment()
 """Finds variables; nothing is rendered in it."""
 _FIELD = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
 
@@ -46,7 +46,7 @@ class Rubric:
         """The names that the rubric asks for."""
         if self.syntax == "jinja":
             try:
-                names = frozenset(meta.find_undeclared_variables(_environment.parse(self.text)))
+                names = frozenset(meta.find_undeclared_variables(_SANDBOX.parse(self.text)))
             except TemplateError as error:
                 raise UsageError(f"{self.name} is not a template: {error}") from error
             _ = Prompt(self.text, self.name, names).template

@@ -25,7 +25,7 @@ _Place = tuple[str, int, int | None]
 
 
 @dataclass(slots=True)
-class _Tally:
+class _AgentTally:
     """What was counted of one agent of a target; `failed` are by grader the turns in which it found a fault."""
 
     agent: str
@@ -78,7 +78,7 @@ def by_agent(store: Store, grading: Grading) -> dict[str, Any]:
     """Return the fields of a summary that tell of agents; nothing where no conversation has several."""
     if not store.details.has_agents(grading.run_id):
         return {}
-    tallies: dict[tuple[str, str], _Tally] = {}
+    tallies: dict[tuple[str, str], _AgentTally] = {}
     unnamed = 0
     for outcome in store.outcomes(grading.id):
         unnamed += _count(outcome, tallies)
@@ -88,15 +88,15 @@ def by_agent(store: Store, grading: Grading) -> dict[str, Any]:
     return {"agents": agents, "more_agents": len(ordered) - len(kept), "unnamed_failures": unnamed}
 
 
-def _count(outcome: Outcome, tallies: dict[tuple[str, str], _Tally]) -> int:
+def _count(outcome: Outcome, tallies: dict[tuple[str, str], _AgentTally]) -> int:
     """Count what the agents of one conversation did; return how many failures are of none of them."""
     talk, key = outcome.attempt.trajectory, outcome.attempt.key
     agents = Agents(talk.messages)
     if not agents.names:
         return 0
 
-    def of(agent: str) -> _Tally:
-        return tallies.setdefault((key.target, key_of(agent)), _Tally(agent, key.target))
+    def of(agent: str) -> _AgentTally:
+        return tallies.setdefault((key.target, key_of(agent)), _AgentTally(agent, key.target))
 
     for name in agents.names:
         of(name).conversations += 1

@@ -31,10 +31,10 @@ def recording_summaries(store: Store, grading: Grading) -> list[RecordingSummary
     name = next((name for name, one in graders.items() if one.get("kind") == "recording"), None)
     if name is None:
         return []
-    tallies: dict[str, _Tally] = {}
+    tallies: dict[str, _RecordedTally] = {}
     for outcome in store.outcomes(grading.id):
         if (score := outcome.scores.get(name)) is not None:
-            tallies.setdefault(outcome.attempt.key.target, _Tally()).add(outcome, name, score)
+            tallies.setdefault(outcome.attempt.key.target, _RecordedTally()).add(outcome, name, score)
     return [one.summary(target) for target, one in tallies.items()]
 
 
@@ -71,7 +71,7 @@ class _Pairs:
 
 
 @dataclass(slots=True)
-class _Tally:
+class _RecordedTally:
     """The conversations of one target."""
 
     conversations: int = 0

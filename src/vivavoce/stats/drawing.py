@@ -10,8 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 FEWEST = 2
 """Drawn from each stratum at least: one says nothing of how its values differ."""

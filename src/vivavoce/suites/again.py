@@ -39,7 +39,7 @@ def failed_again(
     if not failed:
         return None
     own = {**options_of(run), "max_calls": None, "max_cost": None}
-    options = RunOptions.model_validate({**own, **_given(options or RunOptions())})
+    options = RunOptions.model_validate({**own, **_dumped(options or RunOptions())})
     chosen = failed if options.samples is None else [one for one in failed if one in Selection.of(options.samples)]
     if not chosen:
         raise UsageError(f"no sample that failed in {run.id} is called {' or '.join(options.samples or ())}")
@@ -95,5 +95,5 @@ def changed_again(
     return replace(new, reuses_unchanged=True)
 
 
-def _given(options: RunOptions) -> dict[str, Any]:
+def _dumped(options: RunOptions) -> dict[str, Any]:
     return options.model_dump(exclude_none=True, exclude_defaults=True)

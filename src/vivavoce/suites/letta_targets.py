@@ -28,11 +28,11 @@ def translate_targets(work: Translation) -> None:
             target["kind"] = KINDS[kind]
             work.note((*at, "kind"), f"'{kind}' is called '{target['kind']}' here")
         if work.era is not None and not work.replaced:
-            _keys(work, at, target)
+            _target_keys(work, at, target)
     _cleanup(work)
 
 
-def _keys(work: Translation, at: KeyPath, target: dict[str, Any]) -> None:
+def _target_keys(work: Translation, at: KeyPath, target: dict[str, Any]) -> None:
     for key, reason in REFUSED.items():
         if target.pop(key, None) not in (None, False):
             work.refuse((*at, key), reason)

@@ -44,12 +44,12 @@ def open_run(
     Raises:
         UsageError: the file does not describe a suite, or the targets do not go together.
     """
-    described, objects = _given(target)
+    described, objects = _described(target)
     suite = load_suite(Path(path), described)
     return suite_run(suite, options or RunOptions(), store=store, listeners=listeners, targets=objects)
 
 
-def _given(target: GivenTarget | Sequence[GivenTarget] | None) -> tuple[list[dict[str, Any]], list[Target]]:
+def _described(target: GivenTarget | Sequence[GivenTarget] | None) -> tuple[list[dict[str, Any]], list[Target]]:
     """Return targets as in a suite, and the targets themselves if they are functions or other objects.
 
     Raises:

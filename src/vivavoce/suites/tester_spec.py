@@ -26,14 +26,14 @@ class TesterMetricSpec(Spec):
     settings: SettingsOfModel = Field(default_factory=dict)
 
 
-def _form(value: Any) -> str:
+def _metric_form(value: Any) -> str:
     return "name" if isinstance(value, str) else WITH_OPTIONS
 
 
 WITH_OPTIONS = "(options)"
 """A step of the schema, not of the file: a metric named with options."""
 TesterMetric = Annotated[
-    Annotated[str, Tag("name")] | Annotated[TesterMetricSpec, Tag(WITH_OPTIONS)], Discriminator(_form)
+    Annotated[str, Tag("name")] | Annotated[TesterMetricSpec, Tag(WITH_OPTIONS)], Discriminator(_metric_form)
 ]
 
 

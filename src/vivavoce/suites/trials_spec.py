@@ -32,11 +32,11 @@ NUMBER, UNTIL = "a number of trials", "trials until"
 """The two forms, as the schema names them; neither is a key of a suite."""
 
 
-def _form(value: Any) -> str:
+def _trials_form(value: Any) -> str:
     return UNTIL if isinstance(value, Mapping | TrialsUntil) else NUMBER
 
 
 TrialsSpec = Annotated[
-    Annotated[int, Field(ge=1), Tag(NUMBER)] | Annotated[TrialsUntil, Tag(UNTIL)], Discriminator(_form)
+    Annotated[int, Field(ge=1), Tag(NUMBER)] | Annotated[TrialsUntil, Tag(UNTIL)], Discriminator(_trials_form)
 ]
 """A number of trials, or a rule that ends them."""

@@ -33,7 +33,7 @@ def may_have(value: JsonValue, path: str) -> bool:
         return isinstance(value, dict)
     parents = [at_path(value, ".".join(words[:taken])) for taken in range(len(words) - 1, 0, -1)]
     parent = next((found[0] for found in parents if found is not None), None)
-    return isinstance(parent, dict) or (isinstance(parent, list) and _is_number(words[-1]))
+    return isinstance(parent, dict) or (isinstance(parent, list) and _is_index(words[-1]))
 
 
 def without(value: JsonValue, steps: Steps, other: JsonValue) -> JsonValue:
@@ -76,7 +76,7 @@ def _ways(value: JsonValue, words: Sequence[str]) -> Iterator[Steps]:
     if not words:
         yield ()
     elif isinstance(value, list):
-        place = int(words[0]) if _is_number(words[0]) else len(value)
+        place = int(words[0]) if _is_index(words[0]) else len(value)
         if place < len(value):
             yield from ((place, *rest) for rest in _ways(value[place], words[1:]))
     elif isinstance(value, dict):
@@ -86,5 +86,5 @@ def _ways(value: JsonValue, words: Sequence[str]) -> Iterator[Steps]:
                 yield from ((key, *rest) for rest in _ways(value[key], words[taken:]))
 
 
-def _is_number(word: str) -> bool:
+def _is_index(word: str) -> bool:
     return word.isascii() and word.isdecimal() and len(word) < 10
