@@ -30,11 +30,9 @@ from replay import WORDS
 from sqlalchemy import Connection, func, insert, literal, select
 
 from vivavoce.messages import AIMessage, HumanMessage
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import Score, failed, mean_of_turns
+from vivavoce.records.score import Failure, Score, Usage, failed, mean_of_turns
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.records.usage import Usage
 from vivavoce.run.summary import Summary, summarise, tally
 from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, turns
 from vivavoce.store.store import Store

@@ -28,7 +28,7 @@ from vivavoce.store.store import Store
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.load import Suite
-from vivavoce.suites.named_metrics import read_metrics
+from vivavoce.suites.metric_names import read_metrics
 from vivavoce.testing import LoopbackServer
 
 RAY = Path(__file__).parents[1] / ".venv-ray" / "bin" / "python"

@@ -19,7 +19,7 @@ from typing import Any
 
 from vivavoce.metrics.factory import create_metric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.metrics.metric_input import metric_input
+from vivavoce.metrics.types import metric_input
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.run.options import RunOptions
@@ -28,7 +28,7 @@ from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.judging import judging_suite
-from vivavoce.suites.named_metrics import read_metrics
+from vivavoce.suites.metric_names import read_metrics
 from vivavoce.testing import LoopbackServer, PrefixCache
 from vivavoce.wire.http import Limits
 

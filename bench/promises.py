@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vivavoce.stats.agreement import agreement
-from vivavoce.stats.components import trial_variance
 from vivavoce.stats.groups import RATE, Cell, Sample, adjusted, group_differences
 from vivavoce.stats.intervals import mean_interval, share_interval, wilson
 from vivavoce.stats.paired import POWER, PairedDifference, difference_of, holm
-from vivavoce.stats.planning import samples_for
+from vivavoce.stats.planning import samples_for, trial_variance
 from vivavoce.stats.two_means import mean_differences
 
 SETS = 2000

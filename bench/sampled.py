@@ -19,8 +19,7 @@ import numpy as np
 
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
-from vivavoce.stats.drawing import allocation, inclusion, systematic, with_floor
-from vivavoce.stats.sampled import Design, Units, population_mean
+from vivavoce.stats.sampled import Design, Units, allocation, inclusion, population_mean, systematic, with_floor
 from vivavoce.suites.sampling import Sampler
 
 LOGS, DRAWS = 2000, 500

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vivavoce.grading.function_grader import FunctionGrader
+from vivavoce.grading.metrics import FunctionGrader
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.factory import metrics
 from vivavoce.metrics.metric import BaseMultiTurnMetric

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings as hypothesis_settings
 
 from left_out import leave_out
-from vivavoce.models.capabilities import CAPABILITIES
+from vivavoce.models.modes import CAPABILITIES
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side, each on one core
 hypothesis_settings.register_profile("shared machine", deadline=None, derandomize=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from vivavoce.records.test import Test
+from vivavoce.records.trajectory import Test
 
 
 def kept_step(tool: str | None, content: str, refused: bool = False) -> dict[str, Any]:

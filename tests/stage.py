@@ -9,7 +9,7 @@ from vivavoce.messages import AIMessage, AnyMessage, ToolCall
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.penelope.agent import PenelopeAgent
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.testing import ScriptedModel
 from vivavoce.testing.scripted import Scripted

@@ -9,9 +9,8 @@ from pydantic import BaseModel
 
 from vivavoce.messages import AIMessage, HumanMessage, Message, SystemMessage, ToolMessage, read_messages
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.records.score import Evidence
+from vivavoce.records.score import Evidence, Usage
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.records.usage import Usage
 from vivavoce.unchecked import unchecked
 
 RECORDS: list[tuple[type[BaseModel], dict[str, Any]]] = [

@@ -11,8 +11,7 @@ import pytest
 
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.records.origin import WATCHED
-from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
+from vivavoce.records.run import WATCHED, Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.report.watch_state import Alert, GraderCount, HourFigures, Spending, WatchState

@@ -19,7 +19,7 @@ from vivavoce.messages import AnyMessage, read_messages
 from vivavoce.metrics.factory import create_metric, metrics
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import evaluation_input
-from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.types import Reading
 from vivavoce.models.structured import wire_schema
 from vivavoce.penelope.review import TesterReview
 from vivavoce.testing import ScriptedModel

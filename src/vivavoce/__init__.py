@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from vivavoce.conversation import ConversationHistory
     from vivavoce.errors import UsageError, VivavoceError
     from vivavoce.grading.extractors import extractor
+    from vivavoce.grading.functions import GradeResult
     from vivavoce.grading.graders import grader
-    from vivavoce.grading.result import GradeResult
     from vivavoce.grading.rewards import RewardOutput, reward_composer
     from vivavoce.metrics.factory import create_metric
     from vivavoce.penelope.agent import PenelopeAgent

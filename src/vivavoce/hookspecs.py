@@ -23,8 +23,7 @@ from vivavoce.extensions import PROJECT, Command, Page, PageSection, RunDescript
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from vivavoce.records.events import Listener
-    from vivavoce.records.run import AttemptKey, Run
+    from vivavoce.records.run import AttemptKey, Listener, Run
     from vivavoce.run.experiment_run import ExperimentRun
     from vivavoce.run.options import RunOptions
     from vivavoce.store.store import Store

@@ -17,7 +17,7 @@ JUDGES = """
 import re
 
 from vivavoce.models.model import ModelReply
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import ScriptedModel
 
 

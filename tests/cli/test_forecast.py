@@ -20,7 +20,7 @@ graders:
 """
 PEOPLE = """\
 from vivavoce.models.model import ModelReply
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import ScriptedModel
 
 class Counted(ScriptedModel):

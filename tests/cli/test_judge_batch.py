@@ -15,7 +15,7 @@ import pytest
 
 from vivavoce import Store
 from vivavoce.errors import UsageError
-from vivavoce.records.batch import Batch
+from vivavoce.records.replies import Batch
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
 from vivavoce.run import batch_rounds

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from vivavoce.records.calibration import Calibration, LabelledVerdict
-from vivavoce.records.usage import Usage
+from vivavoce.records.label import Calibration, LabelledVerdict
+from vivavoce.records.score import Usage
 from vivavoce.report.planning import outlook, wrong_share
 from vivavoce.report.planning import planned as planned_from
 from vivavoce.run.summary import Summary

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from server.pages.cases import keep, outcome, turn
-from vivavoce.records.remarks import remarks_of
+from vivavoce.records.label import remarks_of
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import Score
 from vivavoce.store.store import Store

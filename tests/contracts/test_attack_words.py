@@ -16,7 +16,7 @@ from vivavoce.grading.graders import Case
 from vivavoce.grading.outcomes import goal_achieved, target_passed
 from vivavoce.messages import HumanMessage
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
-from vivavoce.metrics.metric_input import metric_input
+from vivavoce.metrics.types import metric_input
 from vivavoce.penelope.result import read_test
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score

@@ -9,11 +9,9 @@ import pytest
 from vivavoce import GradeResult, Sample, Score
 from vivavoce.grading.rewards import RewardOutput
 from vivavoce.metrics import MetricConfig, MetricResult
-from vivavoce.metrics.verdict import Verdict
+from vivavoce.metrics.question import Verdict
 from vivavoce.penelope.tools.tool import ToolResult
-from vivavoce.records.failure import Failure
-from vivavoce.records.score import Evidence, Finding
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Evidence, Failure, Finding, Usage
 from vivavoce.run.options import RunOptions
 
 MADE: list[tuple[type, dict[str, Any]]] = [

@@ -21,7 +21,7 @@ import pytest
 from forked import program
 from server.live import get, serving
 from vivavoce.errors import UsageError
-from vivavoce.grading.result import metadata_of
+from vivavoce.grading.functions import metadata_of
 from vivavoce.metrics import FunctionMetric, evaluate_test_result
 from vivavoce.metrics.transcript import transcript
 from vivavoce.records.run import AttemptKey, Outcome

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from vivavoce.metrics import AspectCritic, PromptMetric, create_metric
 from vivavoce.metrics.checklist import ChecklistMetric
-from vivavoce.metrics.evidence_rule import EvidenceRule
+from vivavoce.metrics.evidence import EvidenceRule
 from vivavoce.metrics.factory import metrics
 from vivavoce.metrics.judged.rubric_judge import RubricJudge
 from vivavoce.metrics.judging import JudgedMetric
+from vivavoce.metrics.prompts import read_rubric
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.rubric import read_rubric
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.testing import ScriptedModel
 

@@ -14,8 +14,8 @@ from exchange.translation import read_values
 from vivavoce.conversation import split_turns
 from vivavoce.exchange.conversations import text_of
 from vivavoce.exchange.formats import format_named
+from vivavoce.grading.assertions import Scene
 from vivavoce.grading.extractors import View, build_extractor
-from vivavoce.grading.scene import Scene
 from vivavoce.messages import AnyMessage, read_messages
 from vivavoce.metrics import RefusalMetric
 from vivavoce.metrics.transcript import transcript

@@ -18,18 +18,17 @@ from vivavoce.comparing.call_outcomes import words_say_failed
 from vivavoce.exchange.formats import all_formats, format_named
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.writing import texts
+from vivavoce.grading.assertions import Scene
 from vivavoce.grading.calls import Calls
 from vivavoce.grading.extractors import View, build_extractor
-from vivavoce.grading.scene import Scene
 from vivavoce.message_objects import as_row
 from vivavoce.messages import AnyMessage, ToolMessage, dump_messages, load_messages, read_messages
 from vivavoce.metrics import RuleMetric
-from vivavoce.metrics.exact.selection import select_calls
+from vivavoce.metrics.exact.tool_calls import select_calls
 from vivavoce.metrics.ledger import ledger
 from vivavoce.metrics.transcript import transcript
 from vivavoce.records.agents import Agents
-from vivavoce.records.answered import error_of
-from vivavoce.records.call_states import CallState, call_records, made_calls
+from vivavoce.records.call_states import CallState, call_records, error_of, made_calls
 from vivavoce.records.trajectory import tool_results
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.parts import Called, Writer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from vivavoce.grading.assertions import Scene
 from vivavoce.grading.calls import NoCall
 from vivavoce.grading.extractors import View
-from vivavoce.grading.scene import Scene
 from vivavoce.messages import AIMessage, AnyMessage, FunctionCall, HumanMessage, ToolCall
 from vivavoce.metrics import RuleMetric
 from vivavoce.metrics.exact.arguments import ArgumentRule

@@ -8,13 +8,13 @@ import pytest
 
 from conversations import calls, says, user
 from vivavoce.comparing.numbers import exact, is_within, numbers_in, read_number, states
+from vivavoce.grading.assertions import Scene
 from vivavoce.grading.expected import read_expect
 from vivavoce.grading.extractors import View
 from vivavoce.grading.graders import Case, numeric
-from vivavoce.grading.scene import Scene
 from vivavoce.messages import read_messages
 from vivavoce.metrics import RuleMetric, evaluate_conversation
-from vivavoce.metrics.exact.matchers import read_matcher
+from vivavoce.metrics.exact.arguments import read_matcher
 from vivavoce.metrics.rules.sameness import alike, mentions
 from vivavoce.penelope.tools.spans import find_spans
 from vivavoce.samples.sample import Sample

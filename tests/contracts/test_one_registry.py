@@ -16,11 +16,10 @@ import pytest
 from server.live import get, send, serving
 from vivavoce import RunResult, Sample, Store, evaluate, run_suite
 from vivavoce.cli.main import main
-from vivavoce.grading.function_grader import FunctionGrader
+from vivavoce.grading.metrics import FunctionGrader
 from vivavoce.metrics import evaluate_conversation
-from vivavoce.metrics.choice import Choice, choose_metric
-from vivavoce.metrics.factory import metrics
-from vivavoce.metrics.stored import evaluate_test_result
+from vivavoce.metrics.evaluation import evaluate_test_result
+from vivavoce.metrics.factory import Choice, choose_metric, metrics
 from vivavoce.records.score import Score
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.testing import LoopbackServer

@@ -21,7 +21,7 @@ from rich.console import Console
 from server.live import get, serving
 from vivavoce.cli.in_parts import InParts
 from vivavoce.cli.part_runs import run_in_parts
-from vivavoce.records.reason import Reason
+from vivavoce.records.run import Reason
 from vivavoce.report.finding import headline_failed, listed_finding
 from vivavoce.report.github import write_github
 from vivavoce.report.graded_run import GradedRun

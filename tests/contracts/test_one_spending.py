@@ -12,9 +12,9 @@ from rich.console import Console
 
 from server.live import get, serving
 from vivavoce.penelope.result import TestResult, read_test
+from vivavoce.records.details import by_role, spent
 from vivavoce.records.run import Outcome
-from vivavoce.records.spending import by_role, spent
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.json_file import write_json, write_jsonl
@@ -38,7 +38,7 @@ graders:
 PEOPLE = """\
 from vivavoce.messages import ToolCall
 from vivavoce.models.model import ModelReply
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import ScriptedModel
 
 class Counted(ScriptedModel):

@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 
 from server.live import get, serving
-from vivavoce.records.spending import by_role
+from vivavoce.records.details import by_role
 from vivavoce.report.details import detail_lines
 from vivavoce.report.github import write_github
 from vivavoce.report.graded_run import GradedRun
@@ -62,7 +62,7 @@ def reply(message):
 """
 PEOPLE = """\
 from vivavoce.models.model import ModelReply
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import ScriptedModel
 
 class Counted(ScriptedModel):

@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 from vivavoce.comparing.text import contains, contains_words, is_blank, same_text
+from vivavoce.grading.assertions import Scene
 from vivavoce.grading.expected import read_expect
 from vivavoce.grading.extractors import View
-from vivavoce.grading.scene import Scene
 from vivavoce.messages import AIMessage, ToolCall, ToolMessage, read_messages
 from vivavoce.metrics import evaluate_conversation
 from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.exact.matchers import Casefold
-from vivavoce.metrics.exact.sessions import place_in
-from vivavoce.metrics.exact.speakers import Utterance
+from vivavoce.metrics.exact.arguments import Casefold
+from vivavoce.metrics.exact.speakers import Utterance, place_in
 from vivavoce.metrics.rules.sameness import mentions
 from vivavoce.metrics.transcript import acts, transcript
 from vivavoce.penelope.checks.disclosure import DisclosureCheck
@@ -27,7 +26,7 @@ from vivavoce.penelope.strategies.state_graph import Condition
 from vivavoce.penelope.tools.analysis import Source
 from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.words import Words
-from vivavoce.records.turn import Turn as RecordedTurn
+from vivavoce.records.trajectory import Turn as RecordedTurn
 from vivavoce.report.html.evidence import Register
 
 TEXTS = [

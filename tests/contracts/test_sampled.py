@@ -23,7 +23,7 @@ from vivavoce.cli.main import main
 from vivavoce.client import Client
 from vivavoce.errors import UsageError
 from vivavoce.features.clusters.finding import find_clusters
-from vivavoce.grading.population import Population
+from vivavoce.grading.scores import Population
 from vivavoce.report.baseline import write_baseline
 from vivavoce.report.compare import compare
 from vivavoce.report.finding import finding

@@ -19,10 +19,9 @@ from rich.console import Console, RenderableType
 from report.cases import BROKEN_JUDGE, keep, outcome
 from server.live import get, serving
 from vivavoce.client import Client
-from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.grading.gates import SimpleGate, Threshold
-from vivavoce.records.failure import Failure
-from vivavoce.records.score import TESTER_ERROR, failed
+from vivavoce.grading.scores import ErrorLimit
+from vivavoce.records.score import TESTER_ERROR, Failure, failed
 from vivavoce.report.compare import compare
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun

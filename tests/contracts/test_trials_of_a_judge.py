@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from vivavoce.models.cache import reply_key
 from vivavoce.models.model import Request
-from vivavoce.models.recording import reply_key
 from vivavoce.run.options import RunOptions
 from vivavoce.suites.opening import run_suite
 from vivavoce.testing import LoopbackServer

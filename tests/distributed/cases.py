@@ -17,7 +17,7 @@ from vivavoce.files.places import Folder
 from vivavoce.run.options import RunOptions
 from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.load import Suite
-from vivavoce.suites.named_metrics import read_metrics
+from vivavoce.suites.metric_names import read_metrics
 
 Row = dict[str, Any]
 

@@ -13,9 +13,8 @@ from report.cases import outcome
 from vivavoce.distributed.part_file import About, RowProblem, read_part, write_part
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import AttemptKey, Outcome
-from vivavoce.records.score import BREACH, TESTER_ERROR, Evidence, Finding, Score
+from vivavoce.records.score import BREACH, TESTER_ERROR, Evidence, Failure, Finding, Score
 from vivavoce.store.runs.encode import Encoder
 from vivavoce.store.runs.rows import Entry
 

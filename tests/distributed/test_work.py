@@ -21,7 +21,7 @@ from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.judging import judging_suite
-from vivavoce.suites.named_metrics import read_metrics
+from vivavoce.suites.metric_names import read_metrics
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.misbehaviour import status
 

@@ -31,8 +31,8 @@ from pydantic import BaseModel
 from forked import program
 from vivavoce.cli.main import commands, load_command
 from vivavoce.grading.extractors import extractors
-from vivavoce.grading.function_grader import FunctionGrader
-from vivavoce.grading.options import option_names
+from vivavoce.grading.functions import option_names
+from vivavoce.grading.metrics import FunctionGrader
 from vivavoce.metrics.factory import metrics
 from vivavoce.metrics.rules.event import Event
 from vivavoce.samples.sample import Sample

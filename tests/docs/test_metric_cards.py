@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.grading.function_grader import FunctionGrader
+from vivavoce.grading.metrics import FunctionGrader
 from vivavoce.metrics.factory import metrics
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"

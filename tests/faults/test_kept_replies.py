@@ -11,10 +11,9 @@ from vivavoce import evaluate
 from vivavoce.errors import StoreError
 from vivavoce.messages import HumanMessage
 from vivavoce.metrics import GoalAchievementJudge
-from vivavoce.models.cache import CachedModel
+from vivavoce.models.cache import CachedModel, reply_key
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.models.openai import OpenAIModel
-from vivavoce.models.recording import reply_key
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 from vivavoce.wire.http import Limits

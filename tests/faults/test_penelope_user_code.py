@@ -21,7 +21,7 @@ from vivavoce.penelope import PenelopeAgent, Stop, StoppingCondition, TestResult
 from vivavoce.penelope.strategies.strategy import Move
 from vivavoce.penelope.tools.tool import OUTPUT_LIMIT, Tool, ToolResult
 from vivavoce.penelope.turn import Turn
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import ScriptedModel
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from vivavoce import evaluate
 from vivavoce.errors import UsageError
+from vivavoce.grading.assertions import Scene
 from vivavoce.grading.expected import read_expect
 from vivavoce.grading.extractors import View
-from vivavoce.grading.scene import Scene
 from vivavoce.messages import read_messages
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import load_suite

@@ -9,10 +9,9 @@ from vivavoce.grading.extractors import last_assistant
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.graders import contains
 from vivavoce.messages import AIMessage, HumanMessage
-from vivavoce.records.as_recorded import AS_RECORDED, AsRecorded
-from vivavoce.records.failure import Failure
+from vivavoce.records.details import AS_RECORDED, AsRecorded
 from vivavoce.records.recording import RecordedReply, Recording, RecordingHead
-from vivavoce.records.score import Score
+from vivavoce.records.score import Failure, Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.samples.sample import Sample
 

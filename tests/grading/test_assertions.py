@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import GraderFault
+from vivavoce.grading.assertions import Held, Scene
 from vivavoce.grading.expected import read_expect
 from vivavoce.grading.extractors import View
-from vivavoce.grading.scene import Held, Scene
 from vivavoce.messages import AnyMessage, read_messages
 
 CALL: dict[str, Any] = {"name": "refund", "arguments": {"order": "1042", "amount": 24.9}}

@@ -9,7 +9,7 @@ import pytest
 from vivavoce.grading.correction import Correction, best_calibration, best_calibrations, kappa_of
 from vivavoce.grading.gates import SimpleGate, Threshold
 from vivavoce.grading.scores import Scores
-from vivavoce.records.calibration import Calibration, CalibrationNeed, LabelledVerdict
+from vivavoce.records.label import Calibration, CalibrationNeed, LabelledVerdict
 from vivavoce.report.reasons import reason_text
 from vivavoce.stats.corrected import Table, prediction_powered, rogan_gladen
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from vivavoce.grading.divergence import covered, nearest
+from vivavoce.grading.as_recorded import covered, nearest
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
-from vivavoce.records.failure import Failure
 from vivavoce.records.recording import RecordedConversation, RecordedReply
+from vivavoce.records.score import Failure
 from vivavoce.records.trajectory import Trajectory, Turn
 
 Step = str | tuple[Any, ...]

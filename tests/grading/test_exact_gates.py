@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from vivavoce.comparing.thresholds import Operator
 from vivavoce.grading.gates import GateResult, SimpleGate, Threshold, WeightedGate
 from vivavoce.grading.scores import Scores
-from vivavoce.records.reason import Aggregation, Reason
+from vivavoce.records.run import Aggregation, Reason
 from vivavoce.report.reasons import reason_text
 
 TRUTH: Mapping[Operator, Callable[[Fraction, Fraction], bool]] = {

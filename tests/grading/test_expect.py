@@ -9,8 +9,8 @@ from conversations import REFUND
 from vivavoce.errors import UsageError
 from vivavoce.grading.expect import judged_by
 from vivavoce.grading.expected import read_expect
-from vivavoce.grading.function_grader import FunctionGrading
 from vivavoce.grading.grader import Grader
+from vivavoce.grading.metrics import FunctionGrading
 from vivavoce.metrics import evaluate_conversation
 from vivavoce.records.score import Score
 from vivavoce.run.drivers import replay

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
+from vivavoce.grading.assertions import Scene
 from vivavoce.grading.expected import KINDS, read_expect
 from vivavoce.grading.extractors import View
-from vivavoce.grading.scene import Scene
 from vivavoce.messages import read_messages
 
 NEVER: dict[str, Any] = {"contains": "never"}

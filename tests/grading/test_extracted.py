@@ -11,7 +11,7 @@ from vivavoce.conversation import split_turns
 from vivavoce.errors import UsageError
 from vivavoce.grading.metrics import metric_grader, with_answer
 from vivavoce.messages import read_messages
-from vivavoce.metrics.choice import Choice, choose_metric
+from vivavoce.metrics.factory import Choice, choose_metric
 from vivavoce.models.model import Request
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from vivavoce.errors import GraderFault
 from vivavoce.grading.extractors import View, build_extractor
-from vivavoce.grading.foreign import from_foreign
+from vivavoce.grading.functions import from_foreign
 from vivavoce.grading.grader import as_grade
 from vivavoce.messages import AIMessage, HumanMessage, ToolMessage, read_message
 from vivavoce.metrics import MetricResult

@@ -15,12 +15,11 @@ import pytest
 from vivavoce.errors import BudgetExhausted, GraderFault
 from vivavoce.grading import graders as functions
 from vivavoce.grading.extractors import last_assistant
+from vivavoce.grading.functions import GradeResult
 from vivavoce.grading.grader import Grader, as_grade, in_spite_of_errors, user_score
 from vivavoce.grading.graders import Case, Truth
-from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall
-from vivavoce.records.failure import Failure
-from vivavoce.records.score import Score
+from vivavoce.records.score import Failure, Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.samples.sample import Sample
 

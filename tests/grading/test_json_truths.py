@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce import evaluate
+from vivavoce.grading.assertions import Scene
 from vivavoce.grading.expected import read_expect
 from vivavoce.grading.extractors import View
-from vivavoce.grading.json_truths import differs_as_json, lacks_json
-from vivavoce.grading.scene import Scene
+from vivavoce.grading.texts import differs_as_json, lacks_json
 from vivavoce.messages import read_messages
 from vivavoce.metrics.evaluation import evaluate_conversation
 

@@ -22,9 +22,8 @@ from vivavoce.metrics.exact.response_length import ResponseLengthMetric
 from vivavoce.metrics.measuring import ExactMetric, Measured, Part
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.model import Request
-from vivavoce.records.score import Evidence, Score
+from vivavoce.records.score import Evidence, Score, Usage
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.records.usage import Usage
 from vivavoce.samples.sample import Sample
 from vivavoce.testing import ScriptedModel
 

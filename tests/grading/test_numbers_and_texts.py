@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from vivavoce.grading.assertions import Scene
 from vivavoce.grading.expected import read_expect
 from vivavoce.grading.extractors import View
-from vivavoce.grading.scene import Scene
 from vivavoce.messages import read_messages
 from vivavoce.metrics import evaluate_conversation
 from vivavoce.metrics.exact.tool_calls import EXACT_ARGUMENTS

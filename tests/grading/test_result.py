@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from vivavoce.grading.result import GradeResult, metadata_of
-from vivavoce.records.failure import Failure
-from vivavoce.records.score import Finding, Score, failed, mean_of_turns, skipped
+from vivavoce.grading.functions import GradeResult, metadata_of
+from vivavoce.records.score import Failure, Finding, Score, failed, mean_of_turns, skipped
 
 TURNS = [
     Score(turn=0, value=1.0, submission="Paris", ground_truth="Paris", reason="matches"),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.comparing.text import FoldedText
-from vivavoce.grading.words import is_said, says
+from vivavoce.grading.texts import is_said, says
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from vivavoce.errors import TargetFault
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.targets.letta_code import LettaCodeOptions, LettaCodeTarget
 from vivavoce.targets.target import Opening
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import ModelFault, UsageError
-from vivavoce.metrics.cascade import Cascade, how_good, verdict
+from vivavoce.metrics.composition import Cascade, how_good, verdict
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evaluation import evaluate_conversation
 from vivavoce.metrics.judged.goal import LEVELS, GoalAchievementJudge
@@ -16,8 +16,7 @@ from vivavoce.metrics.judged.safety import SafetyMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.records.score import Score
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Score, Usage
 from vivavoce.testing.scripted import Scripted, ScriptedModel
 
 SAID = [{"role": "user", "content": "Cancel my order 7"}, {"role": "assistant", "content": "Order 7 is cancelled."}]

@@ -15,11 +15,9 @@ from vivavoce.metrics.judged.aspect_critic import AspectCritic
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.judged.safety import SafetyMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.records.score import UNSUPPORTED
-from vivavoce.records.usage import Usage
+from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
+from vivavoce.records.score import UNSUPPORTED, Usage
 from vivavoce.testing.scripted import ScriptedModel
 
 SAID = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]

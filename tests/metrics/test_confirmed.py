@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import ModelFault, UsageError
-from vivavoce.metrics.confirmed import Confirmed, Rule
 from vivavoce.metrics.judged.goal import LEVELS, GoalAchievementJudge
 from vivavoce.metrics.judged.safety import SafetyMetric
+from vivavoce.metrics.panel import Confirmed, VoteRule
 from vivavoce.metrics.result import MetricResult
 from vivavoce.models.model import Request
 from vivavoce.testing.scripted import Scripted, ScriptedModel
@@ -30,7 +30,9 @@ def voting(*replies: Scripted) -> ScriptedModel:
     return ScriptedModel(reply, "second")
 
 
-async def opinion(first: Scripted, *others: Scripted, rule: Rule = "majority") -> tuple[MetricResult, ScriptedModel]:
+async def opinion(
+    first: Scripted, *others: Scripted, rule: VoteRule = "majority"
+) -> tuple[MetricResult, ScriptedModel]:
     second = voting(*others)
     metric = Confirmed(GoalAchievementJudge(ScriptedModel([first], "first")), second, votes=len(others), rule=rule)
     return await metric.aevaluate(SAID, "The order is cancelled"), second
@@ -52,7 +54,7 @@ async def test_what_passes_costs_nothing_more() -> None:
         ("all", [NO, NO], False, "the failure stands, 3 of 3 opinions say fail"),
     ],
 )
-async def test_the_rule_says_when_a_failure_stands(rule: Rule, others: list[str], passed: bool, said: str) -> None:
+async def test_the_rule_says_when_a_failure_stands(rule: VoteRule, others: list[str], passed: bool, said: str) -> None:
     result, second = await opinion(level(NO), *map(level, others), rule=rule)
     assert (result.passed, result.score) == (passed, FULLY if passed else NO)
     assert (result.reason or "").startswith(said)
@@ -82,7 +84,7 @@ async def test_every_opinion_is_kept() -> None:
     ],
 )
 async def test_a_lost_opinion_is_an_error_where_it_could_change_the_verdict(
-    rule: Rule, others: list[Scripted], state: str, passed: bool | None
+    rule: VoteRule, others: list[Scripted], state: str, passed: bool | None
 ) -> None:
     result, _ = await opinion(level(NO), *others, rule=rule)
     assert (result.state, result.passed) == (state, passed)

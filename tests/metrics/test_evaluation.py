@@ -15,7 +15,7 @@ from vivavoce.metrics.pairwise import Comparison, compare_conversations
 from vivavoce.metrics.panel import Panel
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.streaming import StreamingEvaluator
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing.loopback import LoopbackServer
 from vivavoce.testing.scripted import ScriptedModel
 

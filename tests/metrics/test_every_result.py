@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.grading.function_grader import FunctionGrader
+from vivavoce.grading.metrics import FunctionGrader
 from vivavoce.metrics.factory import create_metric, metrics
 from vivavoce.metrics.result import MetricResult
 from vivavoce.models.model import Request

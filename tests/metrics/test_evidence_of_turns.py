@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.grading.expect_metric import ExpectMetric
+from vivavoce.grading.expect import ExpectMetric
 from vivavoce.messages import read_messages
 from vivavoce.metrics import AspectCritic, evaluate_conversation
 from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.metric_input import metric_input
 from vivavoce.metrics.transcript import Shown, transcript
+from vivavoce.metrics.types import metric_input
 from vivavoce.samples.sample import Sample
 from vivavoce.testing import ScriptedModel
 

@@ -23,7 +23,7 @@ from vivavoce.metrics.violations import ViolationsReply
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.models.structured import allows_strict, class_schema
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import misbehaviour
 from vivavoce.testing.loopback import LoopbackServer
 from vivavoce.testing.scripted import ScriptedModel

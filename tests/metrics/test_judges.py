@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vivavoce.metrics import AllOf, BaseMultiTurnMetric, GoalAchievementJudge, Panel, SafetyMetric
 from vivavoce.metrics.custom import function_metric
-from vivavoce.metrics.judges import asking, copy_of, with_judges
+from vivavoce.metrics.panel import asking, copy_of, with_judges
 from vivavoce.models.model import Model
 from vivavoce.testing import ScriptedModel
 

@@ -14,11 +14,11 @@ from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
 from vivavoce.metrics.judged.context_retention import ITEMS, ContextRetentionMetric
 from vivavoce.metrics.judged.safety import SafetyMetric
 from vivavoce.metrics.metric import evaluation_input
-from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.question import Verdict
 from vivavoce.metrics.transcript import Shown
-from vivavoce.metrics.verdict import Verdict
+from vivavoce.metrics.types import Reading
 from vivavoce.models.model import ModelReply, Request
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import ScriptedModel
 
 CONVERSATION = [

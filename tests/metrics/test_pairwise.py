@@ -18,7 +18,7 @@ from vivavoce.metrics.pairwise import (
 from vivavoce.metrics.transcript import Shown
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.models.openai import OpenAIModel
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.scripted import Scripted, ScriptedModel
 

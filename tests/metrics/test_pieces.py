@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vivavoce.messages import HumanMessage
 from vivavoce.metrics.config import Scope
-from vivavoce.metrics.pieces import Piece, cut
+from vivavoce.metrics.question import Piece, cut
 from vivavoce.metrics.transcript import CHARACTERS_PER_TOKEN, Transcript
 
 SIZES = st.lists(st.integers(1, 400), max_size=15)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from vivavoce.metrics.presets import quality_metrics, security_metrics
+from vivavoce.metrics.evaluation import quality_metrics, security_metrics
 from vivavoce.testing.scripted import ScriptedModel
 
 

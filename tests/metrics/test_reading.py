@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from vivavoce.metrics.metric import evaluation_input
-from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.transcript import EVERYTHING, Shown
+from vivavoce.metrics.types import Reading
 
 SAID = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello"}]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.errors import GraderFault, SuiteFault, UsageError
-from vivavoce.metrics.rubric import STANDARD, Rubric, read_rubric
+from vivavoce.metrics.prompts import STANDARD, Rubric, read_rubric
 
 VALUES = {"input": "Draw a cat", "ground_truth": None, "submission": "=^.^=", "conversation": "…"}
 KNOWN = frozenset(STANDARD)

@@ -9,7 +9,7 @@ from vivavoce.metrics.checklist import checklist_reply
 from vivavoce.metrics.judged.faithfulness import faithfulness_reply
 from vivavoce.metrics.judged.tool_use import tool_use_reply
 from vivavoce.metrics.judged.topic_adherence import topic_reply
-from vivavoce.metrics.shape import Shape, limited
+from vivavoce.metrics.question import Shape, limited
 from vivavoce.models.structured import allows_strict, class_schema
 
 

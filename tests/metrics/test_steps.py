@@ -18,15 +18,13 @@ from vivavoce.metrics.judged.toxicity import ToxicityMetric
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric, evaluation_input
 from vivavoce.metrics.panel import Panel
-from vivavoce.metrics.question import Answer
-from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.question import Answer, Ask, Call, Plan, Run, Together, carry_out
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.steps import Ask, Call, Plan, Run, Together, carry_out
 from vivavoce.metrics.streaming import StreamingEvaluator
 from vivavoce.metrics.transcript import Transcript
-from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.model import ModelReply
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import ScriptedModel
 
 SAID = [{"role": "user", "content": "Cancel order 7"}, {"role": "assistant", "content": "It is cancelled."}]

@@ -22,7 +22,7 @@ from vivavoce.metrics.streaming import StreamingEvaluator
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.models.openai import OpenAIModel
-from vivavoce.records.usage import Usage, charge
+from vivavoce.records.score import Usage, charge
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.scripted import Scripted, ScriptedModel
 

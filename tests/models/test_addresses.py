@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from vivavoce.models.addresses import identity_at, plain_address
+from vivavoce.models.endpoints import identity_at, plain_address
 
 
 @pytest.mark.parametrize(

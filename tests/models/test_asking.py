@@ -6,9 +6,8 @@ from functools import partial
 import pytest
 
 from vivavoce.errors import BudgetExhausted, ModelFault
-from vivavoce.models.asking import ask_all, first_then_all
-from vivavoce.models.model import ModelReply
-from vivavoce.records.usage import Usage, charge, usage_of
+from vivavoce.models.model import ModelReply, ask_all, first_then_all
+from vivavoce.records.score import Usage, charge, usage_of
 
 
 async def says(text: str, turns: int = 0) -> ModelReply:

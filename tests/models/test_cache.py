@@ -10,14 +10,12 @@ import pytest
 from provider_model import ProviderModel
 from vivavoce.errors import ModelFault, StoreError
 from vivavoce.messages import HumanMessage, ToolCall
-from vivavoce.models.attempts import REPEAT, new_attempt
-from vivavoce.models.cache import CachedModel, OfflineModel
+from vivavoce.models.cache import CachedModel, OfflineModel, reply_key
 from vivavoce.models.custom import as_model
-from vivavoce.models.model import Model, ModelReply, Request
+from vivavoce.models.model import REPEAT, Model, ModelReply, Request, new_attempt
 from vivavoce.models.names import model_name, open_model
-from vivavoce.models.recording import reply_key
-from vivavoce.records.reply import StoredReply
-from vivavoce.records.usage import Usage, charge, total, usage_of
+from vivavoce.records.replies import StoredReply
+from vivavoce.records.score import Usage, charge, total, usage_of
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer, misbehaviour

@@ -11,8 +11,8 @@ import pytest
 
 from vivavoce.errors import ModelFault
 from vivavoce.messages import HumanMessage
-from vivavoce.models.capabilities import Capabilities
 from vivavoce.models.model import Request
+from vivavoce.models.modes import Capabilities
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.testing import LoopbackServer, misbehaviour
 from vivavoce.testing.loopback import Answer

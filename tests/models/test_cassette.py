@@ -10,8 +10,7 @@ import pytest
 from provider_model import ProviderModel
 from vivavoce.errors import UsageError
 from vivavoce.messages import HumanMessage
-from vivavoce.models.cache import CachedModel, OfflineModel
-from vivavoce.models.cassette import export_replies, import_replies
+from vivavoce.models.cache import CachedModel, OfflineModel, export_replies, import_replies
 from vivavoce.models.model import Request
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store

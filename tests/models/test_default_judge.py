@@ -4,8 +4,8 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import HumanMessage
-from vivavoce.models.default_judge import DefaultJudge
 from vivavoce.models.model import Request
+from vivavoce.models.names import DefaultJudge
 from vivavoce.testing import LoopbackServer
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall
+from vivavoce.models.cache import reply_key
 from vivavoce.models.model import Request
-from vivavoce.models.recording import reply_key
 from vivavoce.wire.chat import WireMessages, body_bytes, json_bytes
 
 ASKED: list[AnyMessage] = [

@@ -16,7 +16,7 @@ from vivavoce.models.openai import OpenAIModel
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.rate import RateLimit
 from vivavoce.pacing.retry import ASKS_PER_TRY
-from vivavoce.records.usage import usage_of
+from vivavoce.records.score import usage_of
 from vivavoce.testing import LoopbackServer, misbehaviour
 from vivavoce.testing.loopback import Answer
 

@@ -8,7 +8,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.models.prices import Price, price_of
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 
 MINI = Price(input=0.4, cached_input=0.1, output=1.6)
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from vivavoce.messages import AIMessage, HumanMessage, SystemMessage, ToolCall
+from vivavoce.models.cache import decode_reply, encode_reply, reply_key
 from vivavoce.models.model import ModelReply, Request
-from vivavoce.models.recording import decode_reply, encode_reply, reply_key
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 
 ASKED = Request([SystemMessage(content="Be kind."), HumanMessage(content="Good?")], schema={"type": "object"})
 TOOL: dict[str, Any] = {"type": "function", "function": {"name": "look"}}

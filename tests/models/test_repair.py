@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from vivavoce.models.repair import asked_again
+from vivavoce.models.modes import asked_again
 
 
 def test_the_model_sees_its_answer_and_what_is_wrong_with_it() -> None:

@@ -18,9 +18,8 @@ from vivavoce.metrics.judged.goal import LEVELS
 from vivavoce.metrics.judged.goal_reply import Asked, goal_reply
 from vivavoce.metrics.judged.tool_use import tool_use_reply
 from vivavoce.metrics.violations import ViolationsReply
-from vivavoce.models.capabilities import CAPABILITIES
 from vivavoce.models.model import ModelReply, Request
-from vivavoce.models.modes import Mode
+from vivavoce.models.modes import CAPABILITIES, Mode
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.review import ReviewReply

@@ -10,7 +10,7 @@ from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 from vivavoce.penelope.context import TestContext, TestState
 from vivavoce.penelope.turn import Turn
 from vivavoce.records import trajectory
-from vivavoce.records.failure import Failure
+from vivavoce.records.score import Failure
 
 Exchange = tuple[str, str] | Turn
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -13,7 +13,7 @@ from stage import Bot, BotSession, agent, judge, player, say, simple
 from vivavoce.errors import UsageError
 from vivavoce.messages import FilePart, HumanMessage
 from vivavoce.metrics import BaseMultiTurnMetric, CoherenceMetric, GoalAchievementJudge, MetricConfig, MetricResult
-from vivavoce.metrics.presets import quality_metrics, security_metrics
+from vivavoce.metrics.evaluation import quality_metrics, security_metrics
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.penelope import EndpointTarget, PenelopeAgent
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from vivavoce.penelope.context import TestContext
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 
 from .states import state
 

@@ -17,7 +17,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.model import Request
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import CONTRACT, GOAL, Judges, metric_input_of
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import ScriptedModel
 
 from .states import state, turn

@@ -12,9 +12,8 @@ from vivavoce.messages import SystemMessage
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.judging import CONTRACT, GOAL
 from vivavoce.penelope.result import TestResult, dump_test, read_test
-from vivavoce.records.test import Criterion, TestStatus
-from vivavoce.records.trajectory import Trajectory
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
+from vivavoce.records.trajectory import Criterion, TestStatus, Trajectory
 
 from .states import BEGAN, DOWN, state, turn
 

@@ -21,9 +21,8 @@ from vivavoce.penelope.stopping import (
     first_stop,
 )
 from vivavoce.penelope.turn import Step
-from vivavoce.records.failure import Failure
-from vivavoce.records.test import TestStatus
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Failure, Usage
+from vivavoce.records.trajectory import TestStatus
 
 from .states import DOWN, state, turn
 

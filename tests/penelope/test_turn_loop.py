@@ -18,7 +18,7 @@ from vivavoce.penelope.strategies import read_graph
 from vivavoce.penelope.strategies.strategy import Move
 from vivavoce.penelope.tools.tool import ToolResult, tool
 from vivavoce.penelope.turn import Turn
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import ScriptedModel
 from vivavoce.testing.scripted import Scripted
 

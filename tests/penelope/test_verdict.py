@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 
-from vivavoce.metrics.evidence_rule import CRITERION, PROHIBITION
+from vivavoce.metrics.evidence import CRITERION, PROHIBITION
 from vivavoce.metrics.judged.first_failure import NO_RETURN, ROOT
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import CONTRACT, GOAL
 from vivavoce.penelope.stopping import Stop
 from vivavoce.penelope.verdict import Verdict, decide
-from vivavoce.records.failure import Failure
-from vivavoce.records.score import FAILED_STEP, Finding
-from vivavoce.records.test import TestStatus
+from vivavoce.records.score import FAILED_STEP, Failure, Finding
+from vivavoce.records.trajectory import TestStatus
 
 from .states import state, turn
 

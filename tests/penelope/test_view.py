@@ -7,7 +7,7 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.result import Criterion, TestResult
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.penelope.view import html, line, text
-from vivavoce.records.test import TestStatus
+from vivavoce.records.trajectory import TestStatus
 
 from .states import DOWN, state, turn
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
-from vivavoce.records.counting import (
+from vivavoce.records.score import (
     conversation_label,
     conversation_name,
     split_name,

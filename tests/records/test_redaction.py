@@ -5,8 +5,8 @@ import json
 import pytest
 
 from vivavoce.errors import TargetFault
-from vivavoce.records.failure import Failure, failure_of
 from vivavoce.records.redaction import MARK, Keys, keys_of_environment, without_keys
+from vivavoce.records.score import Failure, failure_of
 
 KEY = "kJ8/2+x\"Zé=qw'erty"
 

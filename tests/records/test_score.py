@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from vivavoce.comparing.thresholds import reaches
-from vivavoce.records.failure import Failure
-from vivavoce.records.score import UNSUPPORTED, Evidence, Finding, Score, failed, mean_of_turns, skipped
+from vivavoce.records.score import UNSUPPORTED, Evidence, Failure, Finding, Score, failed, mean_of_turns, skipped
 
 BOOM = Failure(blame="grader", kind="crash", message="boom")
 VALUES = st.integers(0, 1000).map(lambda thousandths: thousandths / 1000)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vivavoce.records.spending import by_role, in_words
-from vivavoce.records.usage import Usage
+from vivavoce.records.details import by_role, in_words
+from vivavoce.records.score import Usage
 
 
 def test_roles_stand_in_order_and_who_used_nothing_is_left_out() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from vivavoce.errors import ModelFault
-from vivavoce.records.usage import Usage, charge, total, usage_of
+from vivavoce.records.score import Usage, charge, total, usage_of
 
 ONE = Usage(input_tokens=3, calls=1, cost=0.5)
 UNPRICED = Usage(calls=1)

@@ -7,12 +7,10 @@ from typing import Any
 
 from vivavoce.grading.gates import Gate, SimpleGate, Threshold
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import Score
+from vivavoce.records.score import Failure, Score, Usage
 from vivavoce.records.score import mean_of_turns as per_turn
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.records.usage import Usage
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.summary import summarise
 from vivavoce.run.tallies import tally

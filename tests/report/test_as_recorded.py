@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vivavoce.records.as_recorded import CallsCovered, DifferentConversations, PairedGrades, RecordingSummary
+from vivavoce.records.details import CallsCovered, DifferentConversations, PairedGrades, RecordingSummary
 from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.run.summary import Summary
 

@@ -10,8 +10,7 @@ import pytest
 
 from server.pages.cases import keep, outcome
 from vivavoce.errors import UsageError
-from vivavoce.records.calibration import Calibration, LabelledVerdict
-from vivavoce.records.label import Label
+from vivavoce.records.label import Calibration, Label, LabelledVerdict
 from vivavoce.records.score import Score
 from vivavoce.report.calibrated import CalibrationReport
 from vivavoce.report.calibrating import from_file, from_people

@@ -12,7 +12,7 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.messages import HumanMessage
 from vivavoce.records.run import Attempt, Run
-from vivavoce.records.test import Test
+from vivavoce.records.trajectory import Test
 from vivavoce.report.capture import capture, find_conversation
 from vivavoce.samples.appending import append_row
 from vivavoce.samples.rows import check_samples

@@ -8,10 +8,8 @@ import pytest
 
 from server.pages.cases import keep, outcome
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.records.calibration import Calibration, LabelledVerdict
-from vivavoce.records.failure import Failure
-from vivavoce.records.score import Score, failed
-from vivavoce.records.usage import Usage
+from vivavoce.records.label import Calibration, LabelledVerdict
+from vivavoce.records.score import Failure, Score, Usage, failed
 from vivavoce.report.cascade import CascadeReport, cascade_report
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.store.store import Store

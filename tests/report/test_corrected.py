@@ -16,8 +16,7 @@ from cli.conftest import viva as viva
 from server.live import get, serving
 from server.pages.cases import keep, outcome
 from vivavoce.client import Client
-from vivavoce.records.calibration import CorrectedRate
-from vivavoce.records.label import Label
+from vivavoce.records.label import CorrectedRate, Label
 from vivavoce.records.score import Score
 from vivavoce.report.calibrating import from_people
 from vivavoce.report.corrected import corrected_lines, corrected_text

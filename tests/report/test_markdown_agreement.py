@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from vivavoce.records.score import FindingState, Score, failed, skipped
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import FindingState, Score, Usage, failed, skipped
 from vivavoce.report.label_agreement import figures, items
 from vivavoce.report.markdown_agreement import agreement_lines
 

@@ -3,10 +3,9 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.records.score import Score, failed, skipped
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Score, Usage, failed, skipped
 from vivavoce.report.rated import rated
-from vivavoce.stats.ratings import Ratings
+from vivavoce.stats.raters import Ratings
 
 from .cases import BROKEN_JUDGE, TIMEOUT
 from .label_cases import judged, labelled, sure

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from vivavoce.records.reason import Reason, Verdict
-from vivavoce.records.run import AttemptKey
+from vivavoce.records.run import AttemptKey, Reason, Verdict
 from vivavoce.report.terminal import PASSED_ADDED, run_report
 from vivavoce.report.worst import Worst, WorstSamples
 from vivavoce.run.summary import GraderSummary, Summary

@@ -7,9 +7,8 @@ from rich.console import Console
 from conversations import REFUND, Row, by, says, user
 from kept import kept_test, kept_turn
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, read_messages
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import FAILED_STEP, Finding, Score, failed
+from vivavoce.records.score import FAILED_STEP, Failure, Finding, Score, failed
 from vivavoce.records.score import mean_of_turns as per_turn
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.report.transcript import conversation

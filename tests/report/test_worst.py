@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import AttemptKey
-from vivavoce.records.score import Score, failed, skipped
+from vivavoce.records.score import Failure, Score, failed, skipped
 from vivavoce.report.worst import worst
 from vivavoce.store.store import Store
 

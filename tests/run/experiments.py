@@ -8,8 +8,7 @@ from typing import Any
 
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.metrics.custom import function_metric
-from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scripted
-from vivavoce.run.scoring import Scoring
+from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring, Scripted
 from vivavoce.samples.sample import Sample
 from vivavoce.targets.function import FunctionTarget
 

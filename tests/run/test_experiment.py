@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.records.events import Event, RunStarted
+from vivavoce.records.run import Event, RunStarted
 from vivavoce.run.execution import Build
-from vivavoce.run.experiment import Experiment
+from vivavoce.run.experiment import Experiment, Scoring
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.regrading import Regrading
-from vivavoce.run.scoring import Scoring
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 

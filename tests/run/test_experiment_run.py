@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.records.events import AttemptEnded, Event, RunEnded, RunStarted, TurnEnded
-from vivavoce.records.run import Outcome
+from vivavoce.records.run import AttemptEnded, Event, Outcome, RunEnded, RunStarted, TurnEnded
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings

@@ -15,8 +15,7 @@ from vivavoce import run_suite
 from vivavoce.errors import UsageError
 from vivavoce.messages import ToolCall
 from vivavoce.penelope.result import read_test
-from vivavoce.records.events import AttemptEnded, Event
-from vivavoce.records.run import Outcome
+from vivavoce.records.run import AttemptEnded, Event, Outcome
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.records.run import AttemptKey
-from vivavoce.run.attempt import Task
+from vivavoce.run.attempt import RECORDED, Drivers, Task, tasks_of
 from vivavoce.run.drivers import Driver
 from vivavoce.run.experiment import Samples
-from vivavoce.run.plan import RECORDED, Drivers, tasks_of
 from vivavoce.samples.sample import Sample
 
 from .experiments import asked, experiment, recorded

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from vivavoce.records.as_recorded import AS_RECORDED, AsRecorded, CallsCovered, Difference, RecordedGrade
-from vivavoce.records.failure import Failure
+from vivavoce.records.details import AS_RECORDED, AsRecorded, CallsCovered, Difference, RecordedGrade
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome
-from vivavoce.records.score import Score, failed, skipped
+from vivavoce.records.score import Failure, Score, failed, skipped
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.run.recorded import recording_summaries
+from vivavoce.run.details import recording_summaries
 from vivavoce.store.store import Store
 
 GRADING = Grading(

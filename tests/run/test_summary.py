@@ -3,10 +3,9 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.grading.gates import Gate, SimpleGate, Threshold
-from vivavoce.records.reason import Verdict
-from vivavoce.records.run import AttemptKey, ScoreRow
+from vivavoce.grading.scores import ErrorLimit
+from vivavoce.records.run import AttemptKey, ScoreRow, Verdict
 from vivavoce.records.score import State
 from vivavoce.report.reasons import explained
 from vivavoce.run.summary import Summary, summarise

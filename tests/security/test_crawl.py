@@ -13,7 +13,7 @@ from server.live import cookie_of, get, send, serving
 from server.pages.cases import everywhere, keep
 from server.pages.hostile import TEXTS
 from server.pages.test_hostile import harmless
-from vivavoce.records.remarks import Remarks
+from vivavoce.records.label import Remarks
 from vivavoce.store.store import Store
 
 CONTROL = ("\x1b", "\x9b", "\u202e")

@@ -18,7 +18,7 @@ from vivavoce.metrics.factory import create_metric, metrics
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.pairwise import PairwiseJudge
-from vivavoce.metrics.rubric import STANDARD, read_rubric
+from vivavoce.metrics.prompts import STANDARD, read_rubric
 from vivavoce.models.model import Request
 from vivavoce.penelope.distil import adistil_scenarios
 from vivavoce.penelope.persona import Persona

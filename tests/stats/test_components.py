@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vivavoce.stats.components import Components, components
+from vivavoce.stats.planning import Components, components
 
 
 def drawn(samples: float, trials: float, judge: float, shape: tuple[int, int, int]) -> dict[str, list[list[float]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vivavoce.stats.drawing import SAME_FOR_ALL, allocation, inclusion, systematic, with_floor
+from vivavoce.stats.sampled import SAME_FOR_ALL, allocation, inclusion, systematic, with_floor
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordings import RECORDINGS, needs_recordings
-from vivavoce.stats.intervals import mean_interval, wilson
-from vivavoce.stats.passes import Passes, pass_at_k, pass_hat_k, passes, passes_by_k
+from vivavoce.stats.intervals import Passes, mean_interval, pass_at_k, pass_hat_k, passes, passes_by_k, wilson
 
 AIRLINE = RECORDINGS / "tau_bench_airline/sierra__gpt-4o__airline.jsonl"
 

@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from vivavoce.stats.components import WORST
 from vivavoce.stats.paired import paired_difference
-from vivavoce.stats.planning import UNSEEN, fewest_changes, labels_for, samples_for, seen_by, spread, trials_for
+from vivavoce.stats.planning import UNSEEN, WORST, fewest_changes, labels_for, samples_for, seen_by, spread, trials_for
 
 
 @pytest.mark.parametrize(("difference", "trials", "within"), [(0.1, 1, 0.16), (0.1, 5, 0.16), (0.2, 2, 0.25)])

@@ -10,9 +10,18 @@ import pytest
 from numpy.typing import NDArray
 
 from vivavoce.stats.corrected import prediction_powered, rogan_gladen, table_of
-from vivavoce.stats.drawing import allocation, inclusion, systematic, with_floor
 from vivavoce.stats.intervals import mean_interval, score_limits, wilson
-from vivavoce.stats.sampled import Design, PopulationMean, Units, population_mean, population_weights
+from vivavoce.stats.sampled import (
+    Design,
+    PopulationMean,
+    Units,
+    allocation,
+    inclusion,
+    population_mean,
+    population_weights,
+    systematic,
+    with_floor,
+)
 
 LOGS = 2000
 SHARES = (0.5, 0.3, 0.17, 0.03)

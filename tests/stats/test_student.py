@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from scipy.special import stdtrit  # pyright: ignore[reportUnknownVariableType]
 
-from vivavoce.stats.student import t_quantile
+from vivavoce.stats.intervals import t_quantile
 
 
 @pytest.mark.parametrize("probability", [0.5, 0.6, 0.75, 0.9, 0.95, 0.975, 0.995])

@@ -7,11 +7,9 @@ import sys
 from typing import Any
 
 from vivavoce.messages import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import Evidence, Finding, Score, failed, skipped
+from vivavoce.records.score import Evidence, Failure, Finding, Score, Usage, failed, skipped
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.records.usage import Usage
 from vivavoce.store.store import Store
 
 RUN, GRADING = "20261120-2145-abcd", "20261120-2145-abcd.1"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import StoreError
-from vivavoce.records.reply import StoredReply
+from vivavoce.records.replies import StoredReply
 from vivavoce.store.database.group_commit import PENDING
 from vivavoce.store.database.insert import LARGEST
 from vivavoce.store.replies import ReplyStore
@@ -18,7 +18,7 @@ from vivavoce.store.store import Store
 
 PUT_AND_DIE = """
 import asyncio, os, sys
-from vivavoce.records.reply import StoredReply
+from vivavoce.records.replies import StoredReply
 from vivavoce.store.store import Store
 
 async def main():

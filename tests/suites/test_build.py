@@ -15,7 +15,7 @@ from vivavoce.testing import LoopbackServer
 
 Row = dict[str, Any]
 OWN = """\
-from vivavoce.grading.result import GradeResult
+from vivavoce.grading.functions import GradeResult
 from vivavoce.metrics import BaseMultiTurnMetric, MetricConfig, MetricResult
 
 def share(sample, submission):

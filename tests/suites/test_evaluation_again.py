@@ -17,7 +17,7 @@ import pytest
 from vivavoce import RunOptions, RunResult, Store, UsageError, aevaluate, evaluate
 from vivavoce.metrics import AllOf, Panel, SafetyMetric
 from vivavoce.models.openai import OpenAIModel
-from vivavoce.records.events import AttemptEnded, Event
+from vivavoce.records.run import AttemptEnded, Event
 from vivavoce.settings import settings
 from vivavoce.suites.opening import reopen_run, run_suite
 from vivavoce.suites.regrade import open_regrading

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vivavoce import UsageError
-from vivavoce.records.judge_exchange import JudgeExchange
+from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Outcome
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.suites.metrics import load_metric
+from vivavoce.suites.metric_names import load_metric
 from vivavoce.testing import ScriptedModel
 
 CONVERSATION: list[dict[str, Any]] = [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.suites.named_metrics import metric_graders, read_metrics
+from vivavoce.suites.metric_names import metric_graders, read_metrics
 
 
 @pytest.mark.parametrize(

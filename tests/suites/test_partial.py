@@ -8,7 +8,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.suites.check import checked
-from vivavoce.suites.partial import load_for_check
+from vivavoce.suites.load import load_for_check
 
 SUITE = """\
 name: wrong

@@ -10,8 +10,8 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.suites.check import checked
+from vivavoce.suites.grader_spec import RecordingGraderSpec
 from vivavoce.suites.load import described_suite
-from vivavoce.suites.recording_spec import RecordingGraderSpec
 from vivavoce.suites.target_changes import TargetChanges
 
 TOOL = {"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}

@@ -10,7 +10,7 @@ import pytest
 
 from vivavoce import run_suite
 from vivavoce.errors import UsageError
-from vivavoce.records.events import Event
+from vivavoce.records.run import Event
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.settings import settings

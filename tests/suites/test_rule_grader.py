@@ -6,10 +6,9 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.suites.check import check_suite
-from vivavoce.suites.load import load_suite
-from vivavoce.suites.rule_grader import RuleGraderSpec
+from vivavoce.suites.grader_spec import RuleGraderSpec
+from vivavoce.suites.load import dump_spec, load_suite
 from vivavoce.suites.spec import SuiteSpec
-from vivavoce.suites.stored import dump_spec
 
 HEAD = """\
 name: refunds

@@ -17,8 +17,7 @@ from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.opening import reopen_run, run_suite
-from vivavoce.suites.sampling import MOST, Sampler
-from vivavoce.suites.traits import trait_of
+from vivavoce.suites.sampling import MOST, Sampler, trait_of
 
 SUITE = """\
 name: log

@@ -10,7 +10,7 @@ import pytest
 
 from server.live import get, serving
 from vivavoce.errors import UsageError
-from vivavoce.records.events import AttemptEnded, Event
+from vivavoce.records.run import AttemptEnded, Event
 from vivavoce.report.details import detail_lines
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.markdown import write_markdown

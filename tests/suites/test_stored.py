@@ -14,11 +14,10 @@ from vivavoce.run.execution import Execution
 from vivavoce.settings import settings
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.judging import judging_suite
-from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.load import Suite, load_suite, stored_suite
 from vivavoce.suites.opening import reopen_run
 from vivavoce.suites.plan import plan_of
 from vivavoce.suites.regrade import open_regrading
-from vivavoce.suites.stored import stored_suite
 
 from .talks import rows, written
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.suites.load import load_suite
-from vivavoce.suites.stored import dump_spec
+from vivavoce.suites.load import dump_spec, load_suite
 from vivavoce.suites.target_changes import TargetChanges
 
 SUITE = """\

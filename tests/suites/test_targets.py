@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.stored import dump_spec
+from vivavoce.suites.load import Suite, dump_spec, load_suite
 from vivavoce.suites.targets import build_targets, target_limits
 from vivavoce.targets.openai import OpenAITarget
 

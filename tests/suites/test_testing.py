@@ -8,8 +8,8 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.suites.dataset import check_dataset
-from vivavoce.suites.named_metrics import metric_graders
-from vivavoce.suites.testing import testing_suite as suite_of  # its name begins like that of a test
+from vivavoce.suites.judging import testing_suite as suite_of  # its name begins like that of a test
+from vivavoce.suites.metric_names import metric_graders
 
 MEASURED = [{"metric": "safety", "model": "openai:j", "name": "safe"}, "refusal"]
 TARGET = {"kind": "function", "function": "bot.py:reply"}

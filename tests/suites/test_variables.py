@@ -9,8 +9,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Run
-from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.stored import dump_spec, stored_suite
+from vivavoce.suites.load import Suite, dump_spec, load_suite, stored_suite
 from vivavoce.suites.target_spec import FunctionTargetSpec, OpenAITargetSpec
 
 SUITE = """\

@@ -10,8 +10,8 @@ from stage import Bot, BotSession
 from vivavoce.errors import BudgetExhausted, TargetFault
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.pacing.budget import Budget
+from vivavoce.records.score import Usage
 from vivavoce.records.trajectory import Turn
-from vivavoce.records.usage import Usage
 from vivavoce.session_mark import SessionMark
 from vivavoce.targets.channel import open_channel
 from vivavoce.targets.dialogue import Dialogue

@@ -17,7 +17,7 @@ from vivavoce.errors import RateLimited, SuiteFault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import of_run
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage, read_message
 from vivavoce.plugins import load_object
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.targets.letta import AgentSource, LettaTarget
 from vivavoce.targets.letta_server import CLOUD, LOCAL, FactorySample, LettaAccess
 from vivavoce.targets.target import Opening

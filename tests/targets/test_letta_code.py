@@ -15,7 +15,7 @@ import pytest
 from vivavoce.errors import RateLimited, SuiteFault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import of_run
 from vivavoce.messages import HumanMessage
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.targets.letta_code import LettaCodeOptions, LettaCodeSession, LettaCodeTarget
 from vivavoce.targets.letta_server import LettaAccess
 from vivavoce.targets.target import Opening

@@ -18,8 +18,8 @@ from vivavoce.metrics import AspectCritic
 from vivavoce.penelope import TestResult
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.turn import Turn
-from vivavoce.records.failure import Failure
-from vivavoce.records.turn import Turn as RecordedTurn
+from vivavoce.records.score import Failure
+from vivavoce.records.trajectory import Turn as RecordedTurn
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.testing import ScriptedModel, viva_assert

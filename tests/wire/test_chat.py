@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import TargetFault, UsageError
-from vivavoce.records.usage import Usage, usage_of
+from vivavoce.records.score import Usage, usage_of
 from vivavoce.wire.chat import checked_settings, read_completion, read_usage
 from vivavoce.wire.http import Answer
 

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from vivavoce.cli.output import notes, out
 from vivavoce.errors import UsageError
-from vivavoce.records.spending import by_role
+from vivavoce.records.details import by_role
 from vivavoce.report.details import latency_lines
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary

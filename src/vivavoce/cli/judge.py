@@ -35,7 +35,7 @@ from vivavoce.suites.check import check_suite
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.load import Suite
-from vivavoce.suites.named_metrics import read_metrics
+from vivavoce.suites.metric_names import read_metrics
 from vivavoce.suites.requests import Export
 from vivavoce.suites.requests import export_requests as write_requests
 

@@ -10,7 +10,7 @@ import typer
 
 from vivavoce.cli.output import existing
 from vivavoce.errors import UsageError
-from vivavoce.records.calibration import Calibration
+from vivavoce.records.label import Calibration
 from vivavoce.report.calibrating import from_dataset, from_file, shown
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.settings import user_name

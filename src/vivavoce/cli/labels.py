@@ -10,8 +10,8 @@ import typer
 
 from vivavoce.cli.output import StoreOption, files, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
-from vivavoce.records.counting import conversation_label, to_number, turn_label
 from vivavoce.records.label import DifferingLabels, Label, LabelAgreement
+from vivavoce.records.score import conversation_label, to_number, turn_label
 from vivavoce.report.csv_file import cell
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.labelling import check_question, questions

@@ -18,21 +18,21 @@ from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
 from vivavoce.files.whole_file import whole_file
 from vivavoce.pacing.loops import run as run_loop
-from vivavoce.records.counting import conversation_label
+from vivavoce.records.score import conversation_label
 from vivavoce.report.text import count
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import WORKSPACE
-from vivavoce.stats.ratings import ratings_at
+from vivavoce.stats.raters import ratings_at
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.forecast import Forecast
 from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.load import Suite
-from vivavoce.suites.named_metrics import Named, short_name
+from vivavoce.suites.metric_names import Named, short_name
 from vivavoce.suites.requests import export_requests
 from vivavoce.testing.metric_test import Answered, MetricTest, Planned, answered, figures_of, version_of
 from vivavoce.testing.metric_versions import OWN, as_they_are, chosen_defects, recorded, versions

@@ -15,7 +15,7 @@ from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, p
 from vivavoce.errors import UsageError
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
-from vivavoce.suites.named_metrics import read_metrics
+from vivavoce.suites.metric_names import read_metrics
 from vivavoce.testing.metric_test import MetricTest
 from vivavoce.testing.metric_test_lines import gate_lines, inconclusive, markdown_lines, terminal_lines
 

@@ -13,8 +13,8 @@ from vivavoce.cli.output import out
 from vivavoce.exchange.format import Format
 from vivavoce.exchange.formats import all_formats
 from vivavoce.grading.extractors import extractors
-from vivavoce.grading.function_grader import FunctionGrader
-from vivavoce.grading.options import option_names
+from vivavoce.grading.functions import option_names
+from vivavoce.grading.metrics import FunctionGrader
 from vivavoce.metrics.factory import metrics as registered_metrics
 from vivavoce.penelope.persona import built_in
 from vivavoce.penelope.strategies import strategies

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.output import StoreOption, out, store_of
-from vivavoce.records.remarks import remarks_of
+from vivavoce.records.label import remarks_of
 from vivavoce.records.run import Run
 from vivavoce.safe_text import safe
 from vivavoce.settings import user_name

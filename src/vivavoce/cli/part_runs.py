@@ -27,8 +27,8 @@ from vivavoce.distributed.work import done_parts, worked_before
 from vivavoce.distributed.working import OneProcess, Pool, Progress, shard_of, work_through
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder, is_address
-from vivavoce.grading.error_limit import ErrorLimit
-from vivavoce.records.spending import dollars
+from vivavoce.grading.scores import ErrorLimit
+from vivavoce.records.details import dollars
 from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import STYLES, summary_table
 from vivavoce.report.text import count, one_line

@@ -13,10 +13,10 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from vivavoce.records.events import AttemptEnded, BatchesAsked, Event, RunStarted, TurnEnded
+from vivavoce.records.run import AttemptEnded, BatchesAsked, Event, RunStarted, TurnEnded
 from vivavoce.report.text import count, one_line
-from vivavoce.run import interruption
 from vivavoce.run.execution import Execution
+from vivavoce.run.execution import execute as execute_or_stop
 from vivavoce.run.result import RunResult
 from vivavoce.safe_text import safe
 
@@ -129,7 +129,7 @@ def batch_line(event: BatchesAsked) -> str:
 def execute(work: Execution, progress: RunProgress) -> RunResult:
     """Do work and wait for it, showing its progress; what the target prints is no result, so it goes to stderr."""
     with progress, _output_to_stderr():
-        return interruption.execute(work, lambda: progress.interrupted(work.stop()))
+        return execute_or_stop(work, lambda: progress.interrupted(work.stop()))
 
 
 @contextmanager

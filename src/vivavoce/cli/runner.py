@@ -25,12 +25,10 @@ from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import EXIT_CODES, RunResult
 from vivavoce.store.store import Store
-from vivavoce.suites.again import changed_again, failed_again, suite_of
+from vivavoce.suites.check import check_output, output_of
 from vivavoce.suites.experiment import suite_run
-from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.opening import reopen_run
-from vivavoce.suites.output import check_output, output_of
-from vivavoce.suites.stored import stored_suite
+from vivavoce.suites.load import Suite, load_suite, stored_suite
+from vivavoce.suites.opening import changed_again, failed_again, reopen_run, suite_of
 from vivavoce.suites.target_changes import TargetChanges
 from vivavoce.suites.target_names import read_targets
 

@@ -12,7 +12,7 @@ from vivavoce.cli.output import StoreOption, out, print_json, print_lines, store
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.extensions import answers
 from vivavoce.plugins import lazy
-from vivavoce.records.judge_exchange import JudgeExchange
+from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.report.again import continuing, errors_again
 from vivavoce.report.cause_lines import cause_lines

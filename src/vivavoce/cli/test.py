@@ -16,23 +16,22 @@ from vivavoce.cli.runner import report_run
 from vivavoce.comparing.json_values import parse
 from vivavoce.errors import UsageError
 from vivavoce.penelope.result import read_test
-from vivavoce.records.counting import to_number
-from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, TurnEnded
 from vivavoce.records.redaction import keys_of_environment
-from vivavoce.records.test import Explore
-from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.records.run import AttemptEnded, AttemptStarted, Event, TurnEnded
+from vivavoce.records.score import to_number
+from vivavoce.records.trajectory import Explore, Trajectory, Turn
 from vivavoce.report.tester import ending, try_title
 from vivavoce.report.text import one_line
 from vivavoce.report.transcript import exchange
-from vivavoce.run.interruption import execute
+from vivavoce.run.execution import execute
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.store.store import Store
 from vivavoce.suites.document import read_document
 from vivavoce.suites.experiment import suite_run
-from vivavoce.suites.named_metrics import metric_graders, read_metrics
+from vivavoce.suites.judging import GRADERS, testing_suite
+from vivavoce.suites.metric_names import metric_graders, read_metrics
 from vivavoce.suites.target_names import read_target
-from vivavoce.suites.testing import GRADERS, testing_suite
 
 Target = Annotated[str, typer.Option(help="The system under test: file.py:function or http://host/v1#MODEL.")]
 Goal = Annotated[str, typer.Option(help="The goal of the conversation.")]

@@ -12,11 +12,10 @@ from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.options import TargetOption
 from vivavoce.cli.output import complain, existing, out
 from vivavoce.errors import UsageError
-from vivavoce.records.visibility import BY_RECORD
+from vivavoce.records.call_states import BY_RECORD
 from vivavoce.safe_text import safe
 from vivavoce.suites.check import checked, missing_keys
-from vivavoce.suites.load import Suite
-from vivavoce.suites.partial import load_for_check
+from vivavoce.suites.load import Suite, load_for_check
 from vivavoce.suites.target_names import read_targets
 
 

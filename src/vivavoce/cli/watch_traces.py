@@ -28,7 +28,7 @@ from vivavoce.production.watch import Watch, Watching
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.named_metrics import read_metrics
+from vivavoce.suites.metric_names import read_metrics
 from vivavoce.suites.watching import watching_metrics, watching_suite
 
 NAME = "production"

@@ -18,11 +18,11 @@ from vivavoce.client.together import Labelled, Place, Together
 from vivavoce.errors import Fault
 from vivavoce.features.clusters.records import Clusters
 from vivavoce.files.whole_file import whole_file
-from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore, as_several
+from vivavoce.metrics.factory import Choice
 from vivavoce.metrics.metric import Conversation, evaluation_input
-from vivavoce.records.judge_exchange import JudgeExchange
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
+from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import State
 from vivavoce.report.comparison import Comparison

@@ -13,12 +13,12 @@ from vivavoce.client.each import each
 from vivavoce.client.together import Labelled, Place
 from vivavoce.client.together_sync import TogetherSync
 from vivavoce.features.clusters.records import Clusters
-from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore
+from vivavoce.metrics.factory import Choice
 from vivavoce.metrics.metric import Conversation
 from vivavoce.pacing.loop_thread import LoopThread
-from vivavoce.records.judge_exchange import JudgeExchange
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
+from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import State
 from vivavoce.report.comparison import Comparison

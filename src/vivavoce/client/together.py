@@ -11,9 +11,7 @@ from pydantic import TypeAdapter
 from vivavoce.client.connection import Connection, checked, part
 from vivavoce.features.forks.records import ListedFork
 from vivavoce.features.forks.report import Forked
-from vivavoce.records.calibration import Calibration
-from vivavoce.records.comment import Comment
-from vivavoce.records.label import Decision, DifferingLabels
+from vivavoce.records.label import Calibration, Comment, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.calibrated import CalibrationReport
 from vivavoce.report.groups import Grouped

@@ -10,9 +10,7 @@ from vivavoce.client.together import Place, QueueOptions, Together
 from vivavoce.features.forks.records import ListedFork
 from vivavoce.features.forks.report import Forked
 from vivavoce.pacing.loop_thread import LoopThread
-from vivavoce.records.calibration import Calibration
-from vivavoce.records.comment import Comment
-from vivavoce.records.label import Decision, DifferingLabels
+from vivavoce.records.label import Calibration, Comment, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.calibrated import CalibrationReport
 from vivavoce.report.groups import Grouped

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from vivavoce.distributed.part_file import read_part
 from vivavoce.files.places import Folder
-from vivavoce.grading.error_limit import ErrorLimit
-from vivavoce.records.reason import Severity
-from vivavoce.records.run import ScoreRow
+from vivavoce.grading.scores import ErrorLimit
+from vivavoce.records.run import ScoreRow, Severity
 from vivavoce.run.summary import Summary, summarise
 from vivavoce.run.tallies import tally
 from vivavoce.run.verdict import Rules

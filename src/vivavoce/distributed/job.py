@@ -16,15 +16,13 @@ from vivavoce.distributed.inputs import PART_ROWS, InputFile, Piece, input_files
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder, absolute
 from vivavoce.messages import describe
-from vivavoce.records.origin import described_targets
+from vivavoce.records.run import described_targets
 from vivavoce.run.experiment_run import new_id
 from vivavoce.run.options import RunOptions
-from vivavoce.suites.document import Described
-from vivavoce.suites.load import Suite
+from vivavoce.suites.document import Described, filled
+from vivavoce.suites.load import Suite, dump_spec
 from vivavoce.suites.spec import SuiteSpec
-from vivavoce.suites.stored import dump_spec
 from vivavoce.suites.target_spec import AnyTargetSpec
-from vivavoce.suites.variables import filled
 
 FORMAT = 1
 FILE = "job.json"

@@ -15,8 +15,7 @@ from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.loops import run as run_loop
-from vivavoce.records.origin import IN_PARTS
-from vivavoce.records.run import AttemptKey, Grading, Run, Status
+from vivavoce.records.run import IN_PARTS, AttemptKey, Grading, Run, Status
 from vivavoce.run.corrected import corrected
 from vivavoce.run.execution import Execution, ended
 from vivavoce.run.experiment import Experiment

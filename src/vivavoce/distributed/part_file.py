@@ -21,8 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.errors import UsageError
 from vivavoce.files.frames import load_extra
 from vivavoce.files.places import Folder
-from vivavoce.records.breaches import BreachKind, stored_breaches
-from vivavoce.records.run import AttemptKey, Grading, Run, ScoreRow
+from vivavoce.records.run import AttemptKey, BreachKind, Grading, Run, ScoreRow, stored_breaches
 from vivavoce.records.score import BREACH, UNSUPPORTED
 from vivavoce.store.runs.reading import by_tester
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells

@@ -13,8 +13,8 @@ from vivavoce.distributed.allowance import Allowance, Share
 from vivavoce.distributed.job import Job, Part
 from vivavoce.distributed.work import Worked, Worker
 from vivavoce.files.places import Folder
+from vivavoce.run.execution import execute
 from vivavoce.run.experiment_run import ExperimentRun
-from vivavoce.run.interruption import execute
 from vivavoce.run.result import RunResult
 from vivavoce.run.workers import INTERRUPTED
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from vivavoce.exchange.conversations import Message
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
-from vivavoce.stats.ratings import ratings_at
+from vivavoce.stats.raters import ratings_at
 
 _UNDECIDED = "neither labels.people nor labels.passed decides"
 

@@ -12,23 +12,20 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator, Field, JsonValue, StrictBool, StringConstraints, model_validator
 
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.grading.assertions import Assertion
+from vivavoce.grading.assertions import Assertion, Held, Scene, held_unless
 from vivavoce.grading.graders import Case
 from vivavoce.grading.metrics import metric_grader
-from vivavoce.grading.scene import Held, Scene, held_unless
-from vivavoce.metrics.choice import Choice, choose_metric, reaches_out
 from vivavoce.metrics.exact.arguments import show
-from vivavoce.metrics.factory import named_metric
-from vivavoce.metrics.judges import asking
+from vivavoce.metrics.factory import Choice, choose_metric, named_metric, reaches_out
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.metrics.metric_input import metric_input
+from vivavoce.metrics.panel import asking
+from vivavoce.metrics.question import carry_out
 from vivavoce.metrics.rating import RatingMetric
-from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.steps import carry_out
+from vivavoce.metrics.types import Reading, metric_input
 from vivavoce.models.model import Model
-from vivavoce.records.failure import Failure, shorten
+from vivavoce.records.score import Failure, shorten
 from vivavoce.samples.sample import Sample
 
 OWN = "expect"

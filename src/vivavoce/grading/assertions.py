@@ -1,10 +1,12 @@
-"""Assertions: what can be expected of a turn or of a conversation, each with how it is said and how it is checked."""
+"""Assertions: what can be expected of a turn, of a conversation, or of its state at the end."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Any, cast
 
 from pydantic import (
     AfterValidator,
@@ -19,19 +21,137 @@ from pydantic import (
     WrapValidator,
 )
 
+from vivavoce.comparing.json_values import same_json
 from vivavoce.comparing.numbers import Locale, show_number, width_of
-from vivavoce.comparing.text import encoding_note, is_blank
+from vivavoce.comparing.text import FoldedText, encoding_note, is_blank
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
-from vivavoce.grading.json_truths import differs_as_json
-from vivavoce.grading.scene import Held, Scene, held_unless
-from vivavoce.grading.texts import Take, lacks_number, misfits, mismatches, misses
-from vivavoce.grading.words import is_said
-from vivavoce.metrics.exact.arguments import show
+from vivavoce.grading.extractors import View
+from vivavoce.grading.texts import (
+    Take,
+    differs_as_json,
+    is_said,
+    lacks_number,
+    may_say,
+    misfits,
+    mismatches,
+    misses,
+    says,
+)
+from vivavoce.messages import HumanMessage, ToolCall
+from vivavoce.metrics.exact.arguments import at_path, show
 from vivavoce.metrics.exact.response_time import time_of
 from vivavoce.models.json_schema import check_schema
-from vivavoce.records.counting import turn_label
-from vivavoce.records.reason import Severity
+from vivavoce.records.agents import Agents
+from vivavoce.records.call_states import CallRecord, call_records, group_by_message
+from vivavoce.records.run import Severity
+from vivavoce.records.score import Score, turn_label
+from vivavoce.records.trajectory import answer_of_turn, assistant_texts
+
+
+@dataclass
+class Scene:
+    """The turns that an assertion is about, of which the first has the index `first`, and what was said in them.
+
+    `results` are what metrics say about them, by the `id` of the assertion that asks.
+    """
+
+    view: View
+    first: int = 0
+    results: dict[int, Score] = field(default_factory=dict[int, Score])
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """What the assistant says, message by message."""
+        return assistant_texts(self.view.messages)
+
+    @cached_property
+    def said(self) -> str:
+        """All that the assistant says."""
+        return "\n".join(self.texts)
+
+    @cached_property
+    def folded(self) -> FoldedText:
+        """All that the assistant says, to be searched in any case and encoding."""
+        return FoldedText(self.said)
+
+    def says(self, wanted: str | float, locale: str | None = None) -> bool:
+        """Return whether the assistant says some words, in any case and encoding, or a number."""
+        return says(self.folded, wanted, locale)
+
+    def may_say(self, wanted: str | float, locale: str | None = None) -> bool:
+        """Return whether the assistant says some words, or may state a number."""
+        return may_say(self.folded, wanted, locale)
+
+    @property
+    def silent(self) -> bool:
+        """Whether the assistant says nothing."""
+        return is_blank(self.said)
+
+    @property
+    def answer(self) -> str:
+        """The answer to the last message of the user; empty where the assistant gives none."""
+        return answer_of_turn(self.view.messages)
+
+    @cached_property
+    def records(self) -> list[CallRecord]:
+        """The tool calls, each with its result and its state."""
+        return call_records(self.view.messages)
+
+    @cached_property
+    def steps(self) -> list[list[CallRecord]]:
+        """The tool calls of each message that makes any."""
+        return group_by_message(self.records)
+
+    @property
+    def tried(self) -> list[list[ToolCall]]:
+        """The tool calls of each message that makes any, those that were refused among them."""
+        return [[record.call for record in step] for step in self.steps]
+
+    @cached_property
+    def calls(self) -> list[ToolCall]:
+        """The tool calls."""
+        return [record.call for record in self.records]
+
+    @cached_property
+    def agents(self) -> Agents:
+        """The agents that speak and act."""
+        return Agents(self.view.messages)
+
+    def made_by(self, agent: str, call: ToolCall) -> bool:
+        """Say whether one of the calls is that of an agent."""
+        return self.agents.of_call(call) == (self.agents.known(agent) or agent)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Whether an assertion holds, how much of it from 0 to 1, and what was found; empty where nothing was wrong."""
+
+    passed: bool
+    value: float
+    found: str = ""
+
+
+def scene_of(view: View, turn: int | None) -> Scene | None:
+    """Return what assertions about a turn, or with None about all turns after the history, look at.
+
+    For a turn that was not held it is None.
+    """
+    if turn is None:
+        return Scene(view.own, view.history_turns)
+    if turn >= len(view.turns):
+        return None
+    messages = view.turns[turn]
+    start = next((place for place, one in enumerate(messages) if isinstance(one, HumanMessage)), 0)
+    return Scene(View([messages[start:]], view.state, view.seconds[turn : turn + 1], view.test, view.trial), turn)
+
+
+def held_unless(found: str) -> Held:
+    """Return whether an assertion holds that has no part that holds alone: unless something was found."""
+    return Held(False, 0.0, found) if found else _HELD
+
+
+_HELD = Held(True, 1.0)
 
 
 def listed(value: Any) -> Any:
@@ -307,3 +427,102 @@ def _quote_from(said: str, wanted: str | float) -> str:
 
 def _quoted(texts: Sequence[Any]) -> str:
     return ", ".join(map(repr, texts))
+
+
+_SHOWN = 5
+"""Differences that are named."""
+
+
+class OfState(Assertion, ABC):
+    """Fields of an assertion about the state at the end."""
+
+    def idle(self, scene: Scene) -> str:
+        """Return nothing: what was done before the turn counts, too."""
+        return ""
+
+
+class State(OfState):
+    """At the end, the state has these values at these paths, such as `orders.A-17.status`; the rest is free."""
+
+    state: Annotated[dict[str, JsonValue], Field(min_length=1)]
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        return f"leaves the state with {show(self.state)}"
+
+    def held(self, scene: Scene) -> Held:
+        """Look at each path.
+
+        Raises:
+            GraderFault: nothing says what the state is.
+        """
+        state = _state_of(scene)
+        found = [list(_at(state, path, wanted)) for path, wanted in self.state.items()]
+        right = sum(not differences for differences in found)
+        differences = [line for lines in found for line in lines]
+        return Held(not differences, right / len(found), _listed(differences))
+
+
+class FinalState(OfState):
+    """At the end, the state is exactly this one."""
+
+    final_state: dict[str, JsonValue]
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        return f"leaves exactly the state {show(self.final_state)}"
+
+    def held(self, scene: Scene) -> Held:
+        """Compare the whole state.
+
+        Raises:
+            GraderFault: nothing says what the state is.
+        """
+        differences = list(differing(cast("JsonValue", dict(_state_of(scene))), self.final_state))
+        return held_unless(_listed(differences))
+
+
+def _state_of(scene: Scene) -> Mapping[str, JsonValue]:
+    if scene.view.state is None:
+        hint = (
+            "give the row a state, which a target of kind openai or function changes; "
+            "where a recording answers the tools, it is known after the recorded calls alone"
+        )
+        raise GraderFault(f"the state cannot be checked: nothing says what it is; {hint}", kind="missing")
+    return scene.view.state
+
+
+def _at(state: Mapping[str, JsonValue], path: str, wanted: JsonValue) -> Iterator[str]:
+    """Yield how the value at a path differs."""
+    found = at_path(dict(state), path)
+    if found is None:
+        yield f"{path}: wanted {show(wanted)}, is not there"
+    else:
+        yield from differing(found[0], wanted, path)
+
+
+def differing(actual: JsonValue, wanted: JsonValue, path: str = "") -> Iterator[str]:
+    """Yield a line for each place where two values differ: `orders.A-17.status: wanted "refunded", is "sent"`."""
+    if same_json(actual, wanted):
+        return
+    if isinstance(actual, dict) and isinstance(wanted, dict):
+        for key in {**wanted, **actual}:
+            place = f"{path}.{key}" if path else key
+            if key not in actual:
+                yield f"{place}: wanted {show(wanted[key])}, is not there"
+            elif key not in wanted:
+                yield f"{place}: not wanted, is {show(actual[key])}"
+            else:
+                yield from differing(actual[key], wanted[key], place)
+    elif isinstance(actual, list) and isinstance(wanted, list) and len(actual) == len(wanted):
+        for number, (one, other) in enumerate(zip(actual, wanted, strict=True)):
+            yield from differing(one, other, f"{path}.{number}" if path else str(number))
+    else:
+        yield f"{path or 'the state'}: wanted {show(wanted)}, is {show(actual)}"
+
+
+def _listed(differences: list[str]) -> str:
+    more = f"; and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
+    return "; ".join(differences[:_SHOWN]) + more

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -17,18 +17,50 @@ from pydantic import (
     model_validator,
 )
 
-from vivavoce.grading.argument_paths import unknown_path
-from vivavoce.grading.assertions import Assertion, listed
-from vivavoce.grading.scene import Held, Scene, held_unless
+from vivavoce.grading.assertions import Assertion, Held, Scene, held_unless, listed
+from vivavoce.grading.grader import Grader
 from vivavoce.messages import ToolCall
-from vivavoce.metrics.exact.arguments import ArgumentRule, show
-from vivavoce.metrics.exact.call_pairs import Calls as PairedCalls
-from vivavoce.metrics.exact.matchers import includes
-from vivavoce.metrics.exact.paths import at_path
+from vivavoce.metrics.exact.arguments import ArgumentRule, Arguments, at_path, includes, show
+from vivavoce.metrics.exact.tool_calls import Calls as PairedCalls
 from vivavoce.metrics.exact.tool_calls import TrajectoryMode, match_trajectory
 from vivavoce.metrics.rules.sameness import alike
 from vivavoce.records.call_states import CallRecord, Outcome
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
+from vivavoce.samples.sample import Sample
+
+
+class UnknownPath(NamedTuple):
+    """A path that a grader names in vain, and the mistake in words."""
+
+    grader: str
+    path: str
+    message: str
+
+
+def unknown_paths(graders: Sequence[Grader], read: Callable[[], Iterable[Sample]]) -> list[UnknownPath]:
+    """Return the paths that compare nothing; the samples are read only for graders that name paths."""
+    return [
+        UnknownPath(grader.name, path, unknown_path(path))
+        for grader in graders
+        if grader.arguments is not None and grader.arguments.has_paths
+        for path in grader.arguments.unknown_paths(_expected_calls(read()))
+    ]
+
+
+def unknown_path(path: str) -> str:
+    """Return what is wrong with a path that no expected call has, in words."""
+    return f"no expected call has an argument '{path}', so that this rule compares nothing"
+
+
+def _expected_calls(samples: Iterable[Sample]) -> Iterator[tuple[str, Arguments]]:
+    for sample in samples:
+        for item in sample.reference_tool_calls or ():
+            for call in [item] if isinstance(item, ToolCall) else item or ():
+                try:
+                    yield call.name, call.args
+                except (ValueError, RecursionError):  # such a call matches nothing, which its reason says
+                    continue
+
 
 T = TypeVar("T", bound=BaseModel)
 

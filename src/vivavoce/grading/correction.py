@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vivavoce.grading.population import Population
-from vivavoce.records.calibration import Calibration, CalibrationNeed, CorrectedRate
+from vivavoce.grading.scores import Population
+from vivavoce.records.label import Calibration, CalibrationNeed, CorrectedRate
 from vivavoce.stats.corrected import Corrected, NotIdentifiable, prediction_powered, rogan_gladen, table_of
 from vivavoce.stats.kappa import kappa, kappa_interval
 

@@ -19,18 +19,21 @@ from vivavoce.grading.assertions import (
     Assertion,
     Contains,
     Equals,
+    FinalState,
+    Held,
     JsonSchema,
     Latency,
     NotContains,
     Numeric,
     OneOf,
     Regex,
+    Scene,
+    State,
+    held_unless,
     listed,
 )
 from vivavoce.grading.calls import Calls, NoCall
-from vivavoce.grading.scene import Held, Scene, held_unless
-from vivavoce.grading.state import FinalState, State
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 from vivavoce.samples.sample import Sample
 
 T = TypeVar("T")

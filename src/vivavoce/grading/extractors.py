@@ -1,8 +1,4 @@
-"""Extractors: which part of a trajectory is graded, the *submission*.
-
-A user's extractor is a function `(trajectory, config)` or `(trajectory, config, agent_state)` that returns text;
-`trajectory` is a list of turns, each a list of messages.
-"""
+"""Extractors: which part of a conversation is graded, the *submission*."""
 
 from __future__ import annotations
 
@@ -11,23 +7,60 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 from vivavoce.errors import GraderFault
+from vivavoce.exchange.letta_messages import letta_turns
 from vivavoce.expressions import expression
 from vivavoce.foreign_code import check_callable, name_of
-from vivavoce.grading.calling import call_user
-from vivavoce.grading.foreign import reads_letta
-from vivavoce.grading.letta_view import letta_messages, letta_state
-from vivavoce.grading.options import Pattern, check_parameters, read_options
+from vivavoce.grading.functions import Pattern, call_user, check_parameters, read_options, reads_letta
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.transcript import transcript as quoted_lines
-from vivavoce.plugins import Registry, is_file_reference, load_object
+from vivavoce.plugins import Registry, is_file_reference, lazy, load_object
 from vivavoce.records.agents import key_of
 from vivavoce.records.call_states import call_records, made_calls
-from vivavoce.records.test import Test
-from vivavoce.records.trajectory import answer_of_turn, assistant_texts, last_turn_of
+from vivavoce.records.trajectory import Test, answer_of_turn, assistant_texts, last_turn_of
+
+_CLASSES = {
+    "assistant_message": "letta_client.types.agents:AssistantMessage",
+    "reasoning_message": "letta_client.types.agents:ReasoningMessage",
+    "system_message": "letta_client.types.agents:SystemMessage",
+    "tool_call_message": "letta_client.types.agents:ToolCallMessage",
+    "tool_return_message": "letta_client.types:ToolReturnMessage",
+    "user_message": "letta_client.types.agents:UserMessage",
+}
+
+
+def letta_messages(turns: Sequence[Sequence[AnyMessage]]) -> list[list[Any]]:
+    """Return the messages of each turn: objects of the client's classes, or of the same shape if it is missing."""
+    return [
+        [_message(row) for row in turn] for turn in letta_turns([[one.to_dict() for one in turn] for turn in turns])
+    ]
+
+
+def letta_state(state: Mapping[str, Any] | None) -> Any:
+    """Return the memory blocks of an agent as its state has them, None if there are none to see."""
+    if state is None:
+        return None
+    blocks = [SimpleNamespace(label=label, value=value) for label, value in state.items()]
+    return SimpleNamespace(blocks=blocks, memory=SimpleNamespace(blocks=blocks))
+
+
+def _message(row: dict[str, Any]) -> Any:
+    try:
+        kind = lazy(_CLASSES[row["message_type"]])
+    except ImportError:
+        return _object(row)
+    return kind.construct(**row)
+
+
+def _object(value: Any) -> Any:
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return SimpleNamespace(**{name: _object(one) for name, one in fields.items()})
+    return [_object(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)

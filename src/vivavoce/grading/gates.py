@@ -14,17 +14,12 @@ from fractions import Fraction
 from typing import Literal
 
 from vivavoce.comparing.thresholds import Number, Operator, compare, exact, mean, percentile, rounded, total
-from vivavoce.grading.error_limit import ErrorLimit
-from vivavoce.grading.population import Population
-from vivavoce.grading.possible import Possible
-from vivavoce.grading.scores import Scores
+from vivavoce.grading.scores import ErrorLimit, Population, Possible, Scores
 from vivavoce.plugins import lazy
-from vivavoce.records.breaches import BreachKind
-from vivavoce.records.calibration import CalibrationNeed
-from vivavoce.records.reason import Aggregation, Code, Condition, RateBound, Reason, SampleTrials, Verdict
+from vivavoce.records.label import CalibrationNeed
+from vivavoce.records.run import Aggregation, BreachKind, Code, Condition, RateBound, Reason, SampleTrials, Verdict
 from vivavoce.records.score import PASSING
-from vivavoce.stats.intervals import mean_interval
-from vivavoce.stats.passes import pass_at_k, pass_hat_k
+from vivavoce.stats.intervals import mean_interval, pass_at_k, pass_hat_k
 
 _PERCENTILES: Mapping[Aggregation, int] = {"min": 0, "median": 50, "p50": 50, "p95": 95, "p99": 99, "max": 100}
 

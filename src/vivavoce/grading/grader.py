@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,25 +12,28 @@ from pydantic import ValidationError
 
 from vivavoce.comparing.text import is_blank
 from vivavoce.comparing.thresholds import reaches
+from vivavoce.conversation import split_turns
 from vivavoce.errors import BudgetExhausted, Deferred, GraderFault
 from vivavoce.foreign_code import foreign_code, name_of, plain_number, skip_reason, unit_number
-from vivavoce.grading.calling import call_user
-from vivavoce.grading.extractors import Extract, View
-from vivavoce.grading.fingerprint import fingerprint
-from vivavoce.grading.foreign import from_foreign, reads_letta
+from vivavoce.grading.extractors import Extract, View, letta_messages
+from vivavoce.grading.functions import GradeResult, call_user, check_parameters, from_foreign, reads_letta
 from vivavoce.grading.graders import Case, Truth
-from vivavoce.grading.letta_view import letta_messages
-from vivavoce.grading.options import check_parameters
-from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.exact.arguments import ArgumentRule
-from vivavoce.records.failure import Failure, failure_of
-from vivavoce.records.reason import Severity
-from vivavoce.records.score import PASSING, Score, failed, mean_of_turns, skipped
-from vivavoce.records.trajectory import Trajectory
-from vivavoce.records.usage import Usage, usage_of
+from vivavoce.metrics.result import About, MetricResult
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.records.run import Severity
+from vivavoce.records.score import PASSING, Failure, Score, Usage, failed, failure_of, mean_of_turns, skipped, usage_of
+from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.samples.sample import Sample
 from vivavoce.unchecked import changed
+
+
+def fingerprint(parts: Any) -> str:
+    """Return a hash of everything that decides a score."""
+    text = json.dumps(parts, sort_keys=True, default=str, ensure_ascii=False)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
 
 ScoreCase = Callable[[Case], Awaitable[Score] | Score]
 Scope = Literal["turn", "conversation"]
@@ -338,3 +342,45 @@ def as_grade(value: Any, name: str) -> GradeResult:
         raise GraderFault(f"{name} returned {value!r}: {_what_is_wrong(error)}"[:500], kind="format") from error
     rule = "a grader returns a number between 0 and 1, a bool, a GradeResult, a dict with a score, or None to skip"
     raise GraderFault(f"{name} returned {type(value).__name__}: {value!r}; {rule}"[:500], kind="format")
+
+
+async def graded(grader: Grader, metric_input: MultiTurnEvaluationInput, name: str) -> MetricResult:
+    """Return the score of a grader for a conversation, as the result of a metric with that name.
+
+    Raises:
+        BudgetExhausted: a limit on calls or cost is reached.
+    """
+    score = await grader.grade(_sample(metric_input), _trajectory(metric_input), metric_input.trial)
+    fields: dict[str, Any] = {field: getattr(score, field) for field in Score.model_fields}
+    fields |= {"name": name, "raw": score.value if score.raw is None else score.raw}
+    return MetricResult.model_construct(about=About("numeric", len(metric_input.messages), metric_input.goal), **fields)
+
+
+def _sample(metric_input: MultiTurnEvaluationInput) -> Sample:
+    """Return the sample of a conversation; if there is none, build one from what is known."""
+    if metric_input.sample is not None:
+        return (
+            metric_input.sample if metric_input.sample.turn_count else metric_input.sample.held(metric_input.messages)
+        )
+    return Sample.model_construct(
+        id=metric_input.conversation_history.conversation_id or "",
+        messages=list(metric_input.messages),
+        ground_truth=metric_input.reference,
+        goal=metric_input.goal,
+        instructions=metric_input.instructions,
+        context=metric_input.context,
+        policy=metric_input.policy,
+        must=list(metric_input.must),
+        must_not=list(metric_input.must_not),
+    )
+
+
+def _trajectory(metric_input: MultiTurnEvaluationInput) -> Trajectory:
+    opening, turns = split_turns(metric_input.messages)
+    seconds = [*metric_input.turn_seconds, *(None for _ in turns[len(metric_input.turn_seconds) :])]
+    turn_records = [
+        Turn.model_construct(index=index, messages=messages, seconds=seconds[index])
+        for index, messages in enumerate(turns)
+    ]
+    state = None if metric_input.state is None else dict(metric_input.state)
+    return Trajectory.model_construct(opening=opening, turns=turn_records, state=state, test=metric_input.test)

@@ -22,18 +22,29 @@ from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import expression
 from vivavoce.foreign_code import name_of
 from vivavoce.grading.extractors import View
-from vivavoce.grading.json_truths import differs_as_json, lacks_json
-from vivavoce.grading.options import JsonSchema, Pattern
-from vivavoce.grading.texts import Take, differs, lacks, lacks_number, misfits, mismatches, misses, name_answer
+from vivavoce.grading.functions import JsonSchema, Pattern
+from vivavoce.grading.texts import (
+    Take,
+    differs,
+    differs_as_json,
+    lacks,
+    lacks_json,
+    lacks_number,
+    misfits,
+    mismatches,
+    misses,
+    name_answer,
+)
 from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule
-from vivavoce.metrics.exact.selection import of_tools, select_steps
 from vivavoce.metrics.exact.tool_calls import (
     EXACT_ARGUMENTS,
     CallF1,
     CallScore,
     TrajectoryMode,
     match_trajectory,
+    of_tools,
+    select_steps,
 )
 from vivavoce.metrics.exact.tool_calls import tool_call_accuracy as accuracy_of_calls
 from vivavoce.metrics.exact.tool_calls import tool_call_f1 as f1_of_calls

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 from vivavoce.errors import GraderFault
 from vivavoce.grading.graders import Case
-from vivavoce.records.breaches import verified_breaches
-from vivavoce.records.failure import Failure
-from vivavoce.records.score import TESTER_ERROR, Finding, Score, failed
-from vivavoce.records.test import Criterion, Test
+from vivavoce.records.run import verified_breaches
+from vivavoce.records.score import TESTER_ERROR, Failure, Finding, Score, failed
+from vivavoce.records.trajectory import Criterion, Test
 
 _KEPT = {"status", "stopped_by", "stop_reason", "blame", "blame_reason", "usage"}
 """The fields of a test that are stored with its score."""

@@ -15,17 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from vivavoce.comparing.thresholds import mean, reaches
 from vivavoce.foreign_code import name_of, skip_reason
-from vivavoce.grading.calling import call_user
-from vivavoce.grading.foreign import reads_letta
+from vivavoce.grading.extractors import letta_messages, letta_state
+from vivavoce.grading.functions import GradeResult, call_user, reads_letta
 from vivavoce.grading.grader import as_grade
-from vivavoce.grading.letta_view import letta_messages, letta_state
-from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AnyMessage
 from vivavoce.plugins import Registry
-from vivavoce.records.failure import failure_of
 from vivavoce.records.run import Attempt
-from vivavoce.records.score import PASSING, Score, State, failed, skipped
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import PASSING, Score, State, Usage, failed, failure_of, skipped
 from vivavoce.samples.sample import Sample
 
 REWARD = "reward"

@@ -6,12 +6,136 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
-from vivavoce.grading.population import Population
-from vivavoce.records.breaches import BreachKind
-from vivavoce.records.calibration import CalibrationNeed, CorrectedRate
-from vivavoce.records.reason import SampleTrials
+from vivavoce.plugins import lazy
+from vivavoce.records.label import CalibrationNeed, CorrectedRate
+from vivavoce.records.run import BreachKind, Drawn, SampleTrials, Sampling
+
+if TYPE_CHECKING:
+    from vivavoce.stats.sampled import PopulationMean
+from collections.abc import Collection
+from fractions import Fraction
+
+from vivavoce.comparing.thresholds import Number, Operator, compare, exact
+from vivavoce.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """How each scored conversation was drawn (`drawn`), each without a score because of an error, and each `outside`.
+
+    Those outside have no score because the grader does not apply to them.
+    """
+
+    sampling: Sampling
+    drawn: Sequence[Drawn]
+    missing: Sequence[Drawn] = ()
+    outside: Sequence[Drawn] = ()
+
+    def mean(
+        self, values: Sequence[float], level: float = 0.95, bounds: tuple[float, float] = (0.0, 1.0)
+    ) -> PopulationMean | None:
+        """Return the mean over the population, from a value for each scored conversation; None where there is none.
+
+        Conversations without a score because of an error are as the others of their stratum are.
+        """
+        estimate = lazy("vivavoce.stats.sampled:population_mean")  # numpy takes long to load, and few runs are drawn
+        return cast("PopulationMean | None", estimate(values, *self._in_columns(), level, bounds))
+
+    def weights(self) -> list[float]:
+        """Return for how many conversations each scored one stands."""
+        return cast("list[float]", lazy("vivavoce.stats.sampled:population_weights")(*self._in_columns()))
+
+    def _in_columns(self) -> tuple[object, object, object]:
+        units, design = lazy("vivavoce.stats.sampled:Units"), lazy("vivavoce.stats.sampled:Design")
+        strata = self.sampling.strata
+        sizes = design([one.size for one in strata], [one.drawn for one in strata])
+        return units(*_columns(self.drawn)), sizes, units(*_columns(self.outside))
+
+    def filled(self, errors: int) -> Population:
+        """Return it as if those with an error had a score, after the others; 0 errors change nothing."""
+        return replace(self, drawn=[*self.drawn, *self.missing], missing=()) if errors else self
+
+
+def _columns(drawn: Sequence[Drawn]) -> tuple[list[int], list[float]]:
+    return [one.stratum for one in drawn], [one.probability for one in drawn]
+
+
+MAX_VALUES = 2_000
+"""Possible values that are listed; where there are more, any number between the ends counts as possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """The numbers from `low` to `high`, both included: only those in `values`, any number between where that is None.
+
+    A mean of scores can be any number between its ends; a rate of passing can only be some of them.
+    """
+
+    low: Fraction
+    high: Fraction
+    values: frozenset[Fraction] | None = None
+
+    @classmethod
+    def only(cls, value: Fraction) -> Possible:
+        """Return that an aggregate is known."""
+        return cls(value, value, frozenset((value,)))
+
+    @classmethod
+    def among(cls, values: Collection[Fraction]) -> Possible:
+        """Return that an aggregate is one of some numbers."""
+        return cls(min(values), max(values), frozenset(values) if len(values) <= MAX_VALUES else None)
+
+    def plus(self, other: Possible) -> Possible:
+        """Return what the sum with another can be, where neither depends on the other."""
+        low, high = self.low + other.low, self.high + other.high
+        mine, others = self._listed(), other._listed()
+        if mine is None or others is None or len(mine) * len(others) > MAX_VALUES:
+            return Possible(low, high)
+        return Possible(low, high, frozenset(one + another for one in mine for another in others))
+
+    def times(self, factor: Fraction) -> Possible:
+        """Return what it can be after a multiplication by a factor that is not negative."""
+        values = None if self.values is None else frozenset(value * factor for value in self.values)
+        return Possible(self.low * factor, self.high * factor, values)
+
+    def verdicts(self, op: Operator, limit: Number) -> set[bool]:
+        """Return whether some of the numbers are on one side of a limit, and whether some are not."""
+        ends = {compare(self.low, op, limit)}
+        if self.low == self.high:
+            return ends
+        ends.add(compare(self.high, op, limit))
+        return {*ends, self._contains(exact(limit))} if op == "eq" else ends
+
+    def _contains(self, number: Fraction) -> bool:
+        return self.low <= number <= self.high and (self.values is None or number in self.values)
+
+    def _listed(self) -> frozenset[Fraction] | None:
+        return frozenset((self.low,)) if self.low == self.high else self.values
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorLimit:
+    """The limit on attempts with an error: a number, or a share such as `5%`; `name` is what a user sets it by.
+
+    Raises:
+        UsageError: it is neither.
+    """
+
+    text: str
+    name: str = "--max-errors"
+
+    def __post_init__(self) -> None:
+        number = self.text.removesuffix("%")
+        if not number.isdecimal() or (self.text.endswith("%") and int(number) > 100):
+            raise UsageError(f"{self.name} is a number or a percentage, such as 3 or 5%; got '{self.text}'")
+
+    def exceeded(self, errors: int, attempts: int) -> bool:
+        """Return whether there are more errors than allowed."""
+        number = int(self.text.removesuffix("%"))
+        return errors * 100 > number * attempts if self.text.endswith("%") else errors > number
+
 
 _NO_TRIAL = -1
 """The trial of a missing score: no label is of it."""

@@ -1,16 +1,81 @@
-"""What is wrong with a text, in words: it lacks, differs from, or is not, what it should be; empty if nothing is."""
+"""What is wrong with a text, in words: it lacks, differs from, or is not, what it should be."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, Literal
 
-from vivavoce.comparing.json_values import read_strict_json
-from vivavoce.comparing.numbers import Number, all_numbers_in, is_within, read_number, show_number, states, width_of
-from vivavoce.comparing.text import contains, is_blank, same_text
+from pydantic import JsonValue
+
+from vivavoce.comparing.json_values import BrokenJson, decode_exact_from, read_strict_json, same_json
+from vivavoce.comparing.numbers import (
+    Number,
+    all_numbers_in,
+    exact,
+    is_within,
+    may_state,
+    read_number,
+    show_number,
+    states,
+    width_of,
+)
+from vivavoce.comparing.text import FoldedText, contains, is_blank, same_text
 from vivavoce.expressions import expression
+from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.refusal import find_refusal
 from vivavoce.models.json_schema import mismatch
+
+_MAX_ATTEMPTS = 1000
+"""Places in a text where an object is looked for: a text of braces alone must not take forever."""
+
+
+def differs_as_json(text: str, wanted: JsonValue) -> str:
+    """Return how an answer differs from a JSON value, in words; empty where it is that value and nothing else."""
+    try:
+        value = read_strict_json(text.strip())
+    except BrokenJson as error:
+        fenced = "; it stands in a code fence" if text.strip().startswith("```") else ""
+        return f"is not JSON, and is compared with {show(wanted)}: {error}{fenced}"
+    return "" if same_json(value, wanted) else f"is the JSON value {show(value)}, not {show(wanted)}"
+
+
+def lacks_json(text: str, wanted: JsonValue) -> str:
+    """Return that a text has no object or list in it that is the wanted one, in words; empty where it has one."""
+    if any(same_json(value, wanted) for value in _values_in(text, "{" if isinstance(wanted, dict) else "[")):
+        return ""
+    return f"does not contain the JSON value {show(wanted)}"
+
+
+def _values_in(text: str, bracket: str) -> Iterator[JsonValue]:
+    """Yield the values that begin with a bracket, also those inside of others, as far as they are strict JSON."""
+    place = -1
+    for _ in range(_MAX_ATTEMPTS):
+        place = text.find(bracket, place + 1)
+        if place < 0:
+            return
+        try:
+            yield decode_exact_from(text, place)[0]
+        except (ValueError, RecursionError):
+            continue
+
+
+def says(text: FoldedText, wanted: str | float, locale: str | None = None) -> bool:
+    """Return whether a text contains some words, in any case and encoding, or a number as a whole."""
+    return text.contains(wanted) if isinstance(wanted, str) else states(text.text, wanted, locale)
+
+
+def may_say(text: FoldedText, wanted: str | float, locale: str | None = None) -> bool:
+    """Return whether a text may contain some words or a number, which is what a ban has to assume."""
+    return text.contains(wanted) if isinstance(wanted, str) else may_state(text.text, wanted, locale)
+
+
+def is_said(text: str, wanted: str | float, locale: str | None = None) -> bool:
+    """Return whether a text is another in any encoding, or a number, except for white space at its ends."""
+    if isinstance(wanted, str):
+        return same_text(text, wanted)
+    return read_number(text, locale) == exact(wanted)
+
 
 Take = Literal["last", "first"]
 """Which number of a text counts."""

@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any
 from vivavoce.plugins import lazy
 
 if TYPE_CHECKING:
-    from vivavoce.metrics.cascade import Cascade as Cascade
     from vivavoce.metrics.composition import AllOf as AllOf
     from vivavoce.metrics.composition import AnyOf as AnyOf
+    from vivavoce.metrics.composition import Cascade as Cascade
     from vivavoce.metrics.composition import Chain as Chain
     from vivavoce.metrics.composition import Weighted as Weighted
     from vivavoce.metrics.config import ConversationType as ConversationType
     from vivavoce.metrics.config import MetricConfig as MetricConfig
-    from vivavoce.metrics.confirmed import Confirmed as Confirmed
     from vivavoce.metrics.custom import FunctionMetric as FunctionMetric
     from vivavoce.metrics.custom import PromptMetric as PromptMetric
     from vivavoce.metrics.custom import function_metric as function_metric
     from vivavoce.metrics.evaluation import EvaluationReport as EvaluationReport
     from vivavoce.metrics.evaluation import aevaluate_conversation as aevaluate_conversation
     from vivavoce.metrics.evaluation import evaluate_conversation as evaluate_conversation
+    from vivavoce.metrics.evaluation import evaluate_test_result as evaluate_test_result
+    from vivavoce.metrics.evaluation import quality_metrics as quality_metrics
+    from vivavoce.metrics.evaluation import security_metrics as security_metrics
     from vivavoce.metrics.exact.agents import HandoffsMetric as HandoffsMetric
     from vivavoce.metrics.exact.agents import LastAgentMetric as LastAgentMetric
     from vivavoce.metrics.exact.agents import OwnToolsMetric as OwnToolsMetric
@@ -80,12 +82,10 @@ if TYPE_CHECKING:
     from vivavoce.metrics.pairwise import PairwiseJudge as PairwiseJudge
     from vivavoce.metrics.pairwise import acompare_conversations as acompare_conversations
     from vivavoce.metrics.pairwise import compare_conversations as compare_conversations
+    from vivavoce.metrics.panel import Confirmed as Confirmed
     from vivavoce.metrics.panel import Panel as Panel
-    from vivavoce.metrics.presets import quality_metrics as quality_metrics
-    from vivavoce.metrics.presets import security_metrics as security_metrics
     from vivavoce.metrics.result import Evidence as Evidence
     from vivavoce.metrics.result import MetricResult as MetricResult
-    from vivavoce.metrics.stored import evaluate_test_result as evaluate_test_result
     from vivavoce.metrics.streaming import StreamingEvaluator as StreamingEvaluator
     from vivavoce.metrics.types import GoalAchievementResponse as GoalAchievementResponse
     from vivavoce.metrics.types import MultiTurnEvaluationInput as MultiTurnEvaluationInput

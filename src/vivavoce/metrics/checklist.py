@@ -1,4 +1,4 @@
-"""`ChecklistMetric`: a judge answers questions about a conversation one by one; the score is the share that holds."""
+"""Checklists: a judge answers questions one by one, about a conversation or about each turn."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from vivavoce.metrics.evidence_rule import EvidenceRule
-from vivavoce.metrics.judging import JudgedMetric
-from vivavoce.metrics.pieces import Piece
-from vivavoce.metrics.question import Question
-from vivavoce.metrics.shape import Shape, limited
+from vivavoce.metrics.evidence import EvidenceRule
+from vivavoce.metrics.judging import JudgedMetric, answered
+from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.question import Piece, Question, Shape, Verdict, limited
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict
-from vivavoce.records.score import Finding, FindingState
+from vivavoce.records.score import Finding, FindingState, turn_label, turn_span
 
 Answer = Literal["yes", "partly", "no", "not_applicable"]
 WORTH: Mapping[str, float] = {"yes": 1.0, "partly": 0.5, "no": 0.0}
@@ -126,3 +124,23 @@ class ChecklistMetric(JudgedMetric):
         """Return the mean over the pieces, with the checks of all of them."""
         whole = super().merge(verdicts)
         return whole if whole.score is not None else replace(whole, reasoning=self.nothing)
+
+
+class TurnChecklistMetric(ChecklistMetric):
+    """A checklist with an item for each turn in which the assistant says or does something, such as `turn 3`.
+
+    The prompt finds these turns in `turns`. A turn without an answer is not an item, and a conversation
+    without any is skipped.
+    """
+
+    own_variables: ClassVar[frozenset[str]] = ChecklistMetric.own_variables | {"turns"}
+
+    def question(
+        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+    ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
+        """Return the class of an answer about the turns of a piece, and the prompt's own variables."""
+        turns = [turn for turn in answered(written, piece) if turn is not None]
+        if not turns:
+            return None
+        items = tuple(turn_label(turn) for turn in turns)
+        return checklist_reply(items), {**self.variables(metric_input), "turns": Wording(turn_span(turns))}

@@ -1,19 +1,21 @@
-"""`MetricConfig`: what a metric says about itself before it has measured anything."""
+"""What a metric says about itself before it measures anything, and the options that all metrics share."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Literal, cast
+from functools import cache
+from typing import Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from vivavoce.comparing.thresholds import compare, exact, reaches
-from vivavoce.errors import GraderFault
-from vivavoce.records.failure import shorten
-from vivavoce.records.score import PASSING, Raw
+from vivavoce.errors import GraderFault, UsageError, did_you_mean
+from vivavoce.metrics.transcript import Shown
+from vivavoce.records.score import PASSING, Raw, shorten
 
 ScoreType = Literal["numeric", "categorical", "binary"]
 Direction = Literal["higher_is_better", "lower_is_better"]
@@ -122,3 +124,51 @@ class MetricConfig(BaseModel):
         else:
             share = (exact(score) - exact(self.minimum)) / (exact(self.maximum) - exact(self.minimum))
         return float(share if self.direction == "higher_is_better" else 1 - share)
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a metric asks: about which part of a conversation, what of it is shown, and with which settings.
+
+    `calls` is how many calls one question takes, where each of them is answered; `JudgingOptions` has the others.
+    """
+
+    shown: Shown
+    scope: Scope
+    window: int
+    tokens: int
+    overlap: int
+    settings: Mapping[str, Any]
+    trial: int
+    calls: int = 1
+
+
+T = TypeVar("T")
+
+
+def read_options(kind: type[T], options: Mapping[str, Any]) -> T:
+    """Return options as their type has them; `kind` is a TypedDict.
+
+    Raises:
+        UsageError: an option is unknown, or of the wrong type.
+    """
+    check_names(kind, options)
+    try:
+        return _reader(kind).validate_python(dict(options))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"option '{place}': {first['msg']}, got {first['input']!r}") from error
+
+
+def check_names(kind: type, options: Mapping[str, Any]) -> None:
+    """Raise UsageError for an option that a TypedDict does not have."""
+    known = kind.__annotations__
+    for name in options:
+        if name not in known:
+            raise UsageError(f"no option '{name}'{did_you_mean(name, known)}")
+
+
+@cache
+def _reader(kind: type[T]) -> TypeAdapter[T]:
+    return cast("TypeAdapter[T]", TypeAdapter(kind))

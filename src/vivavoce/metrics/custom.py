@@ -15,17 +15,16 @@ from typing_extensions import TypedDict
 
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.foreign_code import name_of, plain_number
-from vivavoce.metrics.config import Direction, MetricConfig
+from vivavoce.metrics.config import Direction, MetricConfig, read_options
 from vivavoce.metrics.judging import GIVEN
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.metrics.options import read_options
 from vivavoce.metrics.prompts import Wording, read_prompt
 from vivavoce.metrics.rating import RatingMetric, RatingOptions
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.waiting import call, wait_for
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 from vivavoce.signatures import shows_options
 from vivavoce.user_code import source_of
 

@@ -20,22 +20,18 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
 from vivavoce.messages import HumanMessage
+from vivavoce.metrics.config import Manner
 from vivavoce.metrics.evaluation import Known, Named, choose
-from vivavoce.metrics.manner import Manner
 from vivavoce.metrics.metric import BaseMultiTurnMetric, Conversation, evaluation_input
-from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Prompt, Wording, read_prompt
-from vivavoce.metrics.question import Answer, Question
-from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.question import Answer, Ask, Piece, Question, Run
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.steps import Ask, Run
-from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.answers import read_answer
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.records.failure import shorten
-from vivavoce.records.usage import Usage, usage_of
+from vivavoce.records.score import Usage, shorten, usage_of
 from vivavoce.signatures import shows_options
 
 _NAME = re.compile(r"[A-Za-z][\w-]{0,63}")

@@ -17,29 +17,18 @@ from typing_extensions import TypedDict
 from vivavoce.comparing.thresholds import mean
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, SystemMessage
-from vivavoce.metrics.config import MetricConfig, Scope
-from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.evidence_rule import Claim, EvidenceRule, claim_of, repair_request, unsupported_findings
-from vivavoce.metrics.manner import Manner
-from vivavoce.metrics.options import read_options
-from vivavoce.metrics.pieces import Piece, cut
+from vivavoce.metrics.config import Manner, MetricConfig, Scope, read_options
+from vivavoce.metrics.evidence import Checker, Claim, EvidenceRule, claim_of, repair_request, unsupported_findings
+from vivavoce.metrics.metric import SILENT, StepwiseMetric
 from vivavoce.metrics.prompts import HERE, Prompt, Wording, read_prompt
-from vivavoce.metrics.question import Answer, Question
-from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.question import Answer, Ask, Piece, Plan, Question, Verdict, cut, merged
 from vivavoce.metrics.result import About, MetricResult
-from vivavoce.metrics.silence import SILENT
-from vivavoce.metrics.steps import Ask, Plan
-from vivavoce.metrics.stepwise import StepwiseMetric
 from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, named
-from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict, merged
+from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
-from vivavoce.models.default_judge import DefaultJudge
 from vivavoce.models.model import Model, Request, Subject, identity_of
-from vivavoce.records.counting import turn_span
-from vivavoce.records.failure import shorten
-from vivavoce.records.score import UNSUPPORTED, Finding, Score
-from vivavoce.records.usage import charge, total
+from vivavoce.models.names import DefaultJudge
+from vivavoce.records.score import UNSUPPORTED, Finding, Score, charge, shorten, total, turn_span
 from vivavoce.unchecked import changed, unchecked
 from vivavoce.user_code import source_of
 

@@ -14,8 +14,7 @@ from vivavoce.messages import AnyMessage, ToolCall
 from vivavoce.metrics.transcript import Transcript, named, written_arguments
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.call_states import CallState, call_records
-from vivavoce.records.counting import turn_label
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten, turn_label
 from vivavoce.safe_text import quoted
 
 WORDS = 240

@@ -16,13 +16,11 @@ from vivavoce.comparing.thresholds import mean
 from vivavoce.conversation import split_turns
 from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
-from vivavoce.metrics.config import MetricConfig, Scope
-from vivavoce.metrics.options import read_options
-from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.config import MetricConfig, Scope, read_options
+from vivavoce.metrics.metric import StepwiseMetric
+from vivavoce.metrics.question import Plan
 from vivavoce.metrics.result import About, MetricResult
-from vivavoce.metrics.steps import Plan
-from vivavoce.metrics.stepwise import StepwiseMetric
-from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.records.score import Evidence, Finding, Score
 from vivavoce.user_code import source_of
 

@@ -15,17 +15,14 @@ from vivavoce.errors import BudgetExhausted, Fault, GraderFault
 from vivavoce.exchange.objects import Live, read_conversation
 from vivavoce.foreign_code import foreign_code, skip_reason
 from vivavoce.messages import Message, describe
-from vivavoce.metrics.config import ConversationType, MetricConfig
-from vivavoce.metrics.manner import Manner
-from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.config import ConversationType, Manner, MetricConfig
+from vivavoce.metrics.question import Call, Plan, carry_out
 from vivavoce.metrics.result import About, MetricResult
-from vivavoce.metrics.steps import Call, Plan, carry_out
-from vivavoce.metrics.types import Expected, MultiTurnEvaluationInput
+from vivavoce.metrics.types import Expected, MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.waiting import call, wait_for
-from vivavoce.records.failure import failure_of
-from vivavoce.records.usage import usage_of
+from vivavoce.records.score import Raw, failure_of, usage_of
 from vivavoce.samples.sample import Sample
 from vivavoce.signatures import shows_options
 from vivavoce.user_code import source_of
@@ -245,3 +242,60 @@ def _sample_of(history: ConversationHistory, truth: JsonValue, known: Mapping[st
     fields: dict[str, Any] = {name: known[name] for name in names if known.get(name)}
     messages = list(history.messages)
     return Sample(id=history.conversation_id or "", messages=messages, ground_truth=truth, **fields)
+
+
+class StepwiseMetric(BaseMultiTurnMetric):
+    """A metric that measures a conversation step by step.
+
+    A subclass may define `aevaluate_conversation` instead, which may call the one here; its steps are then carried out
+    by itself alone.
+    """
+
+    @abstractmethod
+    def steps_for(self, reading: Reading) -> Plan[MetricResult]:
+        """Yield what has to be asked or waited for; return the result."""
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether its steps can be carried out by others."""
+        return type(self).aevaluate_conversation is StepwiseMetric.aevaluate_conversation
+
+    def visible_steps(self, reading: Reading) -> Plan[MetricResult]:
+        """Return its steps, or one call where it has a way of its own."""
+        return self.steps_for(reading) if self.stepwise else super().visible_steps(reading)
+
+    def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure a conversation."""
+        return wait_for(self.aevaluate_conversation(evaluation_input))
+
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure a conversation.
+
+        Raises:
+            ModelFault: a judge failed, or answered outside the shape that it was asked for.
+        """
+        return await carry_out(self.steps_for(Reading(evaluation_input)))
+
+
+SILENT = "the assistant says and does nothing in this conversation"
+
+
+def score_of_silence(
+    metric: BaseMultiTurnMetric,
+    metric_input: MultiTurnEvaluationInput,
+    raw: Raw,
+    extra: Mapping[str, Any] | None = None,
+) -> MetricResult:
+    """Return the score `raw` of a metric, with what it means on the metric's scale."""
+    value, passed = metric.config.scored(raw)
+    return MetricResult(
+        name=metric.name,
+        raw=raw,
+        value=value,
+        passed=passed,
+        reason=SILENT,
+        confidence=1.0,
+        extra=dict(extra or {}),
+        fingerprint=metric.fingerprint,
+        about=About(metric.config.score_type, len(metric_input.messages), metric_input.goal),
+    )

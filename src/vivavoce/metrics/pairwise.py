@@ -18,16 +18,14 @@ from vivavoce.messages import AnyMessage, HumanMessage, SystemMessage
 from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.metric import Conversation, evaluation_input
 from vivavoce.metrics.prompts import HERE, read_prompt
+from vivavoce.metrics.question import Shape
 from vivavoce.metrics.result import Evidence
-from vivavoce.metrics.shape import Shape
 from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, transcript
 from vivavoce.models.custom import ModelLike, as_model
-from vivavoce.models.default_judge import DefaultJudge
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
+from vivavoce.models.names import DefaultJudge
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.records.failure import Failure, failure_of, shorten
-from vivavoce.records.score import State
-from vivavoce.records.usage import Usage, usage_of
+from vivavoce.records.score import Failure, State, Usage, failure_of, shorten, usage_of
 
 Winner = Literal["first", "second", "tie"]
 Position = Literal["A", "B"]

@@ -1,23 +1,122 @@
-"""`Question` and `Answer`: a question to a judge about a piece of a conversation, and its reply."""
+"""Questions to judges about pieces of a conversation, their answers, and the steps in which a metric asks."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal, TypeVar, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, create_model
 
+from vivavoce.errors import ModelFault
+from vivavoce.foreign_code import foreign_code
 from vivavoce.messages import AIMessage, HumanMessage
+from vivavoce.metrics.config import Scope
 from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.transcript import CHARACTERS_PER_TOKEN, Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict
-from vivavoce.models.model import ModelReply, Request
-from vivavoce.records.score import Finding, FindingState
-from vivavoce.records.usage import Usage
+from vivavoce.models.model import Model, ModelReply, Request, all_of, ask_all
+from vivavoce.records.score import Evidence, Finding, FindingState, Usage, total
 from vivavoce.unchecked import unchecked
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Turns `first` up to and not including `last`, of which the last `judged` are judged; the others are context."""
+
+    first: int
+    last: int
+    judged: int
+
+
+def cut(transcript: Transcript, scope: Scope, window: int, tokens: int, overlap: int, since: int = 0) -> list[Piece]:
+    """Return the pieces of a conversation.
+
+    For each turn: that turn with the ones before it as context, or a window of up to `window` turns that ends with it;
+    else the whole. What takes more than `tokens` is cut: a context to its latest turns, a whole conversation into
+    pieces that share up to `overlap` turns. A turn that alone takes more is still one piece, for a turn is never cut.
+    `since` leaves out the pieces that end with one of the first so many turns; a whole conversation has none of these.
+    """
+    count = len(transcript.turns)
+    if scope == "conversation":
+        return list(_split(transcript, tokens, overlap))
+    size = count if scope == "turn" else window
+    whole = scope == "window"
+    pieces: list[Piece] = []
+    for last in range(since + 1, count + 1):
+        first = _fitting(transcript, max(0, last - size), last, tokens)
+        pieces.append(Piece(first, last, last - first if whole else 1))
+    return pieces
+
+
+def _split(transcript: Transcript, tokens: int, overlap: int) -> Iterator[Piece]:
+    count, room = len(transcript.turns), _room(transcript, tokens)
+    sizes = [transcript.size(turn) for turn in range(count)]
+    if sum(sizes) <= room:
+        yield Piece(0, count, count)
+        return
+    first = judged_to = 0
+    while True:
+        last, used = first, 0
+        while last < count and (last == first or used + sizes[last] <= room):
+            used += sizes[last]
+            last += 1
+        if last == judged_to < count:  # the overlap leaves no room for the next turn
+            first += 1
+            continue
+        yield Piece(first, last, last - judged_to)
+        if last >= count:
+            return
+        judged_to = last
+        first = max(first + 1, last - overlap)
+
+
+def _fitting(transcript: Transcript, first: int, last: int, tokens: int) -> int:
+    room = _room(transcript, tokens) - transcript.size(last - 1)
+    start = last - 1
+    while start > first and (room := room - transcript.size(start - 1)) >= 0:
+        start -= 1
+    return start
+
+
+def _room(transcript: Transcript, tokens: int) -> int:
+    return tokens * CHARACTERS_PER_TOKEN - sum(map(len, transcript.opening))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The meaning of one answer of a judge; `turns` is how many turns it is about.
+
+    The score is None where there was nothing to judge, and the reasoning says so. Where a conversation is judged in
+    pieces, `turns` is what this one weighs: its turns, or as many things as the judge found in it. `evidence` is what
+    it rests on besides its findings, and `extra` what only this metric knows.
+    """
+
+    score: float | str | bool | None
+    reasoning: str
+    confidence: float | None = None
+    findings: Sequence[Finding] = ()
+    evidence: Sequence[Evidence] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    turns: int = 1
+
+
+def merged(
+    score: float | str | None, verdicts: Sequence[Verdict], findings: Sequence[Finding] | None = None, **extra: object
+) -> Verdict:
+    """Return the verdict with that score whose reasons are those of all pieces, and its findings theirs."""
+    sure = [verdict.confidence for verdict in verdicts if verdict.confidence is not None]
+    return Verdict(
+        score,
+        "\n".join(verdict.reasoning for verdict in verdicts),
+        min(sure) if sure else None,
+        [finding for verdict in verdicts for finding in verdict.findings] if findings is None else findings,
+        list(dict.fromkeys(quote for verdict in verdicts for quote in verdict.evidence)),
+        extra,
+        sum(verdict.turns for verdict in verdicts),
+    )
+
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -86,3 +185,153 @@ class Answer:
     def usage(self) -> Usage | None:
         """The usage of the reply."""
         return self.reply.usage
+
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Ask:
+    """Ask a model some questions at once; the plan goes on with the answers.
+
+    `again` returns the question that must be asked in place of an answered one, None where the answer stands. With
+    `leads` the answers decide what is asked next.
+    """
+
+    model: Model
+    questions: Sequence[Question]
+    again: Callable[[Answer], Question | None] | None = None
+    leads: bool = False
+
+    async def done(self) -> list[Answer]:
+        """Return the answers, in the order of the questions.
+
+        Raises:
+            ModelFault: the first one that failed; all others have been waited for, and their usage is in it.
+            BudgetExhausted: a limit on calls or cost is reached.
+        """
+        if len(self.questions) == 1:
+            return [await self.answer(self.questions[0])]
+        return await ask_all(map(self.answer, self.questions))
+
+    async def answer(self, question: Question) -> Answer:
+        """Return the answer to one question, or to the one that is asked in its place.
+
+        Raises:
+            ModelFault: the model failed, or did not answer in the shape asked for.
+            BudgetExhausted: a limit on calls or cost is reached.
+        """
+        with foreign_code():
+            answer = Answer(question, await self.model.complete(question.request))
+        second = None if self.again is None else self.again(answer)
+        if second is None:
+            return answer
+        try:
+            with foreign_code():
+                reply = await self.model.complete(second.request)
+        except ModelFault:  # the first answer stands
+            return answer
+        return Answer(question, replace(reply, usage=total((answer.usage, reply.usage))))
+
+
+@dataclass(slots=True)
+class Call:
+    """Wait for a call; the plan goes on with what it returns."""
+
+    call: Callable[[], Awaitable[object]]
+
+    async def done(self) -> object:
+        """Return what the call returns."""
+        return await self.call()
+
+
+@dataclass(slots=True)
+class Together:
+    """Carry out other plans at once; the plan goes on with their results."""
+
+    plans: Sequence[Plan[Any]]
+
+    async def done(self) -> list[Any]:
+        """Return the results, in the order of the plans."""
+        return await all_of(map(carry_out, self.plans))
+
+
+Step = Ask | Call | Together
+Plan = Generator[Step, Any, T]
+
+
+class Run(Generic[T]):
+    """A plan under way: `step` is what it waits for, None when it is over."""
+
+    __slots__ = ("_plan", "_result", "step")
+    _result: T
+
+    def __init__(self, plan: Plan[T]) -> None:
+        self._plan = plan
+        self.step: Step | None = None
+        self.go_on(None)
+
+    def go_on(self, answer: object) -> None:
+        """Give the plan what it waits for."""
+        try:
+            self.step = self._plan.send(answer)
+        except StopIteration as end:
+            self.step, self._result = None, end.value
+
+    def fail(self, error: BaseException) -> None:
+        """Tell the plan that what it waits for failed."""
+        try:
+            self.step = self._plan.throw(error)
+        except StopIteration as end:
+            self.step, self._result = None, end.value
+
+    @property
+    def result(self) -> T:
+        """The result of the plan.
+
+        Raises:
+            RuntimeError: the plan has not ended.
+        """
+        if self.step is not None:
+            raise RuntimeError("the plan has not ended")
+        return self._result
+
+    async def finish(self) -> T:
+        """Carry out the rest of the plan, and return its result."""
+        while self.step is not None:
+            try:
+                answer = await self.step.done()
+            except BaseException as error:
+                self.fail(error)
+            else:
+                self.go_on(answer)
+        return self._result
+
+
+async def carry_out(plan: Plan[T]) -> T:
+    """Carry out a plan by itself, and return its result."""
+    run = Run(plan)
+    return run.result if run.step is None else await run.finish()
+
+
+def _without_description(schema: dict[str, Any]) -> None:
+    schema.pop("description", None)
+
+
+class Shape(BaseModel):
+    """An answer, or a part of one, in which nothing else may stand.
+
+    Its docstring is for those who read the code; what a judge has to know stands in the prompt.
+    """
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_without_description)
+
+
+S = TypeVar("S", bound=Shape)
+
+
+def limited(shape: type[S], parts: str, part: type[Shape], field: str, values: tuple[str | int, ...]) -> type[S]:
+    """Return the class of an answer that is a list of `parts`, a field of each of which is one of these values."""
+    choice: dict[str, Any] = {field: (cast("Any", Literal)[values], ...)}
+    listed: dict[str, Any] = {parts: (list[create_model(part.__name__, __base__=part, **choice)], ...)}
+    return create_model(shape.__name__, __base__=shape, **listed)

@@ -8,13 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from vivavoce.metrics.config import MetricConfig, ScoreType
-from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.evidence_rule import Claim, EvidenceRule
+from vivavoce.metrics.config import MetricConfig, ScoreType, read_options
+from vivavoce.metrics.evidence import Checker, Claim, EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, with_unsupported
-from vivavoce.metrics.options import read_options
-from vivavoce.metrics.question import Question
-from vivavoce.metrics.verdict import Verdict, merged
+from vivavoce.metrics.question import Question, Verdict, merged
 from vivavoce.models.custom import ModelLike
 
 ANSWER: Mapping[ScoreType, str] = {"numeric": "score", "categorical": "label", "binary": "verdict"}

@@ -10,11 +10,9 @@ from typing import Any, cast
 from pydantic import Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from vivavoce.records.design_names import ERROR as ERROR
-from vivavoce.records.design_names import score_fields
-from vivavoce.records.failure import Failure
+from vivavoce.records.score import ERROR as ERROR
 from vivavoce.records.score import Evidence as Evidence
-from vivavoce.records.score import Raw, Score, with_passed
+from vivavoce.records.score import Failure, Raw, Score, score_fields, with_passed
 
 Prompt = Callable[[], str]
 

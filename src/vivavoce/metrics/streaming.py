@@ -11,18 +11,15 @@ from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, Message, read_messages
 from vivavoce.metrics.evaluation import EvaluationReport, Known, Named, choose, spent
-from vivavoce.metrics.judges import asking
 from vivavoce.metrics.metric import BaseMultiTurnMetric, evaluation_input
-from vivavoce.metrics.question import Answer, Question
-from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.panel import asking
+from vivavoce.metrics.question import Answer, Ask, Question, Run, carry_out
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.steps import Ask, Run, carry_out
-from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import ModelReply
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.records.counting import turn_label
-from vivavoce.records.usage import Usage, total, usage_of
+from vivavoce.records.score import Usage, total, turn_label, usage_of
 from vivavoce.signatures import shows_options
 
 T = TypeVar("T")

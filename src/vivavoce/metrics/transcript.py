@@ -20,7 +20,7 @@ from vivavoce.conversation import mark_of, split_turns
 from vivavoce.messages import AnyMessage, RefusalPart, ToolMessage
 from vivavoce.records.agents import key_of
 from vivavoce.records.call_states import outcome_of
-from vivavoce.records.counting import turn_label
+from vivavoce.records.score import turn_label
 from vivavoce.safe_text import quoted
 from vivavoce.session_mark import SessionMark
 

@@ -1,8 +1,8 @@
-"""The input of metrics, under the names that older interfaces use."""
+"""The input of metrics, with its transcripts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, JsonValue, field_validator
@@ -11,10 +11,13 @@ from typing_extensions import TypedDict
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.messages import AnyMessage, Message, read_message
+from vivavoce.metrics.evidence import Checker
+from vivavoce.metrics.transcript import Shown, Transcript, transcript
 from vivavoce.prohibitions import forbidden_act
-from vivavoce.records.test import Test
-from vivavoce.records.visibility import CallVisibility
+from vivavoce.records.call_states import CallVisibility
+from vivavoce.records.trajectory import Test
 from vivavoce.samples.sample import Sample
+from vivavoce.unchecked import unchecked
 
 __all__ = ["ConversationHistory", "ConversationTurn", "GoalAchievementResponse", "MultiTurnEvaluationInput"]
 
@@ -124,3 +127,74 @@ class MultiTurnEvaluationInput(BaseModel):
     def messages(self) -> list[AnyMessage]:
         """The messages of the conversation."""
         return self.conversation_history.messages
+
+
+def metric_input(
+    sample: Sample, messages: Sequence[AnyMessage], seconds: Sequence[float | None] = (), **known: Any
+) -> MultiTurnEvaluationInput:
+    """Return the input of a metric for a sample and its conversation.
+
+    `known` are further fields of the input: `submission`, `state`, `test`, `trial`, and `calls`.
+    """
+    context, truth = sample.context, sample.ground_truth
+    fields = {
+        "conversation_history": unchecked(ConversationHistory, {"messages": messages, "conversation_id": sample.id}),
+        "goal": sample.goal,
+        "instructions": sample.instructions,
+        "context": context if context is None or isinstance(context, dict) else {"context": context},
+        "policy": sample.policy,
+        "reference": truth if isinstance(truth, str) else None,
+        "must": tuple(sample.must),
+        "must_not": tuple(sample.must_not),
+        "turn_seconds": tuple(seconds),
+        "sample": sample,
+        **known,
+    }
+    return unchecked(MultiTurnEvaluationInput, fields)
+
+
+class Reading:
+    """The input of metrics, with the transcripts of its conversation; each is written when it is first needed.
+
+    Where a conversation is judged by turns or windows, the first `since` turns have been judged already.
+    """
+
+    __slots__ = ("_checkers", "_transcripts", "metric_input", "since")
+
+    def __init__(self, metric_input: MultiTurnEvaluationInput, since: int = 0) -> None:
+        self.metric_input = metric_input
+        self.since = since
+        self._transcripts: dict[Shown, Transcript] = {}
+        self._checkers: dict[Shown, Checker] = {}
+
+    @property
+    def transcripts(self) -> Iterable[Transcript]:
+        """The transcripts that have been written so far."""
+        return self._transcripts.values()
+
+    def transcript(self, shown: Shown) -> Transcript:
+        """Return the transcript with what is shown of the conversation."""
+        cached = self._transcripts.get(shown)
+        if cached is None:
+            cached = self._transcripts[shown] = transcript(self.metric_input.messages, shown, self.metric_input.policy)
+        return cached
+
+    def checker(self, shown: Shown) -> Checker:
+        """Return the checker of evidence that was quoted from that transcript."""
+        checker = self._checkers.get(shown)
+        if checker is None:
+            checker = self._checkers[shown] = Checker(self.metric_input.messages, self.transcript(shown))
+        return checker
+
+    def after(self, since: int) -> Reading:
+        """Return the same conversation, of which the first `since` turns have been judged."""
+        return self._sharing(self.metric_input, since)
+
+    def knowing(self, **more: object) -> Reading:
+        """Return the same conversation with something else known about it."""
+        return self._sharing(self.metric_input.model_copy(update=more), self.since)
+
+    def _sharing(self, metric_input: MultiTurnEvaluationInput, since: int) -> Reading:
+        reading = Reading(metric_input, since)
+        reading._transcripts, reading._checkers = self._transcripts, self._checkers
+        return reading

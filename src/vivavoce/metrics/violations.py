@@ -7,11 +7,9 @@ from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
 
-from vivavoce.metrics.evidence_rule import EvidenceRule
+from vivavoce.metrics.evidence import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric
-from vivavoce.metrics.question import Question
-from vivavoce.metrics.shape import Shape
-from vivavoce.metrics.verdict import Verdict, merged
+from vivavoce.metrics.question import Question, Shape, Verdict, merged
 from vivavoce.records.score import Finding
 
 Severity = Literal["minor", "major", "critical"]

@@ -8,12 +8,12 @@ from vivavoce.plugins import lazy
 
 if TYPE_CHECKING:
     from vivavoce.models.cache import CachedModel as CachedModel
+    from vivavoce.models.custom import AnthropicLLM as AnthropicLLM
+    from vivavoce.models.custom import BaseLLM as BaseLLM
+    from vivavoce.models.custom import OpenAILLM as OpenAILLM
+    from vivavoce.models.custom import VertexAILLM as VertexAILLM
     from vivavoce.models.custom import as_model as as_model
-    from vivavoce.models.llm import AnthropicLLM as AnthropicLLM
-    from vivavoce.models.llm import BaseLLM as BaseLLM
-    from vivavoce.models.llm import OpenAILLM as OpenAILLM
-    from vivavoce.models.llm import VertexAILLM as VertexAILLM
-    from vivavoce.models.llm import get_default_model as get_default_model
+    from vivavoce.models.custom import get_default_model as get_default_model
     from vivavoce.models.model import Model as Model
     from vivavoce.models.model import ModelReply as ModelReply
     from vivavoce.models.model import Request as Request

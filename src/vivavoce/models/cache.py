@@ -1,25 +1,247 @@
-"""`CachedModel`: asks a question once, and from then on answers it from what was kept."""
+"""Kept replies: a model asks a question once, and later answers it from the store or from a cassette."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import logging
+import os
+import re
+import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any, Protocol, cast
 
-from vivavoce.errors import ModelFault, StoreError
-from vivavoce.messages import HumanMessage
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from vivavoce.errors import ModelFault, Problem, StoreError, UsageError
+from vivavoce.files.rows import read_rows
+from vivavoce.messages import AnyMessage, HumanMessage, ToolCall, describe, read_messages
 from vivavoce.models.answers import check_answer
-from vivavoce.models.attempts import REPEAT
-from vivavoce.models.model import Model, ModelReply, Request, Schema, identity_of
-from vivavoce.models.recording import decode_reply, encode_reply, reply_key
-from vivavoce.records.counting import to_number
-from vivavoce.records.reply import StoredReply
-from vivavoce.records.usage import Usage, usage_of
+from vivavoce.models.model import REPEAT, Model, ModelReply, Request, Schema, identity_of
+from vivavoce.models.structured import wire_schema
+from vivavoce.records.replies import StoredReply
+from vivavoce.records.score import Usage, to_number, usage_of
 from vivavoce.safe_text import safe
+
+
+def reply_key(identity: str, settings: Mapping[str, Any], request: Request) -> str:
+    """Return the key of a request to a model with settings of its own: 32 hexadecimal digits.
+
+    It covers all that decides the answer: the identity of the model (`identity_of`), messages, schema, tools and
+    settings as they would be sent, the trial, the trial of the sample, and the attempt. It does not cover how JSON is
+    asked for: the model decides that.
+    """
+    rest: dict[str, Any] = {
+        "settings": {**settings, **request.settings},
+        "tools": list(request.tools),
+        "trial": request.trial,
+    }
+    if request.sample_trial:  # left out for the first trial, whose replies have always had this key
+        rest["sample_trial"] = request.sample_trial
+    if request.attempt:  # left out for the first attempt, for the same reason
+        rest["attempt"] = request.attempt
+    parts = (_text(identity), request.wire.json, _schema(request.schema), _sorted(rest))
+    return blake2b(b"\n".join(parts), digest_size=16).hexdigest()
+
+
+def encode_reply(reply: ModelReply) -> str:
+    """Return a reply as JSON text, without the raw exchange, of which only the repair of an answer is kept."""
+    kept: dict[str, Any] = {
+        "text": reply.text,
+        "parsed": reply.parsed,
+        "tool_calls": [call.to_dict() for call in reply.tool_calls],
+        "usage": reply.usage and dict(vars(reply.usage)),
+        "applied": dict(reply.applied),
+    }
+    if repair := _repair(reply):
+        kept["repair"] = repair
+    return _text(kept).decode()
+
+
+def decode_repair(text: str) -> list[AnyMessage]:
+    """Return what the text of `encode_reply` has of a repair: the first answer, and the request for a better one.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    return read_messages(_decoded(text).get("repair") or [])
+
+
+def decode_reply(text: str) -> ModelReply:
+    """Read the text of `encode_reply`.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    data = _decoded(text)
+    try:
+        said, parsed, usage = data["text"], data["parsed"], data["usage"]
+        if not isinstance(said, str) or not isinstance(parsed, dict | None):
+            raise ValueError("the text must be text, and what is parsed an object")
+        return ModelReply(
+            text=said,
+            parsed=cast("dict[str, Any] | None", parsed),
+            tool_calls=[ToolCall.model_validate(call) for call in data["tool_calls"]],
+            usage=None if usage is None else Usage.model_validate(usage),
+            applied=dict(data["applied"]),
+        )
+    except KeyError as error:
+        raise ValueError(f"{error} is missing") from error
+    except TypeError as error:
+        raise ValueError("it has another shape") from error
+    except ValidationError as error:
+        raise ValueError(describe(error)) from error
+
+
+def _repair(reply: ModelReply) -> list[Mapping[str, object]]:
+    """Return the last two messages of a request whose answer was repaired, where they are those of a chat."""
+    raw = cast("Mapping[str, Mapping[str, list[Mapping[str, object]]]]", reply.raw or {})
+    last = raw.get("request", {}).get("messages", [])[-2:] if reply.applied.get("repaired") else []
+    return last if [one.get("role") for one in last] == ["assistant", "user"] else []
+
+
+def _decoded(text: str) -> Any:
+    with suppress(ValueError):  # what the quick reader refuses is read, or explained, by the standard library
+        return from_json(text)
+    return json.loads(text)
+
+
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+
+
+def _schema(schema: Schema | None) -> bytes:
+    return _class_schema(schema) if isinstance(schema, type) else _sorted(schema and dict(schema))
+
+
+@lru_cache(maxsize=256)
+def _class_schema(shape: type[BaseModel]) -> bytes:
+    return _sorted(wire_schema(shape))
+
+
+def _sorted(value: object) -> bytes:
+    """Return the same JSON text for equal values; an object that JSON does not know is its `str`."""
+    return _SORTED.encode(value).encode()
+
+
+def _text(value: object) -> bytes:
+    """Return JSON text, keys in their order: a conversation is long, and this is much faster."""
+    try:
+        return to_json(value, inf_nan_mode="constants", fallback=str)
+    except PydanticSerializationError:  # text that is not UTF-8: json escapes it
+        return json.dumps(value, default=str).encode()
+
+
+FORMAT = 1
+_HEAD = "vivavoce_replies"
+
+
+class AllReplies(Protocol):
+    """Replies that can be written to a file, such as `Store.replies()`."""
+
+    def all(self, models: Sequence[str] = ()) -> Iterator[StoredReply]:
+        """Yield the cached replies, of these models or of all."""
+        ...
+
+
+class KeptReplies(AllReplies, Protocol):
+    """Where the replies are, such as `Store.replies()`."""
+
+    def get(self, key: str) -> str | None:
+        """Return the reply of a key, None where there is none."""
+        ...
+
+    def add(self, more: Iterable[StoredReply], replacing: Collection[str] = ()) -> int:
+        """Keep replies, all or none, and return how many were not there before; those of some keys are replaced."""
+        ...
+
+
+def export_replies(store: AllReplies, path: str | os.PathLike[str], models: Sequence[str] = ()) -> int:
+    """Write the replies of a store, or of the models of these names in it, and return how many they are.
+
+    An existing file is replaced once everything is written.
+
+    Raises:
+        UsageError: the file cannot be written.
+        StoreError: the store cannot be read.
+    """
+    place = Path(path)
+    beside = place.with_name(f".{secrets.token_hex(8)}.part")
+    count = 0
+    try:
+        try:
+            with beside.open("w", encoding="utf-8", newline="\n") as file:
+                file.write(_line({_HEAD: FORMAT}))
+                for reply in store.all(models):
+                    file.write(_line({**reply._asdict(), "reply": json.loads(reply.reply)}))
+                    count += 1
+            os.replace(beside, place)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(Problem(f"cannot be written: {error.strerror or error}", place)) from error
+    return count
+
+
+def import_replies(store: KeptReplies, path: str | os.PathLike[str]) -> int:
+    """Keep the replies of a file in a store, all or none, and return how many were not there before.
+
+    A reply to a question that has one already changes nothing.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is broken; it names file and line.
+        StoreError: the store cannot be written.
+    """
+    return store.add(read_replies(Path(path)))
+
+
+def read_replies(path: Path) -> Iterator[StoredReply]:
+    """Yield the replies of a file.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is broken; it names file and line.
+    """
+    rows = read_rows(path, "jsonl")
+    line, head = next(rows, (1, dict[str, Any]()))
+    version = head.get(_HEAD)
+    if not isinstance(version, int):
+        message = f'is not a file of replies: its first line is not {{"{_HEAD}": {FORMAT}}}'
+        raise UsageError(Problem(message, path, line))
+    if version > FORMAT:
+        raise UsageError(Problem("is of a newer vivavoce; upgrade it: pip install --upgrade vivavoce", path, line))
+    for line, row in rows:
+        try:
+            yield _reply(row)
+        except ValueError as error:
+            raise UsageError(Problem(str(error), path, line)) from error
+
+
+def _reply(row: dict[str, Any]) -> StoredReply:
+    key, model, created_at = row.get("key"), row.get("model"), row.get("created_at")
+    if not isinstance(key, str) or not re.fullmatch("[0-9a-f]{32}", key):
+        raise ValueError(f"key: 32 hexadecimal digits are needed, got {key!r:.60}")
+    if not isinstance(model, str):
+        raise ValueError(f"model: a name is needed, got {model!r:.60}")
+    if not isinstance(created_at, int | float) or isinstance(created_at, bool):
+        raise ValueError(f"created_at: seconds are needed, got {created_at!r:.60}")
+    text = json.dumps(row.get("reply"))
+    try:
+        decode_reply(text)
+    except ValueError as error:
+        raise ValueError(f"reply: {error}") from error
+    return StoredReply(key, model, text, float(created_at))
+
+
+def _line(data: dict[str, Any]) -> str:
+    return json.dumps(data, separators=(",", ":")) + "\n"
+
 
 log = logging.getLogger("vivavoce")
 

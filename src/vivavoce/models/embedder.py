@@ -11,8 +11,7 @@ from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
 from vivavoce.errors import Fault, ModelFault, UsageError, did_you_mean
 from vivavoce.messages import describe
-from vivavoce.models.addresses import OPENAI
-from vivavoce.models.endpoints import ENDPOINTS
+from vivavoce.models.endpoints import ENDPOINTS, OPENAI
 from vivavoce.models.openai import NOT_CHARGED
 from vivavoce.models.prices import Price, price_of
 from vivavoce.pacing.breaker import Breaker
@@ -20,7 +19,7 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import Limiter
 from vivavoce.pacing.retry import retrying
 from vivavoce.plugins import lazy
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.wire.chat import read_usage
 from vivavoce.wire.http import Answer, Client, Limits, checked_url
 

@@ -1,4 +1,4 @@
-"""The addresses of providers with OpenAI's format, and the environment variables for their addresses and keys."""
+"""The addresses of providers, and the environment variables for their addresses and keys."""
 
 from __future__ import annotations
 
@@ -6,10 +6,31 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from vivavoce.errors import UsageError
-from vivavoce.models.addresses import OPENAI, OPENROUTER
 from vivavoce.wire.http import is_loopback
+
+OPENAI = "https://api.openai.com/v1"
+OPENROUTER = "https://openrouter.ai/api/v1"
+_PROVIDERS = {OPENAI: "openai", OPENROUTER: "openrouter"}
+_PORTS = {"http": 80, "https": 443}
+
+
+def identity_at(address: str, model: str) -> str:
+    """Return the identity of a model: `PROVIDER:MODEL` at an address that a provider fixed, else `ADDRESS#MODEL`."""
+    place = plain_address(address)
+    provider = _PROVIDERS.get(place)
+    return f"{provider}:{model}" if provider else f"{place}#{model}"
+
+
+def plain_address(address: str) -> str:
+    """Return an address in the one form that records hold, without user, password, query and fragment."""
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    host_text = f"[{host}]" if ":" in host else host
+    port = "" if parts.port in (None, _PORTS.get(parts.scheme)) else f":{parts.port}"
+    return f"{parts.scheme}://{host_text}{port}{parts.path.rstrip('/')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,43 @@
-"""The ways to ask a chat model for JSON, what an endpoint refuses, and which part of an answer should be the JSON.
-
-Source: `response_format`, `tools` and `tool_choice` in OpenAI's reference of `POST /chat/completions`.
-"""
+"""The ways to ask a chat model for JSON, which of them an endpoint refuses, and how an answer is repaired."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from threading import Lock
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from vivavoce.errors import Fault
-from vivavoce.messages import AIMessage
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.models.model import Schema
-from vivavoce.models.repair import schema_instruction
 from vivavoce.models.structured import allows_strict, reply_name, wire_schema
 from vivavoce.wire.chat import WireJson
+
+
+def asked_again(answer: str, problem: str, untold: Schema | None = None) -> Sequence[AnyMessage]:
+    """Return an answer and the request for a better one, which says what is wrong with it.
+
+    `untold` is a schema that stands in no message yet: an endpoint may accept it and never show it to the model.
+    """
+    words = _prompt("repair.txt").replace("{{ problem }}", problem)
+    told = words if untold is None else f"{words}\n\n{schema_instruction(untold)}"
+    return [AIMessage(content=answer), HumanMessage(content=told)]
+
+
+def schema_instruction(schema: Schema) -> str:
+    """Return the words that ask for an answer with a schema."""
+    return _prompt("schema.txt").replace("{{ schema }}", json.dumps(dict(wire_schema(schema)), ensure_ascii=False))
+
+
+@cache
+def _prompt(name: str) -> str:
+    return files("vivavoce.models").joinpath(name).read_text(encoding="utf-8").strip()
+
 
 Mode = Literal["json_schema", "tool", "json_object", "prompted"]
 """A native JSON schema; one function whose arguments are the reply; JSON mode and the schema in the prompt; or only
@@ -113,3 +133,59 @@ def _format(schema: Mapping[str, Any]) -> WireJson:
 def _form(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a schema with its name, and whether strict mode takes it."""
     return {"name": reply_name(schema), "schema": dict(schema), "strict": allows_strict(schema)}
+
+
+IGNORED = 2
+"""Answers in a row in which the schema was ignored, after which it stands in the prompt."""
+
+
+class Capabilities:
+    """What endpoints said and showed of themselves, by the identity of a model; threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._modes: dict[str, Mode] = {}
+        self._ignored: dict[str, int] = {}
+        self._without_tools: set[str] = set()
+
+    def mode(self, identity: str) -> Mode:
+        """Return the way to ask for JSON: the strongest that was not refused."""
+        return self._modes.get(identity, STRONGEST)
+
+    def weaken(self, identity: str, refused: Mode, weaker: Mode) -> None:
+        """Take a weaker way to ask for JSON, unless somebody has done so since the refused one was tried."""
+        with self._lock:
+            if self.mode(identity) == refused:
+                self._modes[identity] = weaker
+
+    def note_heeded(self, identity: str) -> None:
+        """Keep that an answer followed a schema that stood in no message."""
+        with self._lock:
+            self._ignored.pop(identity, None)
+
+    def note_ignored(self, identity: str, mode: Mode) -> None:
+        """Keep that a schema was accepted and ignored until it stood in a message; soon it does so from the start."""
+        with self._lock:
+            self._ignored[identity] = self._ignored.get(identity, 0) + 1
+            if self._ignored[identity] >= IGNORED and self.mode(identity) == mode:
+                self._modes[identity] = PROMPTED
+
+    def lacks_tools(self, identity: str | None) -> bool:
+        """Say whether it is known to call no tools; of a model without an identity nothing is known."""
+        return identity in self._without_tools
+
+    def note_no_tools(self, identity: str | None) -> None:
+        """Keep that it calls no tools."""
+        if identity is not None:
+            with self._lock:
+                self._without_tools.add(identity)
+
+    def forget(self) -> None:
+        """Forget everything, as where endpoints have changed."""
+        with self._lock:
+            self._modes.clear()
+            self._ignored.clear()
+            self._without_tools.clear()
+
+
+CAPABILITIES = Capabilities()

@@ -1,4 +1,4 @@
-"""Models by name: `openai:gpt-4.1-mini`, `anthropic:…`, or `http://localhost:8000/v1#NAME` for any other endpoint."""
+"""Models by name: `openai:gpt-4.1-mini`, an address, or the judge of VIVAVOCE_JUDGE."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.models.addresses import OPENAI, identity_at
-from vivavoce.models.endpoints import ENDPOINTS, key_of
+from vivavoce.models.endpoints import ENDPOINTS, OPENAI, identity_at, key_of
 from vivavoce.models.model import Model
 from vivavoce.models.modes import Mode
 from vivavoce.models.openai import OpenAIModel, Pacing
 from vivavoce.plugins import lazy
+from vivavoce.settings import settings
 from vivavoce.signatures import shows_options
 from vivavoce.wire.http import Limits, checked_url
 
@@ -148,3 +148,40 @@ def _split_name(name: str) -> tuple[str, str]:
     if provider not in PROVIDERS:
         raise UsageError(f"model '{name}': no provider '{provider}'{did_you_mean(provider, PROVIDERS)}")
     return provider, model
+
+
+class DefaultJudge:
+    """The model that VIVAVOCE_JUDGE names when it is needed; an opened model is used until it is closed."""
+
+    def __init__(self) -> None:
+        self._opened: dict[str, Model] = {}
+
+    @property
+    def identity(self) -> str | None:
+        """The identity of the model that is named now, None where none is; no key is needed to know it.
+
+        Raises:
+            UsageError: the name has no known form, or an address is missing.
+        """
+        name = settings().judge
+        return None if name is None else model_identity(name)
+
+    @property
+    def model(self) -> Model | None:
+        """The model that is named now, None where none is.
+
+        Raises:
+            UsageError: it cannot be opened, as where its key is missing.
+        """
+        name, identity = settings().judge, self.identity
+        if name is None or identity is None:
+            return None
+        if identity not in self._opened:
+            self._opened[identity] = open_model(name)
+        return self._opened[identity]
+
+    async def close(self) -> None:
+        """Close the opened models; a later question opens the model that is named then."""
+        opened, self._opened = self._opened, {}
+        for model in opened.values():
+            await model.close()

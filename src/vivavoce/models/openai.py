@@ -10,20 +10,26 @@ from typing import Any, TypedDict, Unpack
 
 from vivavoce.errors import Fault, ModelFault, UsageError
 from vivavoce.messages import AnyMessage
-from vivavoce.models.addresses import OPENAI, identity_at
 from vivavoce.models.answers import lacks_keys, read_answer
-from vivavoce.models.capabilities import CAPABILITIES
+from vivavoce.models.endpoints import OPENAI, identity_at
 from vivavoce.models.model import ModelReply, Request, Schema
-from vivavoce.models.modes import IN_MESSAGES, Mode, ask_for, json_text, refuses_tools, step_down
+from vivavoce.models.modes import (
+    CAPABILITIES,
+    IN_MESSAGES,
+    Mode,
+    ask_for,
+    asked_again,
+    json_text,
+    refuses_tools,
+    step_down,
+)
 from vivavoce.models.prices import VARIABLE, price_of
-from vivavoce.models.repair import asked_again
 from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import Limiter
 from vivavoce.pacing.rate import RateLimit
 from vivavoce.pacing.retry import retrying
-from vivavoce.records.failure import shorten
-from vivavoce.records.usage import Usage, charge, total, usage_of
+from vivavoce.records.score import Usage, charge, shorten, total, usage_of
 from vivavoce.signatures import shows_options
 from vivavoce.wire.chat import ChatEndpoint, Completion, checked_settings, wire_messages
 from vivavoce.wire.http import Limits

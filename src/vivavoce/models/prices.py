@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import describe
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 
 VARIABLE = "VIVAVOCE_PRICES"
 """The environment variable that names the user's own table, a JSON file of the shape of `prices.json`."""

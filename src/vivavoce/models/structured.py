@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from vivavoce.comparing.json_values import RepeatedKey, parse
 from vivavoce.models.json_schema import mismatch
 from vivavoce.models.model import Schema
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """What half a surrogate pair looks like in JSON; a judge that quotes a damaged conversation may write it."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from vivavoce.penelope.tools.tool import tool
     from vivavoce.penelope.turn import Step, Turn
-    from vivavoce.records.test import TestStatus
+    from vivavoce.records.trajectory import TestStatus
     from vivavoce.targets.endpoint import EndpointTarget
     from vivavoce.targets.target import Target
 
@@ -58,7 +58,7 @@ _EXPORTS = {
     "TestContext": "vivavoce.penelope.context",
     "TestResult": "vivavoce.penelope.result",
     "TestState": "vivavoce.penelope.context",
-    "TestStatus": "vivavoce.records.test",
+    "TestStatus": "vivavoce.records.trajectory",
     "TesterDownCondition": "vivavoce.penelope.stopping",
     "TesterLeftCondition": "vivavoce.penelope.stopping",
     "TimeoutCondition": "vivavoce.penelope.stopping",

@@ -19,13 +19,13 @@ from pydantic_core import to_jsonable_python
 from vivavoce.errors import UsageError
 from vivavoce.foreign_code import foreign_code
 from vivavoce.messages import describe
+from vivavoce.metrics.config import check_names
 from vivavoce.metrics.evaluation import choose
 from vivavoce.metrics.joint import JointJudge
 from vivavoce.metrics.judged.contract import ContractMetric
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
-from vivavoce.metrics.judges import with_judges
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.metrics.options import check_names
+from vivavoce.metrics.panel import with_judges
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.budget import Budget
@@ -57,7 +57,7 @@ from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import OnTurn
 from vivavoce.penelope.view import turn_lines
 from vivavoce.prohibitions import check_prohibitions
-from vivavoce.records.test import Explore
+from vivavoce.records.trajectory import Explore
 from vivavoce.settings import settings
 from vivavoce.signatures import shows_options
 from vivavoce.targets.channel import TargetChannel, open_channel

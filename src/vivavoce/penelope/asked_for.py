@@ -10,13 +10,11 @@ from typing import Any, ClassVar, Literal, Unpack
 from pydantic import BaseModel, ConfigDict, create_model
 
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence_rule import EvidenceRule
+from vivavoce.metrics.evidence import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
-from vivavoce.metrics.pieces import Piece
-from vivavoce.metrics.question import Question
+from vivavoce.metrics.question import Piece, Question, Verdict
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.prompts import HERE
 

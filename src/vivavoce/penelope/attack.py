@@ -8,19 +8,15 @@ from typing import Any, ClassVar, Literal, Unpack
 
 from pydantic import Field
 
-from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.evidence_rule import EvidenceRule, unsupported_findings
+from vivavoce.metrics.evidence import Checker, EvidenceRule, unsupported_findings
 from vivavoce.metrics.judging import JudgingOptions
-from vivavoce.metrics.question import Question
+from vivavoce.metrics.question import Question, Shape, Verdict, merged
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.shape import Shape
 from vivavoce.metrics.transcript import Shown
-from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.goal_question import GoalQuestion
 from vivavoce.penelope.prompts import HERE
-from vivavoce.records.failure import shorten
-from vivavoce.records.score import Finding
+from vivavoce.records.score import Finding, shorten
 
 WITHOUT_POLICY = Shown(policy=False)
 """What a judge of an attack sees: neither the policy nor system messages, which say what is allowed."""

@@ -10,7 +10,7 @@ from vivavoce.comparing.numbers import numbers_in
 from vivavoce.comparing.text import contains_words, fold
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.placeholders import is_empty_word, placeholder_in
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 
 _AGENT = (
     r"(?:(?:the|this|our|der|die|das|unser)\s+)?"

@@ -14,10 +14,9 @@ from vivavoce.messages import AnyMessage
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.turn import Step, Turn
-from vivavoce.records.failure import Failure
-from vivavoce.records.test import Explore
-from vivavoce.records.usage import Usage
-from vivavoce.records.visibility import CallVisibility
+from vivavoce.records.call_states import CallVisibility
+from vivavoce.records.score import Failure, Usage
+from vivavoce.records.trajectory import Explore
 
 
 class TestContext(BaseModel):

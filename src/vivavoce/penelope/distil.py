@@ -12,7 +12,7 @@ from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import Fault, ModelFault, SuiteFault, UsageError, VivavoceError
 from vivavoce.exchange.objects import read_conversation
 from vivavoce.messages import AnyMessage, HumanMessage
-from vivavoce.metrics.exact.personal_patterns import Kind, find_personal_data
+from vivavoce.metrics.exact.personal_data import Kind, find_personal_data
 from vivavoce.metrics.metric import Conversation
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.transcript import Shown, transcript
@@ -32,7 +32,7 @@ from vivavoce.penelope.scenarios import (
     unique,
 )
 from vivavoce.penelope.words import Words
-from vivavoce.records.failure import Failure, failure_of
+from vivavoce.records.score import Failure, failure_of
 from vivavoce.samples.sample import Sample
 
 PERSONAL: tuple[Kind, ...] = ("email", "iban", "card", "us_ssn", "phone")

@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.ledger import tools_visible
-from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.metric import score_of_silence
+from vivavoce.metrics.question import Piece
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.silence import score_of_silence
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike

@@ -14,18 +14,16 @@ from vivavoce.foreign_code import is_cancelled
 from vivavoce.metrics.joint import JointJudge
 from vivavoce.metrics.judged.contract import ContractMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.question import carry_out
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.steps import carry_out
 from vivavoce.metrics.streaming import Stream
-from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.penelope.attack import AttackJudge
 from vivavoce.penelope.context import GoalProgress, TestContext, TestState, TurnMetrics
 from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.penelope.target_refusal import TargetRefusal
-from vivavoce.records.failure import shorten
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage, shorten
 from vivavoce.safe_text import safe
 
 log = logging.getLogger("vivavoce")

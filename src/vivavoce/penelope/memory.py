@@ -13,7 +13,7 @@ from vivavoce.penelope.tools.target_interaction import result_text
 from vivavoce.penelope.tools.tool import ToolResult
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.penelope.written_step import written
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 
 CONDENSED_REPLY = 300
 """Characters of a reply that stay in view when its turn is condensed."""

@@ -17,7 +17,7 @@ from vivavoce.penelope.stopping import StoppingCondition
 from vivavoce.penelope.strategies.strategy import Strategy
 from vivavoce.penelope.tools.tool import Tool
 from vivavoce.penelope.turn_loop import OnTurn
-from vivavoce.records.test import Explore
+from vivavoce.records.trajectory import Explore
 
 GoalMetric = Named | Literal["simple"]
 

@@ -15,10 +15,9 @@ from vivavoce.penelope.context import TestContext, TurnMetrics
 from vivavoce.penelope.judging import CONTRACT, GOAL
 from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.view import html, line, text
-from vivavoce.records.test import Criterion as Criterion
-from vivavoce.records.test import Test, TestOutcome
-from vivavoce.records.trajectory import Trajectory
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
+from vivavoce.records.trajectory import Criterion as Criterion
+from vivavoce.records.trajectory import Test, TestOutcome, Trajectory
 from vivavoce.samples.table import Tabular
 
 

@@ -10,15 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.evidence_rule import EvidenceRule
+from vivavoce.metrics.evidence import Checker, EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
-from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
-from vivavoce.metrics.question import Question
+from vivavoce.metrics.question import Piece, Question, Verdict, merged
 from vivavoce.metrics.transcript import Transcript, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.prompts import HERE
 from vivavoce.penelope.review_checks import (
@@ -28,8 +25,7 @@ from vivavoce.penelope.review_checks import (
     looked_up_otherwise,
     says_done,
 )
-from vivavoce.records.counting import turn_span
-from vivavoce.records.score import Finding, FindingState
+from vivavoce.records.score import Finding, FindingState, turn_span
 from vivavoce.safe_text import quoted
 
 FaultKind = Literal["broke_character", "invented_fact", "stopped_early", "contradiction", "leak"]

@@ -13,7 +13,7 @@ from vivavoce.penelope.context import TestState
 from vivavoce.penelope.review import OBSTACLE
 from vivavoce.penelope.stopping import Stop
 from vivavoce.penelope.verdict import Verdict
-from vivavoce.records.test import TestStatus
+from vivavoce.records.trajectory import TestStatus
 
 Due = Literal["failure", "attack"]
 """What is reviewed: a failure that may not be the target's, or an attack that the target withstood."""

@@ -23,7 +23,7 @@ from vivavoce.penelope.placeholders import is_empty_word, placeholder_in, with_m
 from vivavoce.penelope.prompts import packaged
 from vivavoce.penelope.target_data import Excerpt, TargetData
 from vivavoce.prohibitions import check_prohibitions
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 from vivavoce.safe_text import safe
 
 BATCH = 10

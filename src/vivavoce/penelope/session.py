@@ -12,8 +12,7 @@ from typing import Any
 from vivavoce.errors import Fault, VivavoceError
 from vivavoce.foreign_code import foreign_code
 from vivavoce.metrics.result import MetricResult
-from vivavoce.models.attempts import REPEAT, new_attempt
-from vivavoce.models.model import Model
+from vivavoce.models.model import REPEAT, Model, new_attempt
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestContext, TestState
 from vivavoce.penelope.judging import GOAL, Judges, Panel
@@ -30,10 +29,9 @@ from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import UNANSWERED, OnTurn, TurnLoop
 from vivavoce.penelope.verdict import Verdict, decide
 from vivavoce.prohibitions import act_text
-from vivavoce.records.failure import CANCELLED, Failure, failure_of
-from vivavoce.records.test import Phase, TestStatus
-from vivavoce.records.usage import Usage
-from vivavoce.records.visibility import VISIBLE_CALLS, visible_calls
+from vivavoce.records.call_states import VISIBLE_CALLS, visible_calls
+from vivavoce.records.score import CANCELLED, Failure, Usage, failure_of
+from vivavoce.records.trajectory import Phase, TestStatus
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.target import Opening

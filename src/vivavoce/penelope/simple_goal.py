@@ -8,10 +8,8 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.conversation import split_turns
-from vivavoce.metrics.evidence_rule import ACTS, CRITERION, EvidenceRule
-from vivavoce.metrics.question import Question
-from vivavoce.metrics.shape import Shape
-from vivavoce.metrics.verdict import Verdict
+from vivavoce.metrics.evidence import ACTS, CRITERION, EvidenceRule
+from vivavoce.metrics.question import Question, Shape, Verdict
 from vivavoce.penelope.goal_question import GoalQuestion
 from vivavoce.penelope.prompts import HERE
 from vivavoce.records.score import Finding

@@ -17,8 +17,8 @@ from vivavoce.errors import Blame, TestingFault
 from vivavoce.foreign_code import foreign_code
 from vivavoce.penelope.context import GoalProgress, TestState
 from vivavoce.penelope.words import spelled_small
-from vivavoce.records.failure import shorten
-from vivavoce.records.test import TestStatus
+from vivavoce.records.score import shorten
+from vivavoce.records.trajectory import TestStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,16 @@ from typing import Any, ClassVar, Unpack
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence_rule import EvidenceRule
+from vivavoce.metrics.evidence import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
-from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
-from vivavoce.metrics.question import Question
+from vivavoce.metrics.question import Piece, Question, Verdict
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.prompts import HERE
-from vivavoce.records.counting import turn_label
-from vivavoce.records.test import Refused
+from vivavoce.records.score import turn_label
+from vivavoce.records.trajectory import Refused
 
 
 class RefusalReply(BaseModel):

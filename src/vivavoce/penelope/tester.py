@@ -16,8 +16,8 @@ from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, FunctionCall, SystemMessage, ToolCall
 from vivavoce.metrics.prompts import Wording
 from vivavoce.models.answers import read_answer
-from vivavoce.models.capabilities import CAPABILITIES
 from vivavoce.models.model import Model, ModelReply, Request, known_identity
+from vivavoce.models.modes import CAPABILITIES
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.memory import Memory
 from vivavoce.penelope.prompts import packaged
@@ -25,7 +25,7 @@ from vivavoce.penelope.tools.end_conversation import NAME as END
 from vivavoce.penelope.tools.target_interaction import NAME as SEND
 from vivavoce.penelope.tools.tool import Tool
 from vivavoce.penelope.written_step import WrittenStep, step_shape
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 
 REASONING = "reasoning"
 """The argument for the model's reason, which is not passed to the tool."""

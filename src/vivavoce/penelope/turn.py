@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from vivavoce.records import turn
-from vivavoce.records.test import Step as Step
-from vivavoce.records.test import TesterTurn
-from vivavoce.records.trajectory import assistant_texts
+from vivavoce.records.trajectory import Step as Step
+from vivavoce.records.trajectory import TesterTurn, assistant_texts
+from vivavoce.records.trajectory import Turn as Exchange
 
 
 class Turn(TesterTurn):
     """One exchange with the target: the message to it, and everything it did."""
 
-    exchange: turn.Turn
+    exchange: Exchange
 
     @property
     def message(self) -> str:

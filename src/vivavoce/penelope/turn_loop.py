@@ -27,9 +27,8 @@ from vivavoce.penelope.tools.target_interaction import TargetInteractionTool, re
 from vivavoce.penelope.tools.tool import Tool, ToolResult, cut_findings, cut_result
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.records import trajectory
-from vivavoce.records.failure import Failure, failure_of, shorten
-from vivavoce.records.test import SCRIPTED
-from vivavoce.records.usage import Usage, usage_of
+from vivavoce.records.score import Failure, Usage, failure_of, shorten, usage_of
+from vivavoce.records.trajectory import SCRIPTED
 
 OnTurn = Callable[[Turn], object]
 """Called with each turn as it ends; what it returns is awaited where it can be."""

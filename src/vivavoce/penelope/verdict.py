@@ -11,8 +11,8 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import CONTRACT, GOAL
 from vivavoce.penelope.stopping import Stop
-from vivavoce.records.counting import turn_label
-from vivavoce.records.test import Criterion, TestStatus, meets_goal
+from vivavoce.records.score import turn_label
+from vivavoce.records.trajectory import Criterion, TestStatus, meets_goal
 
 
 @dataclass(frozen=True, slots=True)

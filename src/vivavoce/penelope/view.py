@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from vivavoce.records.failure import shorten
-from vivavoce.records.spending import by_role
+from vivavoce.records.details import by_role
+from vivavoce.records.score import shorten
 from vivavoce.safe_text import safe
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, create_model, model_validator
 
 from vivavoce.penelope.tools.end_conversation import NAME as END
 from vivavoce.penelope.tools.target_interaction import NAME as SEND
-from vivavoce.records.test import Step
+from vivavoce.records.trajectory import Step
 
 
 class WrittenStep(BaseModel):

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.grading.gates import Gate
+from vivavoce.grading.scores import ErrorLimit
 from vivavoce.production import handing
 from vivavoce.production.spool import Spool
 from vivavoce.production.tally import HOUR, KEPT, hour_of, tallies

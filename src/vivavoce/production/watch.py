@@ -19,10 +19,8 @@ from vivavoce.production.outage import Outage
 from vivavoce.production.schedule import Per, in_words, period_at
 from vivavoce.production.settling import KEPT, Rules, prune, settle
 from vivavoce.production.spool import Spool
-from vivavoce.records.events import AttemptEnded, Event, RunStarted
-from vivavoce.records.failure import CANCELLED
-from vivavoce.records.run import Run
-from vivavoce.records.usage import Usage, total
+from vivavoce.records.run import AttemptEnded, Event, Run, RunStarted
+from vivavoce.records.score import CANCELLED, Usage, total
 from vivavoce.report.text import count, one_line
 from vivavoce.report.watch_state import Spending, WatchState
 from vivavoce.run.experiment_run import Changed, ExperimentRun

@@ -1,12 +1,86 @@
-"""`Label`: what a person says of a conversation or a turn beside what a grader says, and how far the two agree."""
+"""What people say: labels and comments on conversations, titles and tags of runs, and calibrations of judges."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
+from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey
+from vivavoce.safe_text import safe
+
+LONGEST_COMMENT = 4000
+"""Characters of a comment."""
+
+CommentText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_COMMENT)]
+"""The text of a comment: plain text with line breaks, in which `#t3` refers to turn 3."""
+
+
+class Comment(BaseModel):
+    """A comment of a person; `turn` is None for the whole conversation, times are in seconds since the epoch.
+
+    `resolved_by` and `resolved_at` are None while it is open.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: int
+    sample_id: str
+    target: str
+    trial: int
+    turn: int | None = None
+    author: str
+    text: str
+    created_at: float
+    resolved_by: str | None = None
+    resolved_at: float | None = None
+
+    @property
+    def key(self) -> AttemptKey:
+        """Which conversation of its run it is about."""
+        return AttemptKey(self.sample_id, self.target, self.trial)
+
+
+LONGEST_TITLE = 200
+LONGEST_NOTES = 10_000
+LONGEST_TAG = 60
+MOST_TAGS = 20
+
+
+def _one_line(text: str) -> str:
+    return " ".join(safe(text).split())
+
+
+def _tags(tags: list[str]) -> list[str]:
+    return [one for one in dict.fromkeys(tags) if one]
+
+
+Tag = Annotated[str, Field(max_length=LONGEST_TAG), AfterValidator(_one_line)]
+
+
+class Remarks(BaseModel):
+    """Remarks on a run, or a change of them: what is not set stays as it is, an empty text removes what was there."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: Annotated[str, Field(max_length=LONGEST_TITLE), AfterValidator(_one_line)] | None = None
+    notes: Annotated[str, Field(max_length=LONGEST_NOTES), AfterValidator(str.strip)] | None = None
+    tags: Annotated[list[Tag], Field(max_length=MOST_TAGS), AfterValidator(_tags)] | None = None
+
+
+def remarks_of(given: Mapping[str, object]) -> Remarks:
+    """Return what somebody typed as remarks.
+
+    Raises:
+        UsageError: a text is too long, or there are too many tags.
+    """
+    try:
+        return Remarks.model_validate(given)
+    except ValidationError as error:
+        raise UsageError(*(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())) from error
+
 
 HumanVerdict = Literal["pass", "fail", "unsure"]
 """It passes, it does not, or one cannot tell; the last is counted apart and agrees with nobody."""
@@ -146,3 +220,99 @@ class LabelAgreement(BaseModel):
     disagreements: list[Disagreement]
     people: PeopleAgreement | None = None
     decided: int = 0
+
+
+LabelSource = Literal["people", "file", "dataset"]
+"""Where labels are from: the pages and the API, a file, or the rows of the dataset."""
+
+CorrectionMethod = Literal["prediction_powered", "rogan_gladen"]
+"""Labels drawn at random from the same conversations, or how often the judge is right about labels of other ones."""
+
+
+class LabelledVerdict(BaseModel):
+    """What people say of a conversation, `good` or not, beside the judge's verdict, score and confidence.
+
+    `drawn` is how likely the conversation was drawn to be labelled, 1 where all were as likely; None where it was
+    chosen in another way, such as by doubt, so that no rate can be estimated from it. `blind` says that the judge's
+    answer was hidden from all who labelled it.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    sample_id: str
+    target: str
+    trial: int
+    good: bool
+    passed: bool
+    score: float
+    confidence: float | None = None
+    drawn: float | None = None
+    blind: bool = False
+
+    @property
+    def key(self) -> AttemptKey:
+        """Which conversation of the run it is about."""
+        return AttemptKey(self.sample_id, self.target, self.trial)
+
+
+class Calibration(BaseModel):
+    """The labels of a run beside the verdicts of one judge.
+
+    `fingerprint` is that of all that decides the judge's scores: labels correct the rates of scores that have the same
+    one. `people` is how far those who gave them agree, where two or more labelled one conversation. What is not in
+    `labels` is counted: `unsure` conversations that nobody could tell, `split` ones of which as
+    many people say pass as fail and that nobody decided, and `unscored` ones without a score.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    run_id: str
+    grading_id: str
+    grader: str
+    fingerprint: str
+    source: LabelSource
+    author: str
+    created_at: float
+    labels: list[LabelledVerdict]
+    unsure: int = 0
+    split: int = 0
+    unscored: int = 0
+    people: PeopleAgreement | None = None
+
+    @property
+    def drawn(self) -> list[LabelledVerdict]:
+        """The labels from which rates can be estimated."""
+        return [one for one in self.labels if one.drawn is not None]
+
+
+class CorrectedRate(BaseModel):
+    """The share of conversations that pass, without the errors of the judge; `raw` is the judge's own share.
+
+    `low` and `high` are its 95% interval. All three are None where no rate can be given, and `why` says why in one
+    sentence. `labels` counts the labels behind it, which are those of the run `labels_of`.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    raw: float | None = None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    method: CorrectionMethod | None = None
+    labels: int = 0
+    labels_of: str | None = None
+    calibration: str | None = None
+    why: str | None = None
+
+
+class CalibrationNeed(BaseModel):
+    """What a judge must have before it decides a gate: drawn labels, and the least agreement with them (kappa).
+
+    The lower end of the 95% interval of kappa has to reach it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    labels: int = Field(ge=1)
+    kappa: float = Field(default=0.0, ge=-1, le=1)

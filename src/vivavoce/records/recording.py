@@ -19,8 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 from vivavoce.errors import Problem, UsageError
 from vivavoce.files.rows import read_rows
 from vivavoce.messages import AIMessage, AnyMessage, Content, StoredMessages, ToolMessage, describe
-from vivavoce.records.counting import turn_label
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage, turn_label
 
 FORMAT = 2
 HEAD = "vivavoce_recording"

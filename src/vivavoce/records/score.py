@@ -1,19 +1,260 @@
-"""`Score`: what a grader or a metric says about a conversation or one of its turns, decided once, when it is made."""
+"""`Score`: what a grader or a metric says about a conversation or a turn, with its `Failure` and its `Usage`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Literal, cast
+import re
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeGuard, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from vivavoce.comparing.thresholds import mean, reaches
-from vivavoce.errors import Blame
+from vivavoce.errors import Blame, Fault, UsageError
 from vivavoce.plugins import lazy
-from vivavoce.records.counting import turn_label
-from vivavoce.records.failure import Failure
-from vivavoce.records.usage import Usage
+from vivavoce.records.redaction import keys_of_environment, without_keys
+from vivavoce.session_mark import SessionMark
+
+CANCELLED = "cancelled"
+"""The kind of the failure of a conversation that was cancelled; a run that is resumed holds it again."""
+
+EVIDENCE_LIMIT = 4000
+"""Characters of evidence that are kept."""
+
+
+class Failure(BaseModel):
+    """One failure as data: `kind` is a word to test, `message` a sentence to read, `evidence` what was received."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    blame: Blame
+    kind: str
+    message: str
+    exception: str | None = None
+    evidence: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.blame}: {self.message}"
+
+    def redacted(self) -> Failure:
+        """Return it without keys, known ones and what has the shape of one: errors repeat what was sent."""
+        cut = keys_of_environment().cut
+        left = {
+            "message": cut(without_keys(self.message)),
+            "evidence": self.evidence and cut(without_keys(self.evidence)),
+        }
+        return self if left == {"message": self.message, "evidence": self.evidence} else self.model_copy(update=left)
+
+
+def error_text(grader: str | None, failure: Failure | None, reason: str | None) -> str:
+    """Return what an error says, after the name of the grader whose it is; None is the conversation itself."""
+    said = str(failure) if failure is not None else reason or "error"
+    return said if grader is None else f"{grader}: {said}"
+
+
+def failure_of(error: BaseException, blame: Blame) -> Failure:
+    """Return the record of an exception; a `Fault` says itself whose it is, anything else is `blame`'s."""
+    if isinstance(error, Fault):
+        cause = error.__cause__
+        return Failure(
+            blame=error.blame,
+            kind=error.kind,
+            message=str(error),
+            exception=type(cause).__name__ if cause else None,
+            evidence=shorten(error.evidence),
+        ).redacted()
+    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    seen = "".join(traceback.format_exception(error))[-EVIDENCE_LIMIT:]
+    return Failure(blame=blame, kind="crash", message=message, exception=type(error).__name__, evidence=seen).redacted()
+
+
+def shorten(text: str | None, limit: int = EVIDENCE_LIMIT) -> str | None:
+    """Cut a text to `limit` characters and say how many were left out."""
+    if text is None or len(text) <= limit:
+        return text
+    return f"{text[:limit]}… ({len(text) - limit} more characters)"
+
+
+MOST_TOKENS = 100_000_000
+"""Tokens from which a report of one call is wrong: no model reads or writes so many at once."""
+
+
+class Usage(BaseModel):
+    """Tokens of one call or of many; `cost` is in US dollars, None when a price is unknown (never 0).
+
+    `cached_calls` counts answers from the cache, which are no calls and use nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    reasoning_tokens: int = 0
+    calls: int = 0
+    cached_calls: int = 0
+    cost: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        """Add up; the sum's cost is unknown when one of two used parts has no price."""
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_input_tokens=self.cached_input_tokens + other.cached_input_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            calls=self.calls + other.calls,
+            cached_calls=self.cached_calls + other.cached_calls,
+            cost=_cost(self, other),
+        )
+
+    def times(self, factor: float) -> Usage:
+        """Return the usage of so many times as much, in whole tokens and calls."""
+        counts = {name: round(value * factor) for name, value in dict(self).items() if name != "cost"}
+        return Usage(**counts, cost=None if self.cost is None else self.cost * factor)
+
+
+def total(used: Iterable[Usage | None]) -> Usage | None:
+    """Add up what is known of calls, None where nothing is."""
+    known = [one for one in used if one is not None]
+    return sum(known[1:], known[0]) if known else None
+
+
+def usage_of(error: BaseException) -> Usage | None:
+    """Return what calls used that came to nothing but this failure, None where there were none."""
+    used: object = getattr(error, "usage", None)
+    return used if isinstance(used, Usage) else None
+
+
+def charge(error: BaseException, *used: Usage | None) -> None:
+    """Add what calls used to the failure that they came to, which is where `usage_of` finds it."""
+    if (spent := total([usage_of(error), *used])) is not None:
+        vars(error)["usage"] = spent
+
+
+def reported_usage(
+    input_tokens: object, output_tokens: object, cached_input_tokens: object, reasoning_tokens: object
+) -> Usage | None:
+    """Return the usage of one call as a provider reports it, where a missing number is 0.
+
+    It is None, so unknown, where a number is one that no call can have used: negative, too large, or no whole number.
+    A limit on the cost would otherwise be undone by it.
+    """
+    counts: list[int] = []
+    for number in (input_tokens, output_tokens, cached_input_tokens, reasoning_tokens):
+        given = 0 if number is None else number
+        if not _is_whole(given) or not 0 <= given < MOST_TOKENS:
+            return None
+        counts.append(int(given))
+    read, written, cached, reasoning = counts
+    return Usage(
+        input_tokens=read, output_tokens=written, cached_input_tokens=cached, reasoning_tokens=reasoning, calls=1
+    )
+
+
+def _is_whole(number: object) -> TypeGuard[int | float]:
+    return isinstance(number, int | float) and not isinstance(number, bool) and number == number // 1
+
+
+def _cost(a: Usage, b: Usage) -> float | None:
+    if not a.calls or not b.calls:
+        return a.cost if a.calls else b.cost
+    return None if a.cost is None or b.cost is None else a.cost + b.cost
+
+
+_NUMBERED = re.compile(r"(.+)#(\d{1,9})", re.DOTALL | re.ASCII)
+
+
+def to_number(index: int) -> int:
+    """Return the number that a person reads for a turn or a trial of a record."""
+    return index + 1
+
+
+def to_index(number: int) -> int:
+    """Return where a record keeps the turn or the trial that a person, or a judge, gives by its number."""
+    return number - 1
+
+
+def turn_label(turn: int | None) -> str:
+    """Return what a turn of a record is called: `turn 1` for 0; None is what precedes the first."""
+    return "before turn 1" if turn is None else f"turn {to_number(turn)}"
+
+
+def turn_title(turn: int | None, mark: SessionMark | None) -> str:
+    """Return what a turn is called above its messages, with its session: `turn 4 · session 2 · ana`."""
+    return turn_label(turn) if mark is None else f"{turn_label(turn)} · {mark.label}"
+
+
+def turn_span(turns: Iterable[int]) -> str:
+    """Return what ascending turns of a record are called: `turns 1 to 4, 6`."""
+    runs: list[list[int]] = []
+    for number in map(to_number, turns):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    several = len(runs) > 1 or len(runs[0]) > 1
+    return f"turn{'s' if several else ''} {', '.join(' to '.join(map(str, run)) for run in runs)}"
+
+
+def conversation_name(sample_id: str, trial: int) -> str:
+    """Return the name of a conversation of a run, `refund#2` for the trial that a record keeps as 1."""
+    return f"{sample_id}#{to_number(trial)}"
+
+
+def conversation_label(sample_id: str, trial: int) -> str:
+    """Return the name of a conversation as lists show it: a first trial is called by its sample alone."""
+    return conversation_name(sample_id, trial) if trial else sample_id
+
+
+def split_name(name: str) -> tuple[str, int | None]:
+    """Return the sample and the trial, as a record keeps it, of a name such as `refund#2`; None where it names none.
+
+    Raises:
+        UsageError: the name says trial 0.
+    """
+    found = _NUMBERED.fullmatch(name)
+    if found is None:
+        return name, None
+    if int(found[2]) == 0:
+        raise UsageError(f"'{name}': trials count from 1, so the first is '{found[1]}#1'")
+    return found[1], to_index(int(found[2]))
+
+
+ERROR = "error"
+"""What `score` is where nothing could be measured: a word, neither a number nor a category."""
+
+_OLDER = {"score": "raw", "reasoning": "reason", "error": "failure", "evidence": "other_evidence"}
+_REPEATED = frozenset(
+    ("score", "score_type", "is_successful", "confidence", "reasoning", "evidence", "error", "exception_type")
+)
+"""Details that a score holds elsewhere."""
+
+
+def score_fields(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a score from those of the design document, where they are not given as such."""
+    typed = {_OLDER.get(name, name): value for name, value in data.items() if name != "details"}
+    details = cast("Mapping[str, Any]", data.get("details") or {})
+    if typed.get("raw") == ERROR:
+        if typed.setdefault("state", "error") != "error":
+            raise ValueError(f"the score 'error' has state 'error'; got {typed['state']}")
+        typed["raw"] = None
+        if typed.get("failure") is None:
+            message = str(details.get("error") or details.get("reasoning") or "the metric gave no reason")
+            kind = details.get("exception_type")
+            typed["failure"] = Failure(blame="judge", kind="crash", message=message, exception=kind)
+    elif details.get("is_successful") is not None and typed.get("raw") is not None:
+        typed.setdefault("passed", details["is_successful"])
+    for older, name in (("confidence", "confidence"), ("reasoning", "reason")):
+        if details.get(older) is not None:
+            typed.setdefault(name, details[older])
+    if "other_evidence" not in typed and details.get("evidence"):
+        typed["other_evidence"] = [{"text": one} if isinstance(one, str) else one for one in details["evidence"]]
+    extra = {name: value for name, value in details.items() if name not in _REPEATED}
+    if extra:
+        typed["extra"] = {**extra, **typed.get("extra", {})}
+    return typed
+
 
 State = Literal["scored", "error", "skipped"]
 """An error is never 0, never a pass, never left out of the counts."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from vivavoce.records.origin import is_from_python, is_watched, lacks_key, parts_of
-from vivavoce.records.run import Grading, Run
+from vivavoce.records.run import Grading, Run, is_from_python, is_watched, lacks_key, parts_of
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
 from vivavoce.store.store import Store

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vivavoce.records.as_recorded import CallsCovered, DifferenceKind, DifferentConversations, PairedGrades
-from vivavoce.records.as_recorded import RecordingSummary as Recorded
-from vivavoce.records.counting import conversation_label, turn_label
+from vivavoce.records.details import CallsCovered, DifferenceKind, DifferentConversations, PairedGrades
+from vivavoce.records.details import RecordingSummary as Recorded
+from vivavoce.records.score import conversation_label, turn_label
 from vivavoce.report.text import count, one_line
 from vivavoce.run.summary import Summary
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from vivavoce.report.text import count, listed
 from vivavoce.run.summary import GraderSummary, Summary
-from vivavoce.run.target_differences import TargetDifference
+from vivavoce.run.tallies import TargetDifference
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vivavoce.records.breaches import BREACH_NAMES
+from vivavoce.records.run import BREACH_NAMES
 from vivavoce.report.best_target import target_names
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary

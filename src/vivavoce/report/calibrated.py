@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from vivavoce.records.calibration import CorrectedRate
-from vivavoce.records.label import PeopleAgreement
+from vivavoce.records.label import CorrectedRate, PeopleAgreement
 
 Measure = Literal["sensitivity", "specificity", "accuracy", "kappa", "auroc", "brier"]
 

@@ -11,10 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vivavoce.errors import NotFound, Problem, UsageError
 from vivavoce.files.rows import format_of, read_rows
-from vivavoce.records.calibration import Calibration, LabelledVerdict
-from vivavoce.records.counting import conversation_label
-from vivavoce.records.label import HumanVerdict, Label
+from vivavoce.records.label import Calibration, HumanVerdict, Label, LabelledVerdict
 from vivavoce.records.run import AttemptKey, Grading
+from vivavoce.records.score import conversation_label
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.rated import rated
 from vivavoce.store.labels.agreement import Paired

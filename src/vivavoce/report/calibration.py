@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from vivavoce.records.calibration import Calibration, LabelledVerdict
+from vivavoce.records.label import Calibration, LabelledVerdict
 from vivavoce.records.run import Grading
 from vivavoce.report.calibrated import Bin, CalibrationReport, Figure, LabelsNeeded, Measure, Slice, TargetRate
 from vivavoce.report.text import count

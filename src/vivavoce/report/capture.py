@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import HumanMessage
-from vivavoce.metrics.exact.personal_patterns import KINDS, Kind, checked_region, find_personal_data
-from vivavoce.records.counting import conversation_name
+from vivavoce.metrics.exact.personal_data import KINDS, Kind, checked_region, find_personal_data
 from vivavoce.records.redaction import MARK, Keys, keys_of_environment, without_keys
 from vivavoce.records.run import Attempt, Outcome, Run
+from vivavoce.records.score import conversation_name
 from vivavoce.report.text import count
 from vivavoce.samples.appending import CAPTURED_FROM
 from vivavoce.samples.sample import Sample

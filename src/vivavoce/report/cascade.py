@@ -11,11 +11,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.metrics.cascade import how_good, may_decide
-from vivavoce.records.calibration import Calibration, LabelledVerdict
+from vivavoce.metrics.composition import how_good, may_decide
+from vivavoce.records.label import Calibration, LabelledVerdict
 from vivavoce.records.run import AttemptKey
-from vivavoce.records.score import Score
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Score, Usage
 from vivavoce.report.calibrated import Figure
 from vivavoce.report.calibration import FEWEST, figures_of
 from vivavoce.report.cascade_line import cascade_line

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from vivavoce.records.agents import Agents
-from vivavoce.records.counting import turn_label
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Finding, Score
+from vivavoce.records.score import Failure, Finding, Score, turn_label
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.store.browse.status import status_of
 

@@ -11,8 +11,7 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict
 
-from vivavoce.records.origin import described_targets
-from vivavoce.records.run import Grading
+from vivavoce.records.run import Grading, described_targets
 from vivavoce.report.text import one_line
 from vivavoce.store.browse.series import Graded
 from vivavoce.suites.target_names import target_names

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.plugins import lazy
-from vivavoce.records.reason import Verdict
+from vivavoce.records.run import Verdict
 from vivavoce.report.changes import Change
 from vivavoce.samples.table import Tabular
 

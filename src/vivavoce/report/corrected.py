@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vivavoce.records.calibration import CorrectedRate
+from vivavoce.records.label import CorrectedRate
 from vivavoce.report.best_target import target_names
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary

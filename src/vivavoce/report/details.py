@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from vivavoce.records.details import SkipSummary, VarianceSummary
-from vivavoce.records.spending import by_role
+from vivavoce.records.details import SkipSummary, VarianceSummary, by_role
 from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary

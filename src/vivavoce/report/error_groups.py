@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vivavoce.records.failure import error_text
 from vivavoce.records.run import AttemptKey, Grading
+from vivavoce.records.score import error_text
 from vivavoce.report.text import one_line
 from vivavoce.store.browse.listing import AlikeErrors
 from vivavoce.store.store import Store

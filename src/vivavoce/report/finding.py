@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import comb
 
 from vivavoce.comparing.thresholds import SIGNS, Operator
-from vivavoce.records.reason import Condition, Reason, Verdict
-from vivavoce.records.run import Grading
+from vivavoce.records.run import Condition, Grading, Reason, Verdict
 from vivavoce.report.headline import headline
 from vivavoce.report.reasons import aggregate_name, failed_errors, found_text, reason_text, value_text
 from vivavoce.report.text import count

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.text import Text
 
-from vivavoce.records.counting import turn_label
-from vivavoce.records.score import FAILED_STEP, Evidence, FindingState, Score
+from vivavoce.records.score import FAILED_STEP, Evidence, FindingState, Score, turn_label
 from vivavoce.report.tables import Labelled
 from vivavoce.report.text import one_line
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.comparing.thresholds import share_text
+from vivavoce.records.details import dollars
 from vivavoce.records.run import Grading
-from vivavoce.records.spending import dollars
 from vivavoce.report.sampled import uneven_note
 from vivavoce.report.text import count, listed
 from vivavoce.safe_text import safe

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from vivavoce.records.reason import failing_grader
-from vivavoce.records.run import Grading
+from vivavoce.records.run import Grading, failing_grader
 from vivavoce.run.summary import GraderSummary, Summary
 
 

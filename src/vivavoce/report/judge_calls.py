@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from vivavoce.messages import AIMessage, AnyMessage
-from vivavoce.records.counting import to_number, turn_span
-from vivavoce.records.judge_exchange import JudgeCall, JudgeExchange
-from vivavoce.records.spending import in_words
+from vivavoce.records.details import in_words
+from vivavoce.records.replies import JudgeCall, JudgeExchange
+from vivavoce.records.score import to_number, turn_span
 from vivavoce.report.html.wording import clock, day
 from vivavoce.report.tables import Labelled
 from vivavoce.report.transcript import words_of

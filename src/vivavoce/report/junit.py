@@ -18,11 +18,9 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from xml.sax.saxutils import quoteattr
 
 from vivavoce.comparing.thresholds import limit_text
-from vivavoce.records.as_recorded import AS_RECORDED
-from vivavoce.records.counting import conversation_label, to_number
-from vivavoce.records.failure import shorten
+from vivavoce.records.details import AS_RECORDED
 from vivavoce.records.run import Attempt, Outcome, Run
-from vivavoce.records.score import Score
+from vivavoce.records.score import Score, conversation_label, shorten, to_number
 from vivavoce.report.as_recorded import lines_of
 from vivavoce.report.corrected import corrected_text
 from vivavoce.report.details import skip_text

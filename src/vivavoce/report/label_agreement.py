@@ -16,7 +16,7 @@ from vivavoce.stats.bootstrap import Floats, bootstrap
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.kappa import kappa_interval
 from vivavoce.stats.ranking import auroc, auroc_interval, spearman, spearmans
-from vivavoce.stats.ratings import Ratings
+from vivavoce.stats.raters import Ratings
 
 FEWEST = 10
 """An item that fewer conversations have is not compared: what a judge lists itself differs from one to the next."""

@@ -17,11 +17,10 @@ from typing import Any
 
 from vivavoce.errors import UsageError
 from vivavoce.exchange.letta_messages import letta_turns
-from vivavoce.grading.result import metadata_of, turn_grade
+from vivavoce.grading.functions import metadata_of, turn_grade
 from vivavoce.records.run import Attempt, Grading, Outcome, Run
-from vivavoce.records.score import Score
+from vivavoce.records.score import Score, Usage
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.records.usage import Usage
 from vivavoce.report.file_names import file_names
 from vivavoce.report.letta_summary import Model, error_of, usage_data
 from vivavoce.report.strict_json import strict_json

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Any, Literal
 
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Failure, Usage
 from vivavoce.stats.intervals import percentile
 
 Category = Literal["target", "extraction", "grading", "reward", "unknown"]

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from vivavoce.comparing.thresholds import score_text, share_text
-from vivavoce.records.counting import conversation_label
+from vivavoce.records.details import by_role
 from vivavoce.records.run import Run
-from vivavoce.records.spending import by_role
+from vivavoce.records.score import conversation_label
 from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
 from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.best_target import sentences, target_names

@@ -9,9 +9,9 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from vivavoce.records.details import dollars
 from vivavoce.records.run import ScoreRow
-from vivavoce.records.spending import dollars
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.report.best_target import Standing, standings, target_names
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.headline import headline

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from vivavoce.records.counting import conversation_label, turn_label
 from vivavoce.records.label import DifferingLabels, Disputed, Label, LabelAgreement, PeopleAgreement
+from vivavoce.records.score import conversation_label, turn_label
 from vivavoce.report.markdown import code, interval, table
 from vivavoce.report.terminal import number
 from vivavoce.report.text import count

@@ -6,17 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from vivavoce.records.calibration import Calibration
+from vivavoce.records.details import dollars
+from vivavoce.records.label import Calibration
 from vivavoce.records.run import Grading, Run
-from vivavoce.records.spending import dollars
-from vivavoce.records.usage import total
+from vivavoce.records.score import total
 from vivavoce.report.headline import gate_of, main_grader
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
 from vivavoce.run.tallies import Tally, tally
 from vivavoce.safe_text import safe
-from vivavoce.stats.components import WORST, components, trial_variance
-from vivavoce.stats.planning import labels_for, samples_for, seen_by, trials_for
+from vivavoce.stats.planning import WORST, components, labels_for, samples_for, seen_by, trial_variance, trials_for
 from vivavoce.store.store import Store
 
 TRIALS = (1, 2, 3, 5, 10, 20)

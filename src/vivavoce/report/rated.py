@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from vivavoce.errors import UsageError
-from vivavoce.records.counting import conversation_label
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
-from vivavoce.records.score import Finding, Score
+from vivavoce.records.score import Finding, Score, Usage, conversation_label
 from vivavoce.records.trajectory import answer_of_turn
-from vivavoce.records.usage import Usage
-from vivavoce.stats.ratings import Ratings, ratings_at
+from vivavoce.stats.raters import Ratings, ratings_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vivavoce.comparing.thresholds import SIGNS, limit_text, number_text
-from vivavoce.records.breaches import BREACH_NAMES
-from vivavoce.records.reason import Aggregation, Condition, Reason, SampleTrials
+from vivavoce.records.run import BREACH_NAMES, Aggregation, Condition, Reason, SampleTrials
 from vivavoce.records.score import PASSING
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from vivavoce.records.counting import to_number
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, Grading, Outcome, Run
-from vivavoce.records.score import Score, State
+from vivavoce.records.score import Failure, Score, State, to_number
 from vivavoce.report.strict_json import strict_json
 from vivavoce.store.store import Store
 

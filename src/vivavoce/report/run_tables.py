@@ -11,11 +11,9 @@ from contextlib import closing
 
 from vivavoce.messages import HumanMessage
 from vivavoce.records.call_states import made_calls
-from vivavoce.records.counting import to_number
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Score
-from vivavoce.records.trajectory import Trajectory, assistant_texts
-from vivavoce.records.turn import Turn
+from vivavoce.records.score import Score, to_number
+from vivavoce.records.trajectory import Trajectory, Turn, assistant_texts
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.rows import TYPES, flat_rows
 from vivavoce.report.strict_json import strict_json

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vivavoce.errors import UsageError
-from vivavoce.records.run import Run
-from vivavoce.records.sampling import Sampling
+from vivavoce.records.run import Run, Sampling
 from vivavoce.report.best_target import target_names
 from vivavoce.report.comparison import Side
 from vivavoce.report.text import count, one_line

@@ -7,8 +7,7 @@ from string import ascii_uppercase
 from typing import NamedTuple, TypeAlias
 
 from vivavoce.errors import UsageError
-from vivavoce.records.reason import Verdict
-from vivavoce.records.run import Grading
+from vivavoce.records.run import Grading, Verdict
 from vivavoce.report.comparison import Compared, Comparison, GraderComparison, TargetComparison
 
 MOST = 12

@@ -10,7 +10,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from vivavoce.comparing.json_values import same_json
-from vivavoce.metrics.exact.paths import at_path
+from vivavoce.metrics.exact.arguments import at_path
 from vivavoce.records.run import Attempt
 
 Found = tuple[JsonValue] | None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from vivavoce.models.prices import Price, price_of
-from vivavoce.records.origin import described_targets
-from vivavoce.records.run import Run
-from vivavoce.records.usage import Usage
+from vivavoce.records.run import Run, described_targets
+from vivavoce.records.score import Usage
 from vivavoce.report.best_target import target_names
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.suites.target_names import described_target

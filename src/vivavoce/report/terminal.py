@@ -8,9 +8,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from vivavoce.comparing.thresholds import score_text, share_text
-from vivavoce.records.counting import conversation_label
-from vivavoce.records.spending import in_words
-from vivavoce.records.usage import Usage
+from vivavoce.records.details import in_words
+from vivavoce.records.score import Usage, conversation_label
 from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
 from vivavoce.report.best_target import sentences, standings, target_names
 from vivavoce.report.breaches import breach_lines

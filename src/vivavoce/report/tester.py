@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from vivavoce.records.breaches import breach_name, verified_breaches
-from vivavoce.records.counting import to_number, turn_label
-from vivavoce.records.spending import by_role
-from vivavoce.records.test import Step, Test
+from vivavoce.records.details import by_role
+from vivavoce.records.run import breach_name, verified_breaches
+from vivavoce.records.score import to_number, turn_label
+from vivavoce.records.trajectory import Step, Test
 from vivavoce.report.findings import findings, score_text
 from vivavoce.report.tables import Labelled
 from vivavoce.report.text import count, one_line

@@ -22,14 +22,10 @@ from vivavoce.messages import (
     ToolMessage,
 )
 from vivavoce.records.agents import Agents, Handoff
-from vivavoce.records.answered import origin
-from vivavoce.records.call_states import outcome_of
-from vivavoce.records.counting import turn_label, turn_title
-from vivavoce.records.failure import Failure
+from vivavoce.records.call_states import origin, outcome_of
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Score, State
-from vivavoce.records.test import Test
-from vivavoce.records.trajectory import Turn
+from vivavoce.records.score import Failure, Score, State, turn_label, turn_title
+from vivavoce.records.trajectory import Test, Turn
 from vivavoce.report.findings import failed_steps, findings, score_text
 from vivavoce.report.tables import Labelled
 from vivavoce.report.tester import after_turn, discarded_title, ending, judgements, thoughts, try_title

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.records.reason import Reason, Verdict
+from vivavoce.records.run import Reason, Verdict
 from vivavoce.run.summary import GraderSummary
 
 AlertState = Literal["ok", "firing", "undecided"]

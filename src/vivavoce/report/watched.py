@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.records.reason import Verdict
+from vivavoce.records.run import Verdict
 from vivavoce.report.reasons import reason_text
 from vivavoce.report.text import count
 from vivavoce.report.watch_state import STATES, Alert, AlertState, GraderCount, HourFigures, Spending, WatchState

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vivavoce.comparing.thresholds import compare
 from vivavoce.errors import UsageError
-from vivavoce.records.reason import Verdict
+from vivavoce.records.run import Verdict
 from vivavoce.report.comparison import (
     Comparison,
     GraderComparison,

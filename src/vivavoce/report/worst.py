@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from vivavoce.records.counting import turn_label
 from vivavoce.records.run import AttemptKey, Grading, Outcome, ScoreRow
-from vivavoce.records.score import Score
+from vivavoce.records.score import Score, turn_label
 from vivavoce.report.error_groups import ErrorGroup, error_groups
 from vivavoce.report.exchange import Exchange, exchange_of
 from vivavoce.report.text import one_line

@@ -11,18 +11,14 @@ from typing import TypeVar
 
 from vivavoce.errors import Fault, ModelFault, RateLimited
 from vivavoce.models.batches.files import differs
-from vivavoce.models.batches.lines import model_hash, named_question
 from vivavoce.models.batches.model import BatchedModel
-from vivavoce.models.batches.service import Settled, State
+from vivavoce.models.batches.service import Settled, State, model_hash, named_question
+from vivavoce.models.cache import encode_reply
 from vivavoce.models.model import ModelReply
-from vivavoce.models.recording import encode_reply
-from vivavoce.records.batch import AskedQuestion, Batch
-from vivavoce.records.events import BatchesAsked, Event
-from vivavoce.records.failure import failure_of
-from vivavoce.records.reply import StoredReply
-from vivavoce.records.usage import usage_of
-from vivavoce.run.batch_questions import BatchQuestions
-from vivavoce.run.batch_spool import Part
+from vivavoce.records.replies import AskedQuestion, Batch, StoredReply
+from vivavoce.records.run import BatchesAsked, Event
+from vivavoce.records.score import failure_of, usage_of
+from vivavoce.run.batch_questions import BatchQuestions, Part
 from vivavoce.run.workers import INTERRUPTED
 from vivavoce.store.batches.batches import ANSWERED, ASKED, FAILED
 from vivavoce.store.store import Store

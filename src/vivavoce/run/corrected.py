@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from vivavoce.plugins import lazy
-from vivavoce.records.calibration import Calibration, CorrectedRate
+from vivavoce.records.label import Calibration, CorrectedRate
 from vivavoce.records.run import Grading, Run
 from vivavoce.run.summary import Summary
 from vivavoce.run.tallies import Correct, tally

@@ -1,4 +1,4 @@
-"""What a summary says besides the means: what the run used, how long replies took, its tags, where scores vary."""
+"""What a summary says besides the means: usage, waiting times, agents, and what went as recorded."""
 
 from __future__ import annotations
 
@@ -8,16 +8,316 @@ from typing import TYPE_CHECKING
 
 from vivavoce.records.details import Latency, SkipSummary, VarianceSummary
 from vivavoce.records.run import AttemptKey, Grading, ScoreRow
-from vivavoce.run.agents import by_agent
-from vivavoce.run.recorded import recording_summaries
 from vivavoce.run.summary import Summary, TagSummary, grader_summary
 from vivavoce.run.tallies import Tallies, Tally, tally
-from vivavoce.stats.components import components
 from vivavoce.stats.intervals import percentile
+from vivavoce.stats.planning import components
 from vivavoce.store.store import Store
 
 if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
     from vivavoce.grading.grader import Grader
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from vivavoce.records.agents import Agents, key_of
+from vivavoce.records.call_states import call_records
+from vivavoce.records.details import (
+    AS_RECORDED,
+    MOST_EXAMPLES,
+    AgentFailures,
+    AgentSummary,
+    AsRecorded,
+    CallsCovered,
+    DifferenceKind,
+    DifferentConversations,
+    PairedGrades,
+    RecordingSummary,
+    Unit,
+)
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import Score, conversation_label, turn_label
+from vivavoce.stats.intervals import Estimate, mean_interval
+from vivavoce.stats.paired import difference_of
+
+
+def recording_summaries(store: Store, grading: Grading) -> list[RecordingSummary]:
+    """Return how far conversations went as recorded, for each target; nothing for a run without a recording."""
+    graders = cast("dict[str, Any]", grading.spec.get("graders") or {})
+    name = next((name for name, one in graders.items() if one.get("kind") == "recording"), None)
+    if name is None:
+        return []
+    tallies: dict[str, _RecordedTally] = {}
+    for outcome in store.outcomes(grading.id):
+        if (score := outcome.scores.get(name)) is not None:
+            tallies.setdefault(outcome.attempt.key.target, _RecordedTally()).add(outcome, name, score)
+    return [one.summary(target) for target, one in tallies.items()]
+
+
+@dataclass(slots=True)
+class _Pairs:
+    """The scores of a grader on both sides, the recorded one first."""
+
+    values: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    left_out: int = 0
+
+    def add(self, recorded: float | None, new: float | None) -> None:
+        if recorded is None or new is None:
+            self.left_out += 1
+        else:
+            self.values.append((recorded, new))
+
+    def paired(self, grader: str, of: Unit) -> PairedGrades | None:
+        """Return them in numbers, None where none are."""
+        found = difference_of([new - recorded for recorded, new in self.values])
+        if found is None:
+            return None
+        sides = [math.fsum(side) / found.n for side in zip(*self.values, strict=True)]
+        return PairedGrades(
+            grader=grader,
+            of=of,
+            n=found.n,
+            better=found.wins,
+            worse=found.losses,
+            recorded=sides[0],
+            new=sides[1],
+            p_value=found.sign_p_value,
+            left_out=self.left_out,
+        )
+
+
+@dataclass(slots=True)
+class _RecordedTally:
+    """The conversations of one target."""
+
+    conversations: int = 0
+    same: int = 0
+    unrecorded: int = 0
+    errors: int = 0
+    turns: int = 0
+    ended: list[str] = field(default_factory=list[str])
+    calls: CallsCovered = field(default_factory=CallsCovered)
+    different: dict[DifferenceKind, DifferentConversations] = field(
+        default_factory=dict[DifferenceKind, DifferentConversations]
+    )
+    pairs: dict[tuple[str, Unit], _Pairs] = field(default_factory=dict[tuple[str, Unit], _Pairs])
+
+    def add(self, outcome: Outcome, name: str, score: Score) -> None:
+        """Count a conversation."""
+        self.conversations += 1
+        kept = score.extra.get(AS_RECORDED)
+        if kept is None:
+            self.unrecorded += score.state == "skipped"
+            self.errors += score.state == "error"
+            return
+        found = AsRecorded.model_validate(kept)
+        self.calls += found.calls
+        if found.calls.missed and len(self.ended) < MOST_EXAMPLES:
+            key, last = outcome.attempt.key, len(outcome.attempt.trajectory.turns) - 1
+            self.ended.append(f"{conversation_label(key.sample_id, key.trial)}, {turn_label(last)}")
+        self.turns += found.comparable
+        if found.difference is not None:
+            self._differs(outcome, found)
+        elif score.state == "error":
+            self.errors += 1
+        else:
+            self.same += 1
+        for grader, one in outcome.scores.items():
+            if grader != name:
+                turnwise = one.turns is not None or len(outcome.attempt.trajectory.turns) == 1
+                pairs = self.pairs.setdefault((grader, "turn" if turnwise else "conversation"), _Pairs())
+                _pair(pairs, one, found, ended=score.state != "error")
+
+    def _differs(self, outcome: Outcome, found: AsRecorded) -> None:
+        first, key = found.difference, outcome.attempt.key
+        assert first is not None
+        known = self.different.get(first.kind)
+        if known is not None and known.turn <= first.turn:
+            self.different[first.kind] = known.model_copy(update={"conversations": known.conversations + 1})
+            return
+        number = 1 if known is None else known.conversations + 1
+        self.different[first.kind] = DifferentConversations(
+            kind=first.kind,
+            conversations=number,
+            sample=key.sample_id,
+            trial=key.trial,
+            turn=first.turn,
+            what=first.what,
+        )
+
+    def summary(self, target: str) -> RecordingSummary:
+        """Return what was counted."""
+        return RecordingSummary(
+            target=target,
+            conversations=self.conversations,
+            same=self.same,
+            unrecorded=self.unrecorded,
+            errors=self.errors,
+            turns=self.turns,
+            different=sorted(self.different.values(), key=lambda one: -one.conversations),
+            calls=self.calls,
+            ended=self.ended,
+            pairs=list(_known(self.pairs)),
+        )
+
+
+def _pair(pairs: _Pairs, score: Score, found: AsRecorded, *, ended: bool) -> None:
+    """Add the scores of a conversation by a grader: those of comparable turns, or of comparable conversations."""
+    recorded = found.recorded.get(score.name)
+    if score.turns is None:
+        if found.difference is None and ended and score.state != "skipped":
+            pairs.add(score.value, score.value)
+        elif recorded is not None and score.state != "skipped":
+            pairs.add(recorded.value, score.value)
+        return
+    for turn in score.turns:
+        if turn.state == "skipped" or turn.turn is None:
+            continue
+        if turn.turn < found.same:
+            pairs.add(turn.value, turn.value)
+        elif recorded is not None and recorded.turn == turn.turn:
+            pairs.add(recorded.value, turn.value)
+
+
+def _known(pairs: dict[tuple[str, Unit], _Pairs]) -> Iterator[PairedGrades]:
+    found = (one.paired(grader, of) for (grader, of), one in pairs.items())
+    yield from (one for one in found if one is not None)
+
+
+MOST = 50
+"""Agents that are summed up: those with the most failed turns."""
+BROKE = "error"
+"""What a turn in which the target broke down counts as, beside the names of graders."""
+
+_Place = tuple[str, int, int | None]
+"""A sample, a trial, and a turn."""
+
+
+@dataclass(slots=True)
+class _AgentTally:
+    """What was counted of one agent of a target; `failed` are by grader the turns in which it found a fault."""
+
+    agent: str
+    target: str
+    conversations: int = 0
+    turns: list[_Place] = field(default_factory=list[_Place])
+    calls: int = 0
+    tool_errors: int = 0
+    handoffs: int = 0
+    failures: Counter[str] = field(default_factory=Counter[str])
+    failed: dict[str, set[_Place]] = field(default_factory=lambda: defaultdict(set))
+
+    @property
+    def failed_turns(self) -> set[_Place]:
+        """The turns in which anything failed."""
+        return set[_Place]().union(*self.failed.values())
+
+    def summary(self) -> AgentSummary:
+        """Return it in figures."""
+        share = self._share(self.failed_turns)
+        return AgentSummary(
+            agent=self.agent,
+            target=self.target,
+            conversations=self.conversations,
+            turns=len(self.turns),
+            calls=self.calls,
+            tool_errors=self.tool_errors,
+            handoffs=self.handoffs,
+            failed_turns=len(self.failed_turns),
+            share=share.mean,
+            low=share.low,
+            high=share.high,
+            graders=[self._grader(name, number) for name, number in self.failures.most_common()],
+        )
+
+    def _grader(self, name: str, number: int) -> AgentFailures:
+        share = self._share(self.failed[name])
+        turns = len(self.failed[name])
+        return AgentFailures(
+            grader=name, failures=number, turns=turns, share=share.mean, low=share.low, high=share.high
+        )
+
+    def _share(self, failed: set[_Place]) -> Estimate:
+        values = [float(place in failed) for place in self.turns]
+        found = mean_interval(values, [sample for sample, _, _ in self.turns])
+        return Estimate(0.0, None, None, 0, 0) if found is None else found
+
+
+def by_agent(store: Store, grading: Grading) -> dict[str, Any]:
+    """Return the fields of a summary that tell of agents; nothing where no conversation has several."""
+    if not store.details.has_agents(grading.run_id):
+        return {}
+    tallies: dict[tuple[str, str], _AgentTally] = {}
+    unnamed = 0
+    for outcome in store.outcomes(grading.id):
+        unnamed += _count(outcome, tallies)
+    ordered = sorted(tallies.values(), key=lambda one: (-len(one.failed_turns), -len(one.turns), one.agent))
+    kept = {id(one) for one in ordered[:MOST]}
+    agents = [one.summary() for one in tallies.values() if id(one) in kept]
+    return {"agents": agents, "more_agents": len(ordered) - len(kept), "unnamed_failures": unnamed}
+
+
+def _count(outcome: Outcome, tallies: dict[tuple[str, str], _AgentTally]) -> int:
+    """Count what the agents of one conversation did; return how many failures are of none of them."""
+    talk, key = outcome.attempt.trajectory, outcome.attempt.key
+    agents = Agents(talk.messages)
+    if not agents.names:
+        return 0
+
+    def of(agent: str) -> _AgentTally:
+        return tallies.setdefault((key.target, key_of(agent)), _AgentTally(agent, key.target))
+
+    for name in agents.names:
+        of(name).conversations += 1
+    for turn in (None, *range(len(talk.turns))):
+        for name in agents.in_turn(turn):
+            of(name).turns.append((key.sample_id, key.trial, turn))
+    owners = iter(agents.by_call.values())
+    for record, agent in zip(call_records(agents.messages), owners, strict=True):
+        if agent is not None:
+            of(agent).calls += record.was_made
+            of(agent).tool_errors += record.state == "failed"
+    for handoff in agents.handoffs():
+        if handoff.sender is not None and handoff.how != "unstated":
+            of(handoff.sender).handoffs += 1
+    unnamed = 0
+    for grader, turn, agent in _failures(outcome, agents):
+        if agent is None:
+            unnamed += 1
+            continue
+        tally = of(agent)
+        tally.failures[grader] += 1
+        in_turns = [at for at in range(len(talk.turns)) if agent in agents.in_turn(at)] if turn is None else [turn]
+        tally.failed[grader].update((key.sample_id, key.trial, at) for at in in_turns[-1:])
+    return unnamed
+
+
+def _failures(outcome: Outcome, agents: Agents) -> Iterator[tuple[str, int | None, str | None]]:
+    """Yield the grader, the turn and the agent of everything that failed."""
+    for turn in outcome.attempt.trajectory.turns:
+        if turn.failure is not None and turn.failure.blame == "target":
+            yield BROKE, turn.index, agents.last_in(turn.index)
+    for name, score in outcome.scores.items():
+        yield from ((name, *one) for one in _of_score(score, agents))
+
+
+def _of_score(score: Score, agents: Agents) -> Iterator[tuple[int | None, str | None]]:
+    if score.state != "scored" or score.passed is not False:
+        return
+    turns = [one for one in score.turns or () if one.state == "scored" and one.passed is False]
+    for one in turns:
+        yield from _of_score(one, agents)
+    if turns:
+        return
+    bad = [one for one in score.findings if one.state == "fail"]
+    for one in bad:
+        turn = score.turn if score.turn is not None else one.turn
+        agent = agents.of_finding(one, score.turn)
+        yield turn if agent is None or turn is None or agent in agents.in_turn(turn) else None, agent
+    if not bad:
+        yield score.turn, None if score.turn is None else agents.last_in(score.turn)
+
 
 SKIP_REASONS = 3
 """Reasons of skips that are named for each grader."""

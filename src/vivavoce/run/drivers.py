@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from vivavoce.conversation import split_turns
 from vivavoce.errors import Fault, SuiteFault
 from vivavoce.messages import AnyMessage
-from vivavoce.records.failure import failure_of
+from vivavoce.records.score import failure_of
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.run.experiment import Held, Scripted
 from vivavoce.samples.sample import Sample

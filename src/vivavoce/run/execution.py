@@ -1,25 +1,28 @@
-"""What every execution of an experiment shares: its budget, cached answers, events, an early end, and its summary."""
+"""What every execution of an experiment shares: budget, cache, events, an early end, and interruption."""
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import signal
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from threading import Lock
 
-from vivavoce.grading.error_limit import ErrorLimit
+from vivavoce.grading.scores import ErrorLimit
 from vivavoce.pacing.budget import Budget
-from vivavoce.records.events import Event, Listener
-from vivavoce.records.run import Grading, Run
-from vivavoce.records.trials import TrialsSpent
+from vivavoce.pacing.loops import run as run_loop
+from vivavoce.records.details import TrialsSpent
+from vivavoce.records.run import Event, Grading, Listener, Run
 from vivavoce.run.corrected import correcting
 from vivavoce.run.details import detailed
-from vivavoce.run.experiment import Experiment
-from vivavoce.run.heap import tuned_gc
+from vivavoce.run.experiment import Experiment, Scoring
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
-from vivavoce.run.scoring import Scoring
 from vivavoce.run.stopping import Stopping, intervals_by
 from vivavoce.run.summary import Summary, summarise
 from vivavoce.run.tallies import Tallies, tally
@@ -27,6 +30,45 @@ from vivavoce.run.verdict import Rules
 from vivavoce.run.workers import WorkerPool
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
+
+RARELY = (50_000, 20, 100)
+"""Objects that may be created before the youngest ones are searched, and how often these are before older ones."""
+
+_FROZEN_AT_START = gc.get_freeze_count()
+"""What Python itself has left out already: nothing in most versions, a few hundred objects in 3.12."""
+
+_lock = Lock()
+_runs = 0
+_before = gc.get_threshold()
+_freezes = True
+
+
+@contextmanager
+def tuned_gc() -> Generator[None]:
+    """Tune garbage collection: existing objects are left out, and searches are rare, until the last run has ended.
+
+    Where a program has left out objects of its own with `gc.freeze`, exactly those stay left out: Python cannot take
+    back some of them only.
+    """
+    global _runs, _before, _freezes
+    with _lock:
+        if not _runs:
+            _before = gc.get_threshold()
+            _freezes = gc.get_freeze_count() <= _FROZEN_AT_START
+            gc.set_threshold(*RARELY)
+        _runs += 1
+        if _freezes:
+            gc.freeze()
+    try:
+        yield
+    finally:
+        with _lock:
+            _runs -= 1
+            if not _runs:
+                if _freezes:
+                    gc.unfreeze()
+                gc.set_threshold(*_before)
+
 
 Build = Callable[[Budget, ReplyStore | None], Experiment]
 """Builds an experiment when it is to run: its models count against a budget, and their answers are kept in a store."""
@@ -152,3 +194,27 @@ def _notes(answers: ReplyStore | None) -> tuple[str, ...]:
         return ()
     what = f"{count} cached answer{'s are' if count > 1 else ' is'} outside the schema and could not be used"
     return (f"{what}; run again without --replay, or export the questions again",)
+
+
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
+def execute(work: Execution, stop: Callable[[], object]) -> RunResult:
+    """Do work and wait for it; a signal calls `stop`, which stops it. Afterwards signals do what they did before."""
+    if threading.current_thread() is not threading.main_thread():  # no other thread is given signals
+        return run_loop(work.execute())
+    handlers = {number: signal.getsignal(number) for number in _STOPPING}
+    try:
+        return run_loop(_interruptible(work, stop))
+    finally:
+        for number, handler in handlers.items():
+            if handler is not None:
+                signal.signal(number, handler)
+
+
+async def _interruptible(work: Execution, stop: Callable[[], object]) -> RunResult:
+    loop = asyncio.get_running_loop()
+    for number in _STOPPING:
+        with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C ends the program there
+            loop.add_signal_handler(number, stop)
+    return await work.execute()

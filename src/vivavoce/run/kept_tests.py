@@ -1,30 +1,103 @@
-"""Keeping the results of tests that were held in Python: a run in the store, as `viva test` leaves one."""
+"""Keeping the results of tests and of measurements that were made in Python."""
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import StoreError, UsageError
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.metrics.evaluation import choose
+from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.result import TestResult
-from vivavoce.records.origin import GIVEN_IN_PYTHON
-from vivavoce.run.experiment import Description, Experiment, Limits, Samples
+from vivavoce.records.run import GIVEN_IN_PYTHON, AttemptKey, Grading, Run
+from vivavoce.records.score import Score
+from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
-from vivavoce.run.scoring import Scoring
 from vivavoce.run.tester import trajectory_of
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
+
+_DECIDING = frozenset(("gate", "reward", "agreement"))
+"""Keys of a suite that say what follows from scores."""
+
+
+async def keep_scores(
+    store: Store,
+    run: Run,
+    key: AttemptKey,
+    scores: Mapping[str, Score],
+    metrics: Sequence[BaseMultiTurnMetric],
+    graders: Mapping[str, Any],
+) -> str | None:
+    """Store the scores of a conversation by metrics, and return the id of their set; None where none can be kept.
+
+    A score without a highest value is not kept where no threshold says what passes. `graders` are the metrics as data,
+    as in a suite.
+
+    Raises:
+        StoreError: the store cannot be written, or the run is not there any more.
+    """
+    kept = [metric for metric in metrics if can_be_kept(metric, scores[metric.name])]
+    if not kept:
+        return None
+    prints = {metric.name: metric_grader(metric.name, metric).fingerprint for metric in kept}
+    spec = {name: value for name, value in run.spec.items() if name not in _DECIDING}
+    spec["graders"] = {name: graders[name] for name in prints}
+    digest = blake2b(json.dumps(prints, sort_keys=True).encode(), digest_size=3).hexdigest()
+    for number in count(1):
+        set_id = f"{run.id}-m{digest}" + (f"-{number}" if number > 1 else "")
+        _begin(store, Grading(id=set_id, run_id=run.id, spec=spec, fingerprints=prints, created_at=time.time()))
+        if _has(store, set_id, key):
+            continue
+        try:
+            async with store.writer(run.id, set_id, prints) as writer:
+                await writer.put_scores(key, {name: scores[name] for name in prints}, None)
+        except StoreError:
+            if not _has(store, set_id, key):  # else another request was a moment earlier
+                raise
+        else:
+            return set_id
+    raise AssertionError("there is always a next set")
+
+
+def can_be_kept(metric: BaseMultiTurnMetric, score: Score) -> bool:
+    """Return whether a score has a place in a set: a value from 0 to 1, or a threshold that says what passes."""
+    return not metric.needs_threshold and (score.state != "scored" or score.value is not None)
+
+
+def _begin(store: Store, grading: Grading) -> None:
+    """Add a set of scores unless it is there."""
+    if _is_there(store, grading):
+        return
+    try:
+        store.add_grading(grading)
+    except StoreError:
+        if not _is_there(store, grading):  # else another request was a moment earlier
+            raise
+
+
+def _is_there(store: Store, grading: Grading) -> bool:
+    return any(one.id == grading.id for one in store.gradings(grading.run_id))
+
+
+def _has(store: Store, set_id: str, key: AttemptKey) -> bool:
+    found = store.outcomes(set_id, sample_id=key.sample_id)
+    return any(outcome.scores for outcome in found if outcome.attempt.key == key)
+
 
 _GRADERS = ("goal_achieved", "target_passed")
 _OF_ROWS = {

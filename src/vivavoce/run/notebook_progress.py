@@ -8,8 +8,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-from vivavoce.records.events import AttemptEnded, Event, Listener, RunEnded, RunStarted
-from vivavoce.records.run import Outcome
+from vivavoce.records.run import AttemptEnded, Event, Listener, Outcome, RunEnded, RunStarted
 from vivavoce.safe_text import safe
 
 PAUSE = 0.2

@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from vivavoce.grading.error_limit import ErrorLimit
+from vivavoce.grading.scores import ErrorLimit
 
 
 class RunOptions(BaseModel):

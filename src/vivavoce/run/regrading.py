@@ -11,8 +11,7 @@ from pydantic import ValidationError
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import describe
-from vivavoce.records.events import AttemptEnded, RunEnded, RunStarted
-from vivavoce.records.run import Attempt, AttemptKey, Grading, Run
+from vivavoce.records.run import Attempt, AttemptEnded, AttemptKey, Grading, Run, RunEnded, RunStarted
 from vivavoce.run.attempt import Grades
 from vivavoce.run.corrected import corrected
 from vivavoce.run.execution import Execution, ended

@@ -7,13 +7,11 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Protocol
 
 from vivavoce.grading.scores import Scores
-from vivavoce.records.breaches import breaches_of
-from vivavoce.records.run import AttemptKey, Outcome, ScoreRow
+from vivavoce.records.run import AttemptKey, Outcome, ScoreRow, breaches_of
 from vivavoce.records.score import Score
-from vivavoce.run.attempt import Task
+from vivavoce.run.attempt import Drivers, Task
 from vivavoce.run.drivers import replay
 from vivavoce.run.experiment import Experiment
-from vivavoce.run.plan import Drivers
 from vivavoce.run.stopping import Stopping
 from vivavoce.run.tallies import Tally
 from vivavoce.samples.sample import Sample

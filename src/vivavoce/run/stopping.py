@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from vivavoce.grading.gates import Gate, SamplesGate, at_any_time
 from vivavoce.grading.scores import Scores
+from vivavoce.records.details import TrialsSpent
 from vivavoce.records.run import Run
-from vivavoce.records.trials import TrialsSpent
 from vivavoce.run.summary import LEVEL
 from vivavoce.run.tallies import Intervals
 

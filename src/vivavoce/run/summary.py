@@ -10,20 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.comparing.thresholds import reaches
 from vivavoce.grading.gates import at_any_time
-from vivavoce.records.as_recorded import RecordingSummary
-from vivavoce.records.breaches import BreachKind
-from vivavoce.records.calibration import CorrectedRate
-from vivavoce.records.details import AgentSummary, Latency, SkipSummary, VarianceSummary
-from vivavoce.records.reason import Reason, Severity, Verdict
-from vivavoce.records.sampling import Sampling
-from vivavoce.records.trials import TrialsSpent
-from vivavoce.records.usage import Usage
-from vivavoce.run.tallies import Tallies, Tally, spoiled_attempts
-from vivavoce.run.target_differences import TargetDifference, target_differences
+from vivavoce.records.details import AgentSummary, Latency, RecordingSummary, SkipSummary, TrialsSpent, VarianceSummary
+from vivavoce.records.label import CorrectedRate
+from vivavoce.records.run import BreachKind, Reason, Sampling, Severity, Verdict
+from vivavoce.records.score import Usage
+from vivavoce.run.tallies import Tallies, Tally, TargetDifference, spoiled_attempts, target_differences
 from vivavoce.run.verdict import Rules, decide
 from vivavoce.stats.agreement import agreement
-from vivavoce.stats.intervals import Estimate, mean_interval, spoiled_bounds
-from vivavoce.stats.passes import passes_by_k
+from vivavoce.stats.intervals import Estimate, mean_interval, passes_by_k, spoiled_bounds
 
 if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
     from vivavoce.grading.grader import Grader

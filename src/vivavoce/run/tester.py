@@ -15,9 +15,8 @@ from vivavoce.penelope.persona import Persona, persona_for
 from vivavoce.penelope.result import TestResult, dump_test, read_test
 from vivavoce.penelope.turn import Turn as TesterTurn
 from vivavoce.penelope.turn_loop import as_led
-from vivavoce.records.failure import CANCELLED, Failure, failure_of
-from vivavoce.records.test import TestStatus
-from vivavoce.records.trajectory import Trajectory
+from vivavoce.records.score import CANCELLED, Failure, failure_of
+from vivavoce.records.trajectory import TestStatus, Trajectory
 from vivavoce.run.drivers import OnTurn, held_of, opening_of, turns_taken
 from vivavoce.run.experiment import Held
 from vivavoce.samples.sample import Sample

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.grading.gates import LISTED, Gate, graders_with_failing_errors
-from vivavoce.grading.scores import Scores
-from vivavoce.records.reason import Reason, SampleTrials, Severity, Verdict
+from vivavoce.grading.scores import ErrorLimit, Scores
+from vivavoce.records.run import Reason, SampleTrials, Severity, Verdict
 from vivavoce.run.tallies import Correct, Tallies, Tally, spoiled_attempts
 
 _WITHOUT_SCORES = ("nothing_scored", "requirement")

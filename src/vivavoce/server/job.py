@@ -10,9 +10,18 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-from vivavoce.records.events import AttemptEnded, AttemptStarted, BatchesAsked, Event, RunEnded, RunStarted, TurnEnded
-from vivavoce.records.failure import shorten
-from vivavoce.records.run import AttemptKey, Outcome
+from vivavoce.records.run import (
+    AttemptEnded,
+    AttemptKey,
+    AttemptStarted,
+    BatchesAsked,
+    Event,
+    Outcome,
+    RunEnded,
+    RunStarted,
+    TurnEnded,
+)
+from vivavoce.records.score import shorten
 from vivavoce.records.trajectory import Turn, tool_calls
 from vivavoce.run.execution import Execution
 from vivavoce.server.job_record import JobEvent, JobRecord, MessageNews

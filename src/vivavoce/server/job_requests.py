@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_val
 
 from vivavoce.errors import UsageError
 from vivavoce.penelope.strategies import strategies
-from vivavoce.records.events import Listener
-from vivavoce.records.run import Run
+from vivavoce.records.run import Listener, Run
 from vivavoce.run.execution import Execution
 from vivavoce.run.experiment_run import new_id
 from vivavoce.run.options import RunOptions
@@ -24,13 +23,12 @@ from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.requested_metrics import Metrics, RequestedMetric, as_named, check_metrics
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import suite_run
-from vivavoce.suites.judging import judging_suite
+from vivavoce.suites.judging import judging_suite, testing_suite
 from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.named_metrics import metric_graders
+from vivavoce.suites.metric_names import metric_graders
 from vivavoce.suites.opening import reopen_run
 from vivavoce.suites.regrade import open_regrading
-from vivavoce.suites.tester_spec import TesterSpec
-from vivavoce.suites.testing import testing_suite
+from vivavoce.suites.spec import TesterSpec
 
 _OF_ROW = {
     *("goal", "instructions", "policy", "scenario", "persona", "facts"),

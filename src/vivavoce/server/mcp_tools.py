@@ -17,12 +17,10 @@ from pydantic_core import to_jsonable_python
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import describe
-from vivavoce.metrics.evaluation import evaluate_input
-from vivavoce.metrics.metric_input import metric_input
-from vivavoce.metrics.stored import input_of, stored_attempt
-from vivavoce.records.counting import conversation_name
+from vivavoce.metrics.evaluation import evaluate_input, input_of, stored_attempt
+from vivavoce.metrics.types import metric_input
 from vivavoce.records.run import Grading, Outcome, Run
-from vivavoce.records.score import Score
+from vivavoce.records.score import Score, conversation_name
 from vivavoce.report.compare import compare
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.transcript import words_of

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.metrics.result import MetricResult
 from vivavoce.records.run import Grading, Run
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.run.summary import Summary
 from vivavoce.server.job_record import JobRecord
 from vivavoce.store.browse.listing import AlikeErrors, RunEntry, SamplePage

@@ -9,9 +9,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.grading.extractors import extractors
-from vivavoce.metrics.choice import LOCAL, Choice, reaches_out
 from vivavoce.metrics.config import Scope
-from vivavoce.metrics.factory import named_metric
+from vivavoce.metrics.factory import LOCAL, Choice, named_metric, reaches_out
 from vivavoce.suites.part import SettingsOfModel
 
 SETTINGS = (

@@ -21,11 +21,16 @@ from vivavoce.suites.dataset import check_dataset, dataset_source
 from vivavoce.suites.document import MAX_BYTES
 from vivavoce.suites.expecting import questions
 from vivavoce.suites.forecast import Forecast, forecast
-from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, JudgeGraderSpec, MetricGraderSpec
+from vivavoce.suites.grader_spec import (
+    AnyGraderSpec,
+    FunctionGraderSpec,
+    JudgeGraderSpec,
+    MetricGraderSpec,
+    RecordingGraderSpec,
+    RuleGraderSpec,
+)
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.plan import plan_of
-from vivavoce.suites.recording_spec import RecordingGraderSpec
-from vivavoce.suites.rule_grader import RuleGraderSpec
 
 MOST = 300
 """Suites that are listed."""

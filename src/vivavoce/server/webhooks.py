@@ -19,7 +19,7 @@ from anyio import to_thread
 from fastapi import FastAPI
 
 from vivavoce.errors import NotFound, StoreError, UsageError
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.strict_json import strict_json
 from vivavoce.store.store import Store

@@ -1,16 +1,88 @@
-"""Means with their intervals: every mean has its n, and its interval knows which values belong together."""
+"""Means with their intervals, and pass@k and pass^k; an interval knows which values belong together."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
 from operator import mul
 from statistics import NormalDist
 from typing import TypeAlias
 
-from vivavoce.stats.student import t_quantile
+from vivavoce.comparing.thresholds import mean
+
+_MANY = 1_000
+"""From so many degrees of freedom on, the expansion around the normal quantile is exact to the last digits."""
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(probability: float, freedom: int) -> float:
+    """Return the quantile of Student's t distribution with `freedom` degrees of freedom.
+
+    `probability` is at least 0.5 and below 1.
+
+    Source: M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions (1964), 26.7.3 to 26.7.5.
+
+    Raises:
+        ValueError: `probability` or `freedom` is out of range.
+    """
+    if not 0.5 <= probability < 1 or freedom < 1:
+        raise ValueError(f"Student's t needs 0.5 <= probability < 1 and freedom >= 1; got {probability} and {freedom}")
+    normal = NormalDist().inv_cdf(probability)
+    if freedom >= _MANY:
+        return _expanded(normal, freedom)
+    if freedom == 1:
+        return math.tan(math.pi * (probability - 0.5))
+    if freedom == 2:
+        return (2 * probability - 1) / math.sqrt(2 * probability * (1 - probability))
+    return _solved(2 * probability - 1, freedom, normal)
+
+
+def _solved(within: float, freedom: int, value: float) -> float:
+    """Return the t with the probability `within` between -t and t, by Newton's method from a value below it.
+
+    The probability is a concave function of t, so that no step goes too far.
+    """
+    while True:
+        step = (within - _within(value, freedom)) / (2 * _density(value, freedom))
+        if step <= 1e-15 * value:
+            return value
+        value += step
+
+
+def _within(value: float, freedom: int) -> float:
+    """Return the probability between -value and value, which is a finite sum."""
+    angle = math.atan(value / math.sqrt(freedom))
+    square = math.cos(angle) ** 2
+    odd = freedom % 2
+    term = math.cos(angle) if odd else 1.0
+    terms = [term]
+    for power in range(2 + odd, freedom - 1, 2):
+        term *= square * (power - 1) / power
+        terms.append(term)
+    sines = math.sin(angle) * math.fsum(terms)
+    return 2 / math.pi * (angle + sines) if odd else sines
+
+
+def _density(value: float, freedom: int) -> float:
+    scale = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
+    return math.exp(scale - (freedom + 1) / 2 * math.log1p(value * value / freedom))
+
+
+def _expanded(x: float, freedom: int) -> float:
+    square = x * x
+    terms = (
+        x,
+        x * (square + 1) / 4,
+        x * ((5 * square + 16) * square + 3) / 96,
+        x * (((3 * square + 19) * square + 17) * square - 15) / 384,
+        x * ((((79 * square + 776) * square + 1482) * square - 1920) * square - 945) / 92160,
+    )
+    return math.fsum(term / freedom**power for power, term in enumerate(terms))
+
 
 _ROUNDING = 1e-12
 """A standard error below this part of the mean's size is rounding, not spread."""
@@ -236,3 +308,80 @@ def spoiled_bounds(passed: int, scored: int, spoiled: int) -> dict[str, float]:
         return {}
     whole = scored + spoiled
     return {"raw_pass_rate": passed / whole, "highest_pass_rate": (passed + spoiled) / whole}
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """Means over the `samples` that have at least `k` trials; `left_out` samples have fewer.
+
+    `hat_low` and `hat_high` are the 95% interval of `hat_k`, by `mean_interval` over the samples.
+    """
+
+    k: int
+    at_k: float
+    hat_k: float
+    hat_low: float | None
+    hat_high: float | None
+    samples: int
+    left_out: int
+
+
+def pass_at_k(successes: int, trials: int, k: int) -> Fraction:
+    """Return the exact chance that at least one of `k` trials, drawn from those seen, succeeded.
+
+    Source: M. Chen et al., Evaluating Large Language Models Trained on Code, arXiv:2107.03374 (2021), equation 1.
+    """
+    _check(successes, trials, k)
+    return 1 - Fraction(math.comb(trials - successes, k), math.comb(trials, k))
+
+
+def pass_hat_k(successes: int, trials: int, k: int) -> Fraction:
+    """Return the exact chance that all of `k` trials, drawn from those seen, succeeded.
+
+    Source: S. Yao et al., tau-bench, arXiv:2406.12045 (2024).
+    """
+    _check(successes, trials, k)
+    return Fraction(math.comb(successes, k), math.comb(trials, k))
+
+
+def passes(counts: Sequence[tuple[int, int]], k: int) -> Passes | None:
+    """Return the means of pass@k and pass^k over samples, None where no sample has `k` trials.
+
+    `counts` holds for each sample how many of its trials succeeded, and how many it has.
+    """
+    enough = [(successes, trials) for successes, trials in counts if trials >= k]
+    if not enough:
+        return None
+    hats = [pass_hat_k(c, n, k) for c, n in enough]
+    interval = mean_interval([float(each) for each in hats])
+    return Passes(
+        k=k,
+        at_k=float(mean([pass_at_k(c, n, k) for c, n in enough])),
+        hat_k=float(mean(hats)),
+        hat_low=interval and interval.low,
+        hat_high=interval and interval.high,
+        samples=len(enough),
+        left_out=len(counts) - len(enough),
+    )
+
+
+def passes_by_k(counts: Sequence[tuple[int, int]]) -> dict[int, Passes]:
+    """Return pass@k and pass^k over the same samples for every k; empty where trials do not repeat.
+
+    They are the samples with at least as many trials as more than half of all samples have, which is also the largest
+    k. Over other samples for each k, pass^k could rise with k, only because hard samples have fewer trials.
+    """
+    ordered = sorted(trials for _, trials in counts)
+    most = ordered[(len(ordered) - 1) // 2] if ordered else 0
+    enough = [(successes, trials) for successes, trials in counts if trials >= most]
+    found = {k: passes(enough, k) for k in range(1, most + 1)} if most > 1 else {}
+    left_out = len(counts) - len(enough)
+    return {k: replace(one, left_out=left_out) for k, one in found.items() if one is not None}
+
+
+def _check(successes: int, trials: int, k: int) -> None:
+    if not (0 <= successes <= trials and 1 <= k <= trials):
+        raise ValueError(
+            f"successes must be between 0 and trials, and k between 1 and trials; "
+            f"got {successes} of {trials} trials with k = {k}"
+        )

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vivavoce.stats.bootstrap import Floats, Weights
-from vivavoce.stats.intervals import wilson
-from vivavoce.stats.student import t_quantile
+from vivavoce.stats.intervals import t_quantile, wilson
 
 Numbers = Sequence[float] | Floats
 Bools = Sequence[bool] | NDArray[np.bool_]

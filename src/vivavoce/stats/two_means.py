@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from vivavoce.stats.exchange import Bools, Floats, p_values
 from vivavoce.stats.groups import agreeing
-from vivavoce.stats.intervals import mean_interval
-from vivavoce.stats.student import t_quantile
+from vivavoce.stats.intervals import mean_interval, t_quantile
 
 UNBOUNDED = (-math.inf, math.inf)
 

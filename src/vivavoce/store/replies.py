@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, delete, func, select
 
 from vivavoce.errors import StoreError
 from vivavoce.records.redaction import keys_of_environment
-from vivavoce.records.reply import StoredReply
+from vivavoce.records.replies import StoredReply
 from vivavoce.store.database.database import (
     Database,
     driver_errors,

@@ -12,13 +12,11 @@ from sqlalchemy import Connection, Table, func, insert, select, update
 
 from vivavoce.errors import NotFound, StoreError
 from vivavoce.plugins import lazy
-from vivavoce.records.counting import split_name
+from vivavoce.records.label import Remarks
 from vivavoce.records.redaction import keys_of_environment
-from vivavoce.records.remarks import Remarks
-from vivavoce.records.reply import StoredReply
+from vivavoce.records.replies import StoredReply
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, FailureRow, Grading, Outcome, Run, ScoreRow
-from vivavoce.records.score import State
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import State, Usage, split_name
 from vivavoce.store.browse.kept import Kept
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach, values_of

@@ -13,34 +13,37 @@ from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.files.file_mentions import check_text
 from vivavoce.foreign_code import check_callable
 from vivavoce.grading.asked import Asked, Judge
-from vivavoce.grading.error_limit import ErrorLimit
 from vivavoce.grading.expect import judged_by
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant, quoted_transcript
-from vivavoce.grading.fingerprint import fingerprint
-from vivavoce.grading.function_grader import FunctionGrading, extractor_parts, threshold_parts
+from vivavoce.grading.functions import check_parameters
 from vivavoce.grading.gates import Gate, LogicalGate, SamplesGate, SimpleGate, Threshold, WeightedGate
-from vivavoce.grading.grader import Grader, in_spite_of_errors
-from vivavoce.grading.metrics import ExtractedMetric, MetricScore, metric_grader
-from vivavoce.grading.options import check_parameters
+from vivavoce.grading.grader import Grader, fingerprint, in_spite_of_errors
+from vivavoce.grading.metrics import (
+    ExtractedMetric,
+    FunctionGrading,
+    MetricScore,
+    extractor_parts,
+    metric_grader,
+    threshold_parts,
+)
 from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, reward_composers
-from vivavoce.metrics.confirmed import Confirmed
+from vivavoce.grading.scores import ErrorLimit
 from vivavoce.metrics.exact.rule import RuleMetric
 from vivavoce.metrics.judged.rubric_judge import RubricJudge
-from vivavoce.metrics.judges import asking
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.panel import Confirmed, asking
+from vivavoce.metrics.prompts import STANDARD, Rubric, read_rubric
 from vivavoce.metrics.rating import RatingMetric
-from vivavoce.metrics.rubric import STANDARD, Rubric, read_rubric
 from vivavoce.metrics.rules.rule import Rule
 from vivavoce.models.cache import OfflineModel
 from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
-from vivavoce.records.breaches import BreachKind
-from vivavoce.run.scoring import Scoring
+from vivavoce.records.run import BreachKind
+from vivavoce.run.experiment import Scoring
 from vivavoce.run.summary import AgreementPair
 from vivavoce.samples.rows import SampleCount
 from vivavoce.settings import settings
-from vivavoce.suites.cascade import cascaded
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.expecting import EXPECT, asks_judge, grades_assertions
 from vivavoce.suites.gate_spec import (
@@ -64,15 +67,15 @@ from vivavoce.suites.grader_spec import (
     JudgeGraderSpec,
     JudgeSpec,
     MetricGraderSpec,
+    RecordingGraderSpec,
+    RuleGraderSpec,
 )
 from vivavoce.suites.load import Suite
-from vivavoce.suites.metric_names import grading_of, metric_of, written_in
+from vivavoce.suites.metric_names import cascaded, grading_of, metric_of, written_in
 from vivavoce.suites.recording import recording_grader
-from vivavoce.suites.recording_spec import RecordingGraderSpec
-from vivavoce.suites.rule_grader import RuleGraderSpec
+from vivavoce.suites.spec import TrialsUntil
 from vivavoce.suites.stopping import early_gate, refusals, stopping
 from vivavoce.suites.toolbox import known_tools
-from vivavoce.suites.trials_spec import TrialsUntil
 from vivavoce.user_code import source_of
 
 _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}

@@ -8,16 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.grading.argument_paths import unknown_paths
 from vivavoce.grading.asked import Asked
+from vivavoce.grading.calls import unknown_paths
 from vivavoce.grading.grader import Grader
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import lazy, load_object
 from vivavoce.run.attempt import Grades
 from vivavoce.run.batch_questions import BatchQuestions
-from vivavoce.run.heap import tuned_gc
+from vivavoce.run.execution import tuned_gc
+from vivavoce.run.experiment import Scoring
 from vivavoce.run.options import RunOptions
-from vivavoce.run.scoring import Scoring
 from vivavoce.samples.rows import SampleCount, UnusableRows, read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.build import Builder
@@ -27,16 +27,93 @@ from vivavoce.suites.forecast import Forecast, forecast
 from vivavoce.suites.hooks import check_setup
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
-from vivavoce.suites.output import check_output
 from vivavoce.suites.plan import Plan, plan_of
 from vivavoce.suites.recording import check_live, check_readable, coverage, with_recording
-from vivavoce.suites.schema_formats import format_notes
 from vivavoce.suites.targets import build_targets, check_rows, has_client
 from vivavoce.suites.toolbox import known_tools
 
 if TYPE_CHECKING:  # numpy takes long to load, and most runs are of all conversations
     from vivavoce.run.tester import Tester
     from vivavoce.suites.sampling import Sampler
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from vivavoce.models.json_schema import FORMATS, unchecked_formats
+from vivavoce.suites.grader_spec import FunctionGraderSpec, MetricGraderSpec
+
+GRADER = "json_schema"
+
+
+def format_notes(suite: Suite, in_rows: Iterable[str]) -> list[str]:
+    """Return a note on the formats in schemas that accept any text; `in_rows` are those of assertions."""
+    names = set(in_rows)
+    for spec in suite.spec.graders.values():
+        schema = _schema_of(spec)
+        if schema is None:
+            continue
+        names.update(unchecked_formats(schema))
+    if not names:
+        return []
+    one = len(names) == 1
+    formats, verb = (
+        ("the format", "is not checked and accepts") if one else ("the formats", "are not checked and accept")
+    )
+    listed = ", ".join(f"'{name}'" for name in sorted(names))
+    return [f"JSON schemas: {formats} {listed} {verb} any text; checked are {', '.join(sorted(FORMATS))}"]
+
+
+def _schema_of(spec: object) -> dict[str, Any] | None:
+    """Return the schema that a grader has as an option, None if it has none."""
+    name = spec.function if isinstance(spec, FunctionGraderSpec) else None
+    name = spec.metric if isinstance(spec, MetricGraderSpec) else name
+    if name != GRADER or not isinstance(spec, FunctionGraderSpec | MetricGraderSpec):
+        return None
+    schema: object = spec.config.get("schema")
+    return cast("dict[str, Any]", schema) if isinstance(schema, dict) else None
+
+
+def output_of(suite: Suite) -> Path | None:
+    """Return the output folder that a suite names, None if it names none."""
+    named = suite.spec.output
+    return suite.base / named if named else None
+
+
+def check_output(suite: Suite, instead: Path | None = None) -> None:
+    """Check that the output folder of a suite, or the one named `instead`, can be written.
+
+    Raises:
+        UsageError: it cannot be written; the problem has its place in the suite.
+    """
+    if instead is not None:
+        return check_folder(instead)
+    folder = output_of(suite)
+    try:
+        if folder is not None:
+            check_folder(folder)
+    except UsageError as error:
+        raise UsageError(*suite.document.placed(("output",), error)) from error
+
+
+def check_folder(folder: Path) -> None:
+    """Check that a folder, which may not exist yet, can be created and written; nothing is left behind.
+
+    Raises:
+        UsageError: it cannot be written, or a file has its name.
+    """
+    place = folder.resolve()
+    existing = next(one for one in (place, *place.parents) if one.exists())
+    if not existing.is_dir():
+        raise UsageError(f"{folder} cannot be written: {existing} is a file, and a folder is needed")
+    beside = place.parent if place.exists() else existing  # where the files are made before they are moved in
+    for one in {existing, beside}:
+        try:
+            with tempfile.TemporaryDirectory(prefix=".", dir=one):
+                pass
+        except OSError as error:  # permissions alone do not say it: a file system may be read-only, or no real one
+            raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from error
+
 
 T = TypeVar("T")
 

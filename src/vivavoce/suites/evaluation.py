@@ -11,37 +11,33 @@ from pathlib import Path
 from typing import Any, cast
 
 from vivavoce.errors import UsageError
-from vivavoce.grading.argument_paths import unknown_paths
 from vivavoce.grading.asked import Asked
-from vivavoce.grading.expect_metric import ExpectMetric
+from vivavoce.grading.calls import unknown_paths
+from vivavoce.grading.expect import ExpectMetric
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.messages import Message
 from vivavoce.metrics.evaluation import Named, OneOrMore, as_several, choose
-from vivavoce.metrics.judges import asking, with_judges
 from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.panel import asking, with_judges
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.file_handles import affordable
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.records.events import Listener
-from vivavoce.records.origin import GIVEN_IN_PYTHON
-from vivavoce.records.run import Run
-from vivavoce.run.experiment import Description, Experiment, Limits, Samples
+from vivavoce.records.run import GIVEN_IN_PYTHON, Listener, Run
+from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.notebook_progress import notebook_progress
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
-from vivavoce.run.scoring import Scoring
 from vivavoce.samples.given import GivenRow, GivenRows, as_rows, given_samples
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
-from vivavoce.suites.expecting import Assertions, asks_judge
-from vivavoce.suites.expecting_rows import expectations_of, with_assertions, without_expect
+from vivavoce.suites.expecting import Assertions, asks_judge, expectations_of, with_assertions, without_expect
 from vivavoce.suites.grader_spec import JudgeSpec, MetricGraderSpec
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.plan import IN_ONE_RUN

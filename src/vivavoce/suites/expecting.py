@@ -1,24 +1,27 @@
-"""The assertions of rows in a suite: each is checked before anything runs, and one grader grades them all."""
+"""The assertions of rows: each is checked before anything runs, and one grader grades them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from pydantic import TypeAdapter
 
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.grading.asked import Asked, procedures
+from vivavoce.grading.asked import Asked, Judged, procedures
+from vivavoce.grading.expect import ExpectMetric
 from vivavoce.grading.expected import Expected, read_expect
+from vivavoce.metrics.evaluation import Named
 from vivavoce.metrics.exact.rule import RuleMetric
 from vivavoce.models.json_schema import unchecked_formats
-from vivavoce.records.reason import Severity
-from vivavoce.samples.rows import SampleCount
+from vivavoce.records.run import Severity
+from vivavoce.samples.given import given_samples
+from vivavoce.samples.rows import SampleCount, check_samples
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, MetricGraderSpec
+from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, MetricGraderSpec, RuleGraderSpec
 from vivavoce.suites.load import Suite
-from vivavoce.suites.rule_grader import RuleGraderSpec
 
 EXPECT = "expect"
 """The name of the grader of assertions, of its function, and of the field of a row."""
@@ -121,3 +124,56 @@ def grades_assertions(grader: AnyGraderSpec) -> bool:
     """Return whether a grader is that of the rows' own assertions."""
     named = grader.function if isinstance(grader, FunctionGraderSpec) else None
     return EXPECT in (named, grader.metric if isinstance(grader, MetricGraderSpec) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """Whether rows have assertions, and what these ask of metrics."""
+
+    found: bool = False
+    asked: Mapping[str, Asked] = field(default_factory=dict[str, Asked])
+
+
+def expectations_of(data: object, *, judged: bool) -> Expectations:
+    """Return what rows expect; those of a stream are not known yet, and may ask a judge if there is one (`judged`).
+
+    Raises:
+        UsageError: an assertion is unknown, malformed, or cannot fail or hold, or a row beside it is wrong.
+    """
+    assertions = Assertions()
+    if isinstance(data, str | Path):
+        return Expectations(check_samples(data, check=assertions.check, log=True).expecting > 0, assertions.asked)
+    if not isinstance(data, Sequence):
+        return Expectations(asked=procedures([Judged(judged="…")]) if judged else {})
+    rows = cast("Sequence[Any]", data)
+    if not any(map(_expects, rows)):
+        return Expectations()
+    for _ in cast("Any", given_samples(rows, assertions.check)):
+        pass
+    return Expectations(True, assertions.asked)
+
+
+def with_assertions(metrics: Sequence[Named], expectations: Expectations) -> Sequence[Named]:
+    """Return metrics with that of assertions, where rows have some and nobody names it."""
+    return [*metrics, EXPECT] if expectations.found and not any(map(_names_expect, metrics)) else metrics
+
+
+def _names_expect(metric: Named) -> bool:
+    if isinstance(metric, Mapping):
+        metric = metric["metric"]
+    return isinstance(metric, ExpectMetric) or metric == EXPECT
+
+
+def without_expect(sample: Sample) -> None:
+    """Refuse a row with assertions that nothing would check.
+
+    Raises:
+        UsageError: it has some.
+    """
+    if sample.expect is not None:
+        raise UsageError("the row has 'expect', which a stream does not say beforehand; name the metric 'expect', too")
+
+
+def _expects(row: object) -> bool:
+    found: object = cast("Any", row).get(EXPECT) if isinstance(row, Mapping) else getattr(row, EXPECT, None)
+    return found is not None

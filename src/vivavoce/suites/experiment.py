@@ -7,26 +7,24 @@ from dataclasses import replace
 from functools import partial
 
 from vivavoce.errors import UsageError
-from vivavoce.grading.fingerprint import fingerprint
+from vivavoce.grading.grader import fingerprint
 from vivavoce.models.cache import Replies
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import load_object
-from vivavoce.records.events import Listener
-from vivavoce.records.run import Run
+from vivavoce.records.run import Listener, Run
+from vivavoce.run.attempt import RECORDED
 from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scripted
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
-from vivavoce.run.plan import RECORDED
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.suites.build import needs_state
 from vivavoce.suites.check import check_tester, prepare, tester_of
 from vivavoce.suites.hooks import check_setup, run_setup, takes_model
 from vivavoce.suites.judges import JudgeOpener
-from vivavoce.suites.load import Suite
+from vivavoce.suites.load import Suite, dump_spec
 from vivavoce.suites.plan import IN_ONE_RUN, plan_of
-from vivavoce.suites.stored import dump_spec
 from vivavoce.suites.targets import build_targets, check_rows, has_client, target_limits
 from vivavoce.suites.toolbox import code_files
 from vivavoce.targets.target import Target

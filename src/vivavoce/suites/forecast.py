@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 
 from vivavoce.samples.rows import SampleCount
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.grader_spec import AnyGraderSpec, JudgeGraderSpec, MetricGraderSpec
+from vivavoce.suites.grader_spec import AnyGraderSpec, JudgeGraderSpec, MetricGraderSpec, RecordingGraderSpec
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import Plan
-from vivavoce.suites.recording_spec import RecordingGraderSpec
+from vivavoce.suites.spec import TesterSpec
 from vivavoce.suites.targets import at_most
-from vivavoce.suites.tester_spec import TesterSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 
 from vivavoce.comparing.thresholds import SIGNS, Operator, compare
 from vivavoce.errors import UsageError
-from vivavoce.grading.error_limit import ErrorLimit
-from vivavoce.records.breaches import BreachKind
-from vivavoce.records.calibration import CalibrationNeed
-from vivavoce.records.reason import Aggregation, Bound, OfScores, RateBound
+from vivavoce.grading.scores import ErrorLimit
+from vivavoce.records.label import CalibrationNeed
+from vivavoce.records.run import Aggregation, Bound, BreachKind, OfScores, RateBound
 from vivavoce.records.score import PASSING
 from vivavoce.suites.part import PassingThreshold, Spec, check_weights
 

@@ -7,14 +7,55 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import Discriminator, Field, model_validator
 
 from vivavoce.grading.grader import Scope
-from vivavoce.metrics.cascade import wrong_thresholds
+from vivavoce.metrics.composition import wrong_thresholds
 from vivavoce.metrics.config import Scope as MetricScope
-from vivavoce.metrics.confirmed import Rule
+from vivavoce.metrics.exact.rule import RuleMetric
+from vivavoce.metrics.panel import VoteRule
+from vivavoce.metrics.rules.rule import Rule
 from vivavoce.models.modes import Mode
-from vivavoce.records.reason import Severity
+from vivavoce.records.run import Severity
 from vivavoce.suites.part import Address, PassingThreshold, SettingsOfModel, Spec
-from vivavoce.suites.recording_spec import RecordingGraderSpec
-from vivavoce.suites.rule_grader import RuleGraderSpec
+
+
+class RuleGraderSpec(Rule):
+    """A rule about what comes before, after, never, always, or at most so many times; it needs no judge.
+
+    A conversation that breaks it fails the run, or with `severity: warn` is only a warning. With `scores_errors`, the
+    finished part of a conversation that ended with an error is scored, too.
+    """
+
+    kind: Literal["rule"]
+    scores_errors: bool = False
+    severity: Severity | None = None
+    display_name: str | None = None
+
+    def metric(self, name: str) -> RuleMetric:
+        """Return the rule as a metric."""
+        parts: dict[str, Any] = {part: getattr(self, part) or None for part in Rule.model_fields}
+        return RuleMetric(name=name, **parts)
+
+
+class RecordingSpec(Spec):
+    """A recording, as viva export writes it: it answers tools of targets, and conversations are compared with it.
+
+    `live` names the tools that are answered by their handlers for real, and the targets that call tools of their own.
+    """
+
+    path: str = Field(min_length=1)
+    live: list[str] = Field(default_factory=list[str])
+
+    @model_validator(mode="before")
+    @classmethod
+    def _path_alone(cls, value: Any) -> Any:
+        return {"path": value} if isinstance(value, str) else value
+
+
+class RecordingGraderSpec(Spec):
+    """Compares conversations with those of a recording, turn by turn; it needs no judge."""
+
+    kind: Literal["recording"]
+    path: str = Field(min_length=1)
+    display_name: str | None = None
 
 
 class GraderSpec(Spec):
@@ -56,7 +97,7 @@ class ConfirmSpec(Spec):
 
     model: Address
     votes: int = Field(default=2, ge=1, le=9)
-    rule: Rule = "majority"
+    rule: VoteRule = "majority"
     api_key_env: str | None = None
 
 

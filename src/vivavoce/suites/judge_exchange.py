@@ -11,33 +11,34 @@ from pydantic import ValidationError
 from vivavoce.errors import NotFound, StoreError, UsageError
 from vivavoce.grading.grader import Grader, ScoreCase
 from vivavoce.grading.graders import Case
-from vivavoce.metrics.choice import reaches_out
-from vivavoce.models.cache import CachedModel, OfflineModel
+from vivavoce.metrics.factory import reaches_out
+from vivavoce.models.cache import CachedModel, OfflineModel, decode_repair, decode_reply, reply_key
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.models.names import model_identity, model_name
-from vivavoce.models.recording import decode_repair, decode_reply, reply_key
 from vivavoce.models.structured import wire_schema
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.plugins import is_file_reference
-from vivavoce.records.judge_exchange import JudgeCall, JudgeExchange
-from vivavoce.records.reply import StoredReply
+from vivavoce.records.replies import JudgeCall, JudgeExchange, StoredReply
 from vivavoce.records.run import Grading, Outcome, Run
-from vivavoce.records.score import Score
+from vivavoce.records.score import Score, Usage
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.records.usage import Usage
 from vivavoce.run.regrading import sample_of
 from vivavoce.samples.rows import SampleCount
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
-from vivavoce.suites.document import Described
+from vivavoce.suites.document import Described, filled
 from vivavoce.suites.expecting import EXPECT, Assertions
-from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, JudgeSpec, MetricGraderSpec
+from vivavoce.suites.grader_spec import (
+    AnyGraderSpec,
+    FunctionGraderSpec,
+    JudgeSpec,
+    MetricGraderSpec,
+    RecordingGraderSpec,
+    RuleGraderSpec,
+)
 from vivavoce.suites.load import Suite
-from vivavoce.suites.recording_spec import RecordingGraderSpec
-from vivavoce.suites.rule_grader import RuleGraderSpec
 from vivavoce.suites.spec import SuiteSpec
-from vivavoce.suites.variables import filled
 
 NO_JUDGE = "no judge was asked: this score was computed"
 """Why there is nothing to show of a grader that asks nobody."""

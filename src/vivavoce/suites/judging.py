@@ -1,4 +1,4 @@
-"""The suite of `viva judge`: recorded conversations and metrics, named on the command line."""
+"""The suites of `viva judge` and `viva test`, made from the command line."""
 
 from __future__ import annotations
 
@@ -10,15 +10,46 @@ from typing import Any
 from vivavoce.errors import Problem, UsageError
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.metrics.config import Scope
-from vivavoce.metrics.judges import asking
+from vivavoce.metrics.panel import asking
 from vivavoce.models.cache import OfflineModel
 from vivavoce.models.model import Model
 from vivavoce.settings import settings
 from vivavoce.suites.grader_spec import MetricGraderSpec
 from vivavoce.suites.load import JUDGE, Suite, described_suite
-from vivavoce.suites.metric_names import metric_of
-from vivavoce.suites.named_metrics import Named, metric_graders
+from vivavoce.suites.metric_names import Named, metric_graders, metric_of
 from vivavoce.suites.spec import SuiteSpec
+
+GRADERS = {
+    "goal": {"kind": "function", "function": "goal_achieved"},
+    "target": {"kind": "function", "function": "target_passed"},
+}
+"""The graders of every test: whether the goal was reached, and whether the target passed."""
+
+
+def testing_suite(
+    target: Mapping[str, Any],
+    row: Mapping[str, Any],
+    tester: Mapping[str, Any],
+    metrics: Mapping[str, Any],
+    base: Path,
+) -> Suite:
+    """Return the suite of one test; `metrics` are further graders of the conversation.
+
+    Paths in it start at `base`.
+
+    Raises:
+        UsageError: something in it cannot be used.
+    """
+    data: dict[str, Any] = {
+        "name": "test",
+        "driver": "penelope",
+        "dataset": {"rows": [{"id": "test", **row}]},
+        "target": dict(target),
+        "tester": dict(tester),
+        "graders": {**GRADERS, **metrics},
+        "gate": {"kind": "simple", "metric_key": "target", "aggregation": "avg_score", "op": "gte", "value": 1},
+    }
+    return described_suite(data, base, "test")
 
 
 def judging_suite(

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field
 
 from vivavoce.grading.extractors import extractor as our_extractor
-from vivavoce.grading.foreign import LETTA
+from vivavoce.grading.functions import LETTA
 from vivavoce.grading.graders import grader as our_grader
 from vivavoce.grading.rewards import RewardContext, RewardOutput
 from vivavoce.grading.rewards import reward_composer as our_reward_composer

@@ -2,21 +2,187 @@
 
 from __future__ import annotations
 
+import copy
+import difflib
+import json
+import re
+import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Union, cast, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from vivavoce.errors import Problem, UsageError
-from vivavoce.suites.dialects import translate
-from vivavoce.suites.document import Described, KeyPath, read_document
-from vivavoce.suites.mistakes import mistakes_in
-from vivavoce.suites.spec import SuiteSpec
+from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.plugins import is_file_reference
+from vivavoce.records.redaction import without_keys
+from vivavoce.records.run import REQUEST, Run, described_targets
+from vivavoce.suites.document import Described, KeyPath, as_written, filled, read_document
+from vivavoce.suites.letta_suite import Era, translate
+from vivavoce.suites.spec import NUMBER, UNTIL, WITH_OPTIONS, SuiteSpec
 from vivavoce.suites.target_changes import TargetChanges
-from vivavoce.suites.translation import Era
-from vivavoce.suites.variables import filled
+from vivavoce.targets.environment import VARIABLE
+from vivavoce.wire.http import holds_user
+
+_SIGNS = {">": "gt", ">=": "gte", "≥": "gte", "<": "lt", "<=": "lte", "≤": "lte", "==": "eq", "=": "eq"}
+_NEEDS = {
+    "string_type": "a text",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a number",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+}
+_MAPPINGS = ("model_type", "model_attributes_type", "dict_type")
+_SECRET = {"api_key", "headers"}
+_EMPTY = ("too_short", "string_too_short")
+
+
+def mistakes_in(document: Described, error: ValidationError, schema: type[BaseModel] = SuiteSpec) -> list[Problem]:
+    """Return the mistakes that validation found, each with its place in data that must match `schema`."""
+    return [_problem(document, details, schema) for details in error.errors(include_url=False)]
+
+
+def _problem(document: Described, details: ErrorDetails, schema: type[BaseModel]) -> Problem:
+    at = path_in(document.data, details["loc"])
+    kind = details["type"]
+    if kind == "extra_forbidden":
+        known = _known_keys(details["loc"], schema)
+        return document.problem(at, f"unknown key{did_you_mean(str(at[-1]), known)}")
+    if kind == "missing":
+        return document.problem(at[:-1], f"the key '{at[-1]}' is missing")
+    if kind == "union_tag_not_found":
+        return document.problem(at, "the key 'kind' is missing")
+    if kind == "union_tag_invalid":
+        context = details["ctx"]  # pyright: ignore[reportTypedDictNotRequiredAccess]
+        tags = [tag.strip("' ") for tag in str(context["expected_tags"]).split(",")]
+        return document.problem((*at, "kind"), f"no kind '{context['tag']}'{did_you_mean(str(context['tag']), tags)}")
+    return document.problem(at, _rule(at, details, _variable_at(document.data, at)))
+
+
+def _rule(at: KeyPath, details: ErrorDetails, written: str | None) -> str:
+    """Say what is needed, what was found instead, and how to write it if that can be guessed.
+
+    `written` is what the suite has in place of a value of the environment, which is never shown.
+    """
+    kind, value = details["type"], details["input"]
+    got = "" if _SECRET & {*at} else _got(value if written is None else written)
+    if kind == "value_error":
+        return details["msg"].removeprefix("Value error, ")
+    if kind in _MAPPINGS:
+        return f"needs a mapping{_such_as(at, value)}"
+    if kind in _EMPTY:
+        return "is empty; it needs at least one" if kind == "too_short" else "is empty"
+    if kind == "literal_error":
+        known = re.findall(r"'([^']*)'", str(details.get("ctx", {}).get("expected")))
+        close = _SIGNS.get(str(value)) or next(iter(difflib.get_close_matches(str(value), known, n=1)), None)
+        return f"needs one of {', '.join(known)}{got}" + (f"; did you mean {close}?" if close else "")
+    if kind in _NEEDS:
+        return f"needs {_NEEDS[kind]}{got}{_spelling(kind, value)}"
+    return f"{details['msg'].removeprefix('Input ')}{got}"
+
+
+def _variable_at(data: Any, at: KeyPath) -> str | None:
+    """Return the text with variables that stands at a place, None if there is another value."""
+    for step in at:
+        if isinstance(data, dict):
+            data = cast("dict[str | int, Any]", data).get(step)
+        else:
+            items = cast("list[Any]", data) if isinstance(data, list) else []
+            data = items[step] if isinstance(step, int) and step < len(items) else None
+    return data if isinstance(data, str) and VARIABLE.search(data) else None
+
+
+def _such_as(at: KeyPath, value: object) -> str:
+    match at:
+        case ("target",) | ("targets", _):
+            named = value if isinstance(value, str) and is_file_reference(value) else "bot.py:reply"
+            return f", such as {{kind: function, function: {named}}}"
+        case ("graders",):
+            return " of names to graders, such as {right: {kind: function, function: contains}}"
+        case ("graders", _):
+            return ", such as {kind: function, function: contains}"
+        case ("gate", *_):
+            return ", such as {kind: simple, metric_key: NAME, op: gte, value: 0.9}"
+        case _:
+            return ""
+
+
+def _spelling(kind: str, value: object) -> str:
+    """Return a hint for a value that YAML read as another type."""
+    if kind == "string_type" and isinstance(value, bool | int | float):
+        return "; put it in quotes"
+    if kind.startswith("float") and isinstance(value, str) and (number := re.fullmatch(r"\s*([\d.]+)\s*%\s*", value)):
+        return (
+            f"; write {number[1]} where a percentage is meant (aggregation: accuracy), else {float(number[1]) / 100:g}"
+        )
+    return "; write [x] for a list of one" if kind == "list_type" and isinstance(value, str | dict) else ""
+
+
+def _got(value: object) -> str:
+    """Return the value as it was read, shortened; empty for a structure or for a value that may contain a password."""
+    if value is None:
+        return ", got nothing"
+    if isinstance(value, dict | list) or (isinstance(value, str) and holds_user(value)):
+        return ""
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return f", got {text if len(text) <= 60 else f'{text[:57]}...'}"
+
+
+def path_in(data: Any, loc: Sequence[str | int]) -> KeyPath:
+    """Return the path in the file: the tags of unions are steps of the schema, not of the file."""
+    at: list[str | int] = []
+    tagged = False
+    for part in loc:
+        if part in (WITH_OPTIONS, NUMBER, UNTIL):
+            continue
+        here = cast("dict[str | int, Any]", data) if isinstance(data, dict) else {}
+        if not tagged and here.get("kind") == part:
+            tagged = True
+            continue
+        tagged = False
+        at.append(part)
+        items = cast("list[Any]", data) if isinstance(data, list) else []
+        data = items[part] if isinstance(part, int) and part < len(items) else here.get(part)
+    return tuple(at)
+
+
+def _known_keys(loc: Sequence[str | int], schema: type[BaseModel]) -> list[str]:
+    """Return the keys that the schema allows at the place of an unknown one."""
+    models = [schema]
+    for part in loc[:-1]:
+        models = _step(models, part)
+    return [name for model in models for name in model.model_fields]
+
+
+def _step(models: list[type[BaseModel]], part: str | int) -> list[type[BaseModel]]:
+    found: list[type[BaseModel]] = []
+    for model in models:
+        if part in model.model_fields:
+            found += _models(model.model_fields[str(part)].annotation)
+        elif _tag(model) == part or not model.model_fields.get("kind"):
+            found.append(model)
+    return found or [model for model in models if _tag(model) in (part, None)] or models
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Union, types.UnionType, list, dict, Annotated):
+        return [model for arg in get_args(annotation) for model in _models(arg)]
+    return []
+
+
+def _tag(model: type[BaseModel]) -> str | None:
+    kind = model.model_fields.get("kind")
+    return get_args(kind.annotation)[0] if kind else None
+
 
 JUDGE = "judge"
 """The source of a suite that the command of this name describes."""
@@ -79,3 +245,130 @@ def described_suite(data: Mapping[str, Any], base: Path, source: str) -> Suite:
         return Suite(SuiteSpec.model_validate(described.data), described, base, source)
     except ValidationError as error:
         raise UsageError(*mistakes_in(described, error)) from error
+
+
+def dump_spec(suite: Suite) -> dict[str, Any]:
+    """Return a suite as data with our keys, without values of variables; what looks like a secret is cut out."""
+    keys: dict[str, Any] = {"target": {"api_key"}, "targets": {"__all__": {"api_key"}}}
+    data = as_written(suite.spec.model_dump(mode="json", exclude_none=True, exclude=keys), suite.document)
+    for target in described_targets(data):
+        target |= {part: json.loads(without_keys(json.dumps(target[part]))) for part in REQUEST if part in target}
+    return data
+
+
+def stored_suite(run: Run) -> Suite:
+    """Return the suite of a run, from its own record.
+
+    Raises:
+        UsageError: a variable in it is not set now.
+    """
+    document = Described(run.spec)
+    return Suite(SuiteSpec.model_validate(filled(document)), document, Path(run.base), run.options["suite"])
+
+
+_STAND_IN: dict[str, Any] = {
+    "name": "suite",
+    "dataset": {"rows": [{"input": "-"}]},
+    "target": {"kind": "function", "function": "bot.py:reply"},
+    "grader": {"kind": "function", "function": "contains"},
+}
+"""What takes the place of a part with a mistake; nothing about it is checked."""
+_MAX_PASSES = 20
+"""How often a suite is read without its mistakes: one mistake may hide another."""
+
+
+def load_for_check(path: Path, targets: Sequence[dict[str, Any]] = ()) -> Suite:
+    """Read a suite for a check; where parts of it have mistakes, return the others, with the mistakes as its problems.
+
+    `targets` replace the suite's own. The `wrong` parts of the suite are those that the check must leave alone.
+
+    Raises:
+        UsageError: the file cannot be read as data, or nothing of it can be checked.
+    """
+    try:
+        return load_suite(path, targets)
+    except UsageError as error:
+        try:
+            return _without_mistakes(path, targets)
+        except UsageError:
+            raise error from None
+
+
+def _without_mistakes(path: Path, targets: Sequence[dict[str, Any]]) -> Suite:
+    work = translate(read_document(path), targets)
+    document, problems = work.document, list[Problem](work.problems)
+    data, wrong = _filled(document, problems), set[KeyPath]()
+    for _ in range(_MAX_PASSES):
+        try:
+            spec = SuiteSpec.model_validate(data)
+        except ValidationError as error:
+            current = copy.copy(document)
+            current.data = data
+            places = {(problem.line, problem.column) for problem in problems if problem.line is not None}
+            mistakes = mistakes_in(current, error)  # one at the place of another only follows from it
+            problems += [problem for problem in mistakes if (problem.line, problem.column) not in places]
+            data = _mended(data, error.errors(include_url=False), wrong)
+            continue
+        found = tuple(dict.fromkeys(problems))
+        return Suite(spec, document, path.parent, path.name, work.era, tuple(work.notes), found, wrong=frozenset(wrong))
+    raise UsageError(*problems)
+
+
+def _filled(document: Described, problems: list[Problem]) -> dict[str, Any]:
+    """Return the data with the values of its variables; where one is not set, the data as it is written."""
+    try:
+        return filled(document)
+    except UsageError as error:
+        problems += error.problems
+        return copy.deepcopy(document.data)
+
+
+def _mended(data: dict[str, Any], errors: Sequence[ErrorDetails], wrong: set[KeyPath]) -> dict[str, Any]:
+    """Return the data without what has a mistake, and note in `wrong` which parts that were."""
+    mended = copy.deepcopy(data)
+    for details in errors:
+        at = path_in(data, details["loc"])
+        if not at:
+            _mend_whole(mended, wrong)
+        elif details["type"] == "extra_forbidden":
+            _remove(mended, at)
+        elif len(at) > 1 and at[:1] == ("graders",):
+            wrong.add(at[:2])
+            cast("dict[str, Any]", mended["graders"])[str(at[1])] = dict(_STAND_IN["grader"])
+        else:
+            _replace(mended, str(next(iter(at))), wrong)
+    return mended
+
+
+def _mend_whole(data: dict[str, Any], wrong: set[KeyPath]) -> None:
+    """Change one thing of a suite whose parts do not go together."""
+    graders = data.get("graders")
+    if isinstance(graders, dict) and "reward" in graders:
+        del graders["reward"]
+        wrong.add(("graders", "reward"))
+    elif data.get("tester") is not None and data.get("driver") != "penelope":
+        _replace(data, "tester", wrong)
+    else:
+        _replace(data, "target", wrong)
+
+
+def _replace(data: dict[str, Any], part: str, wrong: set[KeyPath]) -> None:
+    """Put something in place of a part of the suite that cannot be left out; remove any other."""
+    wrong.add((part,))
+    data.pop(part, None)
+    if part in ("target", "targets"):
+        wrong.update((("target",), ("targets",)))
+        data.pop("target", None)
+        data.pop("targets", None)
+        if data.get("driver") != "replay":
+            data["target"] = dict(_STAND_IN["target"])
+    elif part in _STAND_IN:
+        data[part] = copy.deepcopy(_STAND_IN[part])
+
+
+def _remove(data: dict[str, Any], at: KeyPath) -> None:
+    """Remove a key from where it stands."""
+    here: Any = data
+    for step in at[:-1]:
+        here = here[step]
+    cast("dict[str | int, Any]", here).pop(at[-1], None)

@@ -1,27 +1,161 @@
-"""From a grader of a suite to its metric: by name, as `file.py:name`, or from a `.yaml` file with a prompt."""
+"""From a grader of a suite to its metric: by name, as `file.py:name`, or from a `.yaml` file."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, Self, cast
+
+from pydantic import Field, StringConstraints, ValidationError, model_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from vivavoce.errors import UsageError
+from vivavoce.files.file_mentions import check_text
 from vivavoce.foreign_code import check_callable
-from vivavoce.grading.function_grader import FunctionGrader, FunctionGrading, GraderMetric, is_grading_function
-from vivavoce.grading.metrics import extracted
-from vivavoce.metrics.choice import Choice, choose_metric, make_chosen, passing_from
-from vivavoce.metrics.custom import function_metric
-from vivavoce.metrics.factory import named_metric
-from vivavoce.metrics.judges import asking, copy_of, with_judges
+from vivavoce.grading.metrics import FunctionGrader, FunctionGrading, GraderMetric, extracted, is_grading_function
+from vivavoce.metrics.composition import Cascade
+from vivavoce.metrics.config import Scope
+from vivavoce.metrics.custom import AnyScoreKind, PromptMetric, function_metric
+from vivavoce.metrics.factory import Choice, choose_metric, make_chosen, named_metric, passing_from
 from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.panel import asking, copy_of, with_judges
+from vivavoce.metrics.transcript import Shown
+from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
+from vivavoce.models.names import open_model
 from vivavoce.plugins import is_file_reference, load_object
-from vivavoce.suites.grader_spec import MetricGraderSpec
-from vivavoce.suites.metrics import load_metric
+from vivavoce.suites.document import Document, read_document
+from vivavoce.suites.grader_spec import CascadeSpec, JudgeGraderSpec, MetricGraderSpec
+from vivavoce.suites.load import mistakes_in
+from vivavoce.suites.part import Address, SettingsOfModel, Spec
 from vivavoce.user_code import text_of
+
+_OPTIONS = ("settings", "scope", "window", "tokens", "overlap")
+"""Fields that every judged metric has, in the same form."""
+
+
+class ShownSpec(Spec):
+    """Which parts of the conversation the judge sees."""
+
+    policy: bool = True
+    tools: bool = True
+    retrieved: bool = True
+
+
+class MetricSpec(Spec):
+    """A metric defined by a prompt; `prompt_path` is a file beside this one, `model` the default judge."""
+
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    description: str = ""
+    prompt: str | None = None
+    prompt_path: str | None = None
+    score: AnyScoreKind
+    model: Address | None = None
+    settings: SettingsOfModel = Field(default_factory=dict)
+    scope: Scope = "conversation"
+    window: int = Field(default=5, ge=1)
+    shown: ShownSpec = ShownSpec()
+    tokens: int = Field(default=100_000, ge=1)
+    overlap: int = Field(default=2, ge=0)
+
+    @model_validator(mode="after")
+    def _one_prompt(self) -> Self:
+        if (self.prompt is None) == (self.prompt_path is None):
+            raise ValueError("needs exactly one of prompt and prompt_path")
+        return self
+
+
+def load_metric(
+    path: str | Path, model: ModelLike | None = None, *, opening: Callable[[str], Model] = open_model
+) -> PromptMetric:
+    """Read a metric from a YAML file; `model` replaces the file's own judge, which `opening` opens.
+
+    Raises:
+        UsageError: the file does not describe a metric, its prompt cannot be used, or its model cannot be opened; each
+            mistake has its place in the file.
+    """
+    document = read_document(Path(path), kind="metric", keys="name, prompt and score")
+    try:
+        spec = MetricSpec.model_validate(document.data)
+    except ValidationError as error:
+        raise UsageError(*mistakes_in(document, error, MetricSpec)) from error
+    if model is None and spec.model is not None:
+        try:
+            model = opening(spec.model)
+        except UsageError as error:
+            raise UsageError(*document.placed(("model",), error)) from error
+    return _metric(document, spec, model)
+
+
+def _metric(document: Document, spec: MetricSpec, model: ModelLike | None) -> PromptMetric:
+    if spec.prompt is not None:
+        try:
+            check_text(spec.prompt, document.path.parent, "prompt_path")
+        except ValueError as error:
+            raise UsageError(document.problem(("prompt",), str(error))) from error
+    prompt = document.path.parent / spec.prompt_path if spec.prompt_path is not None else spec.prompt
+    options: dict[str, Any] = {name: getattr(spec, name) for name in _OPTIONS if name in spec.model_fields_set}
+    options["shown"] = Shown(**dict(spec.shown))
+    try:
+        return PromptMetric(
+            model, name=spec.name, prompt=prompt, score=spec.score, description=spec.description, **options
+        )
+    except UsageError as error:
+        at = "prompt" if spec.prompt_path is None else "prompt_path"
+        raise UsageError(*document.placed((at,), error)) from error
+
+
+Named = str | Mapping[str, object]
+"""A metric by name, or as a mapping with the keys of a grader of a suite and a `name` for its scores."""
+
+_FORM = "write a metric with options as {metric: fuzzy_ratio, threshold: 0.9}"
+
+
+def read_metrics(text: str) -> list[Named]:
+    """Return the metrics of a command line: names separated by commas, or YAML mappings on one line.
+
+    Raises:
+        UsageError: a mapping cannot be read, or does not name a metric.
+    """
+    if "{" not in text:
+        return [name.strip() for name in text.split(",") if name.strip()]
+    try:
+        found: Any = YAML(typ="safe", pure=True).load(f"[{text}]")  # pyright: ignore[reportUnknownMemberType]
+    except YAMLError as error:
+        raise UsageError(f"'{text}' cannot be read; {_FORM}") from error
+    named = cast("list[object]", found)
+    for one in named:
+        metric = cast("dict[str, object]", one).get("metric") if isinstance(one, dict) else one
+        if not isinstance(metric, str):
+            raise UsageError(f"'{one}' does not name a metric; {_FORM}")
+    return cast("list[Named]", named)
+
+
+def metric_graders(metrics: Sequence[Named], **shared: Any) -> dict[str, dict[str, Any]]:
+    """Return metrics as graders of a suite, by the names of their scores; `shared` are fields of all of them.
+
+    Raises:
+        UsageError: two have the same name.
+    """
+    graders: dict[str, dict[str, Any]] = {}
+    for one in metrics:
+        how = {"metric": one} if isinstance(one, str) else dict(one)
+        name = str(how.pop("name", None) or short_name(str(how["metric"])))
+        if name in graders:
+            got = ", ".join(one if isinstance(one, str) else str(one["metric"]) for one in metrics)
+            hint = f"; {{metric: {name}, name: …}} gives its scores a different name"
+            raise UsageError(f"each metric needs a different name; got {got}{hint}")
+        graders[name] = {"kind": "metric", **shared, **how}
+    return graders
+
+
+def short_name(metric: str) -> str:
+    """Return the name for the scores of a metric: its own name, its name in its file, or the name of its file."""
+    return Path(metric).stem if metric.endswith((".yaml", ".yml")) else metric.rpartition(":")[2]
+
 
 Opening = Callable[[str | Model], Model]
 """Opens a judge by its name, or prepares a model object."""
@@ -133,3 +267,54 @@ def _check_made(spec: MetricGraderSpec) -> None:
         options.append("scope")
     if options:
         raise UsageError(f"'{spec.metric}' already has its options; remove {options[0]}")
+
+
+OpenFirst = Callable[[str | Model], Model]
+"""Opens the judge that is asked first."""
+
+
+def cascaded(
+    metric: BaseMultiTurnMetric,
+    spec: JudgeGraderSpec | MetricGraderSpec,
+    cascade: CascadeSpec,
+    base: Path,
+    opening: OpenFirst,
+) -> Cascade:
+    """Return a metric that is asked only where the first one of its `cascade:` is unsure.
+
+    Raises:
+        UsageError: single turns are graded, or there is no such first metric.
+    """
+    if spec.scope == "turn":
+        raise UsageError("a cascade judges whole conversations; remove scope: turn")
+    rubric = isinstance(spec, JudgeGraderSpec)
+    return Cascade(
+        _first(metric, spec, cascade, base, opening),
+        metric,
+        fails_below=cascade.fails_below,
+        passes_from=cascade.passes_from,
+        passing=spec.threshold if rubric else None,
+        by_threshold=not rubric and spec.threshold is not None,
+    )
+
+
+def _first(
+    metric: BaseMultiTurnMetric,
+    spec: JudgeGraderSpec | MetricGraderSpec,
+    cascade: CascadeSpec,
+    base: Path,
+    opening: OpenFirst,
+) -> BaseMultiTurnMetric:
+    if cascade.metric is None:
+        if not metric.judged:
+            raise UsageError("this metric asks no model, so another model changes nothing; name a metric instead")
+        cheap = opening(cascade.model or "")
+        return with_judges(metric, lambda _: cheap)
+    settings = spec.model_dump(include={"temperature", "settings"}) if cascade.model else {}
+    named = MetricGraderSpec(
+        kind="metric", metric=cascade.metric, model=cascade.model, config=cascade.config, **settings
+    )
+    first = metric_of(cascade.metric, named, base, opening)
+    if any(one.model is None for one in asking(first)):
+        raise UsageError(f"'{cascade.metric}' needs a judge: write model beside metric")
+    return first

@@ -17,7 +17,7 @@ from vivavoce.samples.sample import Sample
 from vivavoce.samples.selection import Selection
 from vivavoce.suites.dataset import dataset_source, policy_of, with_policy
 from vivavoce.suites.load import Suite
-from vivavoce.suites.trials_spec import TrialsUntil
+from vivavoce.suites.spec import TrialsUntil
 
 if TYPE_CHECKING:  # numpy takes long to load, and most runs are of all conversations
     from vivavoce.suites.sampling import Draw

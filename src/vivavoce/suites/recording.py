@@ -8,18 +8,16 @@ from dataclasses import dataclass, field, replace
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.grading.as_recorded import AsRecordedGrader, as_recorded
 from vivavoce.grading.grader import Grader
-from vivavoce.records.as_recorded import AS_RECORDED
-from vivavoce.records.counting import turn_label
+from vivavoce.records.details import AS_RECORDED
 from vivavoce.records.recording import RecordedConversation, Recording, same_words
+from vivavoce.records.score import turn_label
 from vivavoce.safe_text import safe
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.grader_spec import AnyGraderSpec
+from vivavoce.suites.grader_spec import AnyGraderSpec, RecordingGraderSpec, RecordingSpec
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import Plan, hash_file
-from vivavoce.suites.recording_file import opened
-from vivavoce.suites.recording_spec import RecordingGraderSpec, RecordingSpec
 from vivavoce.suites.target_spec import OpenAITargetSpec, RecordingTargetSpec, TargetSpec, TerminalTargetSpec
-from vivavoce.suites.toolbox import known_tools, offered_names
+from vivavoce.suites.toolbox import known_tools, offered_names, opened
 
 _NAMED = 5
 """Rows or tools that a note names."""

@@ -8,23 +8,19 @@ from functools import partial
 from vivavoce.errors import UsageError
 from vivavoce.grading.asked import Asked
 from vivavoce.pacing.budget import Budget
-from vivavoce.records.events import Listener
-from vivavoce.records.origin import is_watched
-from vivavoce.records.run import Run
-from vivavoce.run.experiment import Description, Experiment, Limits, Samples
+from vivavoce.records.run import Listener, Run, is_watched
+from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring
 from vivavoce.run.options import RunOptions
 from vivavoce.run.regrading import Regrading, sample_of
-from vivavoce.run.scoring import Scoring
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
 from vivavoce.suites.check import prepare
 from vivavoce.suites.expecting import Assertions, grades_assertions
 from vivavoce.suites.judges import JudgeOpener
-from vivavoce.suites.load import Suite
+from vivavoce.suites.load import Suite, dump_spec, stored_suite
 from vivavoce.suites.plan import IN_ONE_RUN, plan_of
-from vivavoce.suites.stored import dump_spec, stored_suite
-from vivavoce.suites.trials_spec import TrialsUntil
+from vivavoce.suites.spec import TrialsUntil
 
 
 def open_regrading(

@@ -13,7 +13,7 @@ from vivavoce.models.cache import CachedModel
 from vivavoce.models.model import Model
 from vivavoce.models.names import open_model
 from vivavoce.pacing.budget import Budget
-from vivavoce.records.counting import conversation_label
+from vivavoce.records.score import conversation_label
 from vivavoce.run.drivers import replay
 from vivavoce.run.execution import kept_answers
 from vivavoce.run.options import RunOptions

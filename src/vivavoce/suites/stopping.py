@@ -19,8 +19,7 @@ from vivavoce.suites.gate_spec import (
     WeightedGateSpec,
 )
 from vivavoce.suites.load import Suite
-from vivavoce.suites.spec import SuiteSpec
-from vivavoce.suites.trials_spec import TrialsUntil
+from vivavoce.suites.spec import SuiteSpec, TrialsUntil
 
 Refuse = Callable[[KeyPath, str], Problem]
 _MEANS = ("avg_score", "accuracy")

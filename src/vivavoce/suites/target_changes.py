@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vivavoce.errors import UsageError
-from vivavoce.suites.translation import targets_of
+from vivavoce.suites.letta_suite import targets_of
 
 _LETTA = frozenset(("letta", "letta_code"))
 _MODELS = _LETTA | {"openai"}

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from vivavoce.records.visibility import CallVisibility, default_calls
+from vivavoce.records.call_states import CallVisibility, default_calls
 from vivavoce.suites.part import SECRET, Address, SettingsOfModel, Spec
 from vivavoce.tools.approvals import Approvals
 from vivavoce.tools.forms import HandlerForm

@@ -10,12 +10,11 @@ from typing import Any
 
 from vivavoce.errors import UsageError
 from vivavoce.plugins import load_object
-from vivavoce.records.visibility import declare_visible_calls
+from vivavoce.records.call_states import declare_visible_calls
 from vivavoce.run.experiment import Limits
 from vivavoce.samples.rows import SampleCount
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
-from vivavoce.suites.recording_file import opened
 from vivavoce.suites.target_spec import (
     A2ATargetSpec,
     FunctionTargetSpec,
@@ -29,7 +28,7 @@ from vivavoce.suites.target_spec import (
     TerminalTargetSpec,
     WebSocketTargetSpec,
 )
-from vivavoce.suites.toolbox import mcp_server, toolbox_of
+from vivavoce.suites.toolbox import mcp_server, opened, toolbox_of
 from vivavoce.targets.a2a import A2ATarget
 from vivavoce.targets.environment import from_environment
 from vivavoce.targets.given import as_target

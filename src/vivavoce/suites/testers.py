@@ -22,9 +22,8 @@ from vivavoce.suites.dataset import dataset_source
 from vivavoce.suites.grader_spec import MetricGraderSpec
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
-from vivavoce.suites.metric_names import metric_of
-from vivavoce.suites.named_metrics import short_name
-from vivavoce.suites.tester_spec import PersonaShare, TesterMetricSpec, TesterSpec
+from vivavoce.suites.metric_names import metric_of, short_name
+from vivavoce.suites.spec import PersonaShare, TesterMetricSpec, TesterSpec
 
 
 def build_tester(suite: Suite, judges: JudgeOpener) -> Tester | None:

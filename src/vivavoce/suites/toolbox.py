@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import UsageError
 from vivavoce.plugins import load_object
+from vivavoce.records.recording import Recording, read_recording
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.load import Suite
-from vivavoce.suites.recording_file import opened
 from vivavoce.suites.target_spec import (
     AnyTargetSpec,
     FunctionTargetSpec,
@@ -26,6 +28,28 @@ from vivavoce.tools.mcp import McpServer
 from vivavoce.tools.recordings import Recordings
 from vivavoce.tools.replay import Replay
 from vivavoce.tools.toolbox import Toolbox, by_name, check_row
+
+
+def opened(suite: Suite, path: str) -> Recording:
+    """Return the recording at a path of a suite.
+
+    Raises:
+        UsageError: it cannot be read, is empty or cut off, or a line is broken.
+    """
+    place = suite.base / path
+    try:
+        found = place.stat()
+    except OSError:
+        return read_recording(place)
+    return _read(place, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, changed: int, size: int) -> Recording:
+    """Return a recording, which is read once as long as its file is the same."""
+    del changed, size
+    return read_recording(path)
+
 
 ABOUT_TOOLS = ("tool_results", "approvals", "state")
 """The fields of a row that are for a target with tools."""

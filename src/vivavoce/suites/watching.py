@@ -10,9 +10,7 @@ from vivavoce.grading.gates import Gate
 from vivavoce.metrics.config import Scope
 from vivavoce.models.cache import Replies
 from vivavoce.pacing.budget import Budget
-from vivavoce.records.events import Listener
-from vivavoce.records.origin import WATCHED
-from vivavoce.records.run import Run
+from vivavoce.records.run import WATCHED, Listener, Run
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
@@ -21,9 +19,8 @@ from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.judging import metrics_suite
-from vivavoce.suites.load import Suite, described_suite
-from vivavoce.suites.named_metrics import Named
-from vivavoce.suites.stored import dump_spec
+from vivavoce.suites.load import Suite, described_suite, dump_spec
+from vivavoce.suites.metric_names import Named
 
 SOURCE = "watch-traces"
 """The command that describes the suite."""

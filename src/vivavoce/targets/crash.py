@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from vivavoce.errors import TargetFault
-from vivavoce.records.failure import EVIDENCE_LIMIT
+from vivavoce.records.score import EVIDENCE_LIMIT
 
 _OURS = str(Path(__file__).parents[1])
 

@@ -12,9 +12,8 @@ from typing import Any
 from vivavoce.errors import Fault, SuiteFault
 from vivavoce.foreign_code import foreign_code
 from vivavoce.messages import AnyMessage, HumanMessage
-from vivavoce.records.failure import failure_of
+from vivavoce.records.score import Usage, failure_of
 from vivavoce.records.trajectory import Turn
-from vivavoce.records.usage import Usage
 from vivavoce.session_mark import SessionMark
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.reply import read_reply

@@ -9,7 +9,7 @@ from typing import Any
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AnyMessage
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 from vivavoce.targets.environment import as_variables, environment_of, from_environment
 from vivavoce.targets.places import NotThere, is_object, shape_of, value_at
 from vivavoce.targets.reply import read_reply

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import marked_environment
 from vivavoce.messages import AnyMessage
-from vivavoce.records.failure import shorten
-from vivavoce.records.usage import Usage
-from vivavoce.records.visibility import default_calls
+from vivavoce.records.call_states import default_calls
+from vivavoce.records.score import Usage, shorten
 from vivavoce.targets.letta_messages import Event, LettaTurn, UserContent, to_letta
 from vivavoce.targets.letta_process import GRACE, LettaProcess
 from vivavoce.targets.letta_server import AgentFactory, LettaAccess, make_agent

@@ -16,8 +16,7 @@ from vivavoce.comparing.text_parts import join_text_parts
 from vivavoce.errors import Fault, RateLimited, TargetFault, UsageError
 from vivavoce.exchange.letta_messages import letta_part
 from vivavoce.messages import AnyMessage, ImagePart, TextPart, read_message
-from vivavoce.records.failure import shorten
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage, shorten
 from vivavoce.targets.target import Reply
 
 Event = Mapping[str, Any]

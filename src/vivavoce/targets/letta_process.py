@@ -15,7 +15,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 from vivavoce.errors import TargetFault
-from vivavoce.records.failure import EVIDENCE_LIMIT
+from vivavoce.records.score import EVIDENCE_LIMIT
 
 LINE_LIMIT = 64 * 2**20
 """Bytes of one line of output."""

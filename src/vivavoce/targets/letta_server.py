@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from vivavoce.errors import Fault, MissingExtra, RateLimited, SuiteFault, TargetFault
 from vivavoce.exchange.own_traffic import marked
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 from vivavoce.targets.letta_tools import add_tool
 from vivavoce.targets.target import Opening
 from vivavoce.wire.http import Limits, checked_url, retry_after

@@ -9,9 +9,8 @@ from typing import Any
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
 from vivavoce.messages import AnyMessage
-from vivavoce.records.counting import turn_label
-from vivavoce.records.failure import shorten
 from vivavoce.records.recording import UNRECORDED, RecordedConversation, RecordedReply, Recording, same_words
+from vivavoce.records.score import shorten, turn_label
 from vivavoce.targets.target import Opening, Reply
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from vivavoce.errors import TargetFault
 from vivavoce.message_objects import role_of
 from vivavoce.messages import AIMessage, AnyMessage, Message, ToolMessage, read_messages, said_by_assistant
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 from vivavoce.targets.target import Reply
 
 

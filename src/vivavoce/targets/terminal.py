@@ -11,7 +11,7 @@ from vivavoce.errors import TargetFault
 from vivavoce.messages import AnyMessage, said_by_assistant
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.pacing.waiting import in_thread
-from vivavoce.records.visibility import default_calls
+from vivavoce.records.call_states import default_calls
 from vivavoce.safe_text import safe
 from vivavoce.targets.target import Opening, Reply
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AnyMessage
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 from vivavoce.targets.environment import as_variables, environment_of, from_environment
 from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.places import NotThere, value_at

@@ -19,26 +19,22 @@ from vivavoce.errors import (
     UsageError,
     VivavoceError,
 )
-from vivavoce.grading.expect_metric import ExpectMetric, asked_by
-from vivavoce.grading.function_grader import FunctionGrading
+from vivavoce.grading.expect import ExpectMetric, asked_by
 from vivavoce.grading.grader import Grader
-from vivavoce.grading.metrics import metric_grader
+from vivavoce.grading.metrics import FunctionGrading, metric_grader
 from vivavoce.messages import Message
 from vivavoce.metrics.evaluation import Named, OneOrMore, as_several, choose
-from vivavoce.metrics.judges import asking, with_judges
+from vivavoce.metrics.panel import asking, with_judges
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.result import TestResult, dump_test
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import AttemptKey, Outcome
-from vivavoce.records.score import Score
-from vivavoce.records.test import TestStatus
-from vivavoce.records.trajectory import Trajectory
+from vivavoce.records.score import Failure, Score
+from vivavoce.records.trajectory import TestStatus, Trajectory
 from vivavoce.report.reasons import explained
 from vivavoce.report.show_command import show_command
-from vivavoce.run.attempt import Grades, Task, hold
-from vivavoce.run.plan import RECORDED
+from vivavoce.run.attempt import RECORDED, Grades, Task, hold
 from vivavoce.run.result import RunResult
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.given import GivenRow, given_sample

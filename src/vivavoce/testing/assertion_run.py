@@ -11,8 +11,7 @@ from itertools import count
 from typing import Any
 
 from vivavoce.errors import NotFound, StoreError
-from vivavoce.records.origin import GIVEN_IN_PYTHON
-from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.records.run import GIVEN_IN_PYTHON, Grading, Outcome, Run
 from vivavoce.run.execution import ended
 from vivavoce.run.summary import summarise
 from vivavoce.run.tallies import tally

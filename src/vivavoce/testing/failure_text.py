@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from vivavoce.messages import AIMessage, AnyMessage
-from vivavoce.records.counting import conversation_label, turn_title
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Score
-from vivavoce.records.turn import Turn
+from vivavoce.records.score import Score, conversation_label, turn_title
+from vivavoce.records.trajectory import Turn
 from vivavoce.report.findings import score_text
 from vivavoce.report.show_command import show_command
 from vivavoce.report.text import inert, one_line

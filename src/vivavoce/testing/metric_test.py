@@ -11,8 +11,7 @@ from statistics import fmean
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Finding, Score
-from vivavoce.records.usage import Usage, total
+from vivavoce.records.score import Finding, Score, Usage, total
 from vivavoce.stats.groups import Cell, Sample, group_differences
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.two_means import Group, mean_difference

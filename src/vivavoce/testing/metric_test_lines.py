@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vivavoce.records.spending import dollars
+from vivavoce.records.details import dollars
 from vivavoce.report.markdown import code, table
 from vivavoce.report.tables import FittingTable, figures_table
 from vivavoce.report.text import count

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.messages import AnyMessage
-from vivavoce.records.counting import conversation_label
+from vivavoce.records.score import conversation_label
 from vivavoce.samples.sample import Sample
 from vivavoce.testing.defects import DEFECTS, SEEN_BY, plant
 from vivavoce.testing.harmless_edits import HARMLESS, PERSUASIVE, new_names, with_names

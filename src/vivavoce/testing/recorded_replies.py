@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 from vivavoce.errors import UsageError
-from vivavoce.models.cassette import read_replies
-from vivavoce.records.reply import StoredReply
+from vivavoce.models.cache import read_replies
+from vivavoce.records.replies import StoredReply
 from vivavoce.store.replies import ReplyStore
 
 

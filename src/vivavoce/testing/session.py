@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from vivavoce.errors import UsageError
-from vivavoce.models.cache import Replies
-from vivavoce.models.cassette import export_replies
+from vivavoce.models.cache import Replies, export_replies
 from vivavoce.models.model import Model
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.waiting import wait_for

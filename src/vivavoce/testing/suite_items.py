@@ -12,9 +12,8 @@ from typing import cast
 import pytest
 
 from vivavoce.errors import VivavoceError
-from vivavoce.records.counting import to_number
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Score
+from vivavoce.records.score import Score, to_number
 from vivavoce.report.reasons import explained
 from vivavoce.report.show_command import show_command
 from vivavoce.report.text import inert, one_line

@@ -14,11 +14,11 @@ from pathlib import Path
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.run import Outcome, Run
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.run.attempt import RECORDED
+from vivavoce.run.execution import execute
 from vivavoce.run.experiment import Experiment
 from vivavoce.run.experiment_run import ExperimentRun, new_id
-from vivavoce.run.interruption import execute
 from vivavoce.run.options import RunOptions
-from vivavoce.run.plan import RECORDED
 from vivavoce.run.summary import Summary
 from vivavoce.run.workers import INTERRUPTED
 from vivavoce.store.replies import ReplyStore

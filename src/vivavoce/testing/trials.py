@@ -15,7 +15,7 @@ from unittest import SkipTest
 import pytest
 
 from vivavoce.errors import did_you_mean
-from vivavoce.records.counting import to_number
+from vivavoce.records.score import to_number
 from vivavoce.testing.running import RunningTest
 
 MARKER = "viva"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import JsonValue
 
 from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
-from vivavoce.records.answered import Source, notes_of
+from vivavoce.records.call_states import Source, notes_of
 
 if TYPE_CHECKING:  # who only reads a suite loads no target
     from vivavoce.targets.target import Opening

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from vivavoce.errors import Fault, SuiteFault, ToolError, UsageError
 from vivavoce.pacing.waiting import call
-from vivavoce.records.failure import EVIDENCE_LIMIT
+from vivavoce.records.score import EVIDENCE_LIMIT
 from vivavoce.tools.answer import Answer, Asked, failure, written
 
 FILLED = ("state", "messages", "conversation_id")

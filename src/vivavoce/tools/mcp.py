@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from vivavoce.errors import MissingExtra, SuiteFault, UsageError
 from vivavoce.exchange.own_traffic import marked
-from vivavoce.records.failure import EVIDENCE_LIMIT
+from vivavoce.records.score import EVIDENCE_LIMIT
 from vivavoce.tools.answer import Answer, Asked, failure
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from vivavoce.errors import SuiteFault
 from vivavoce.messages import ToolCall, ToolMessage
 from vivavoce.metrics.exact.arguments import Arguments, show
 from vivavoce.records.call_states import outcome_of
-from vivavoce.records.counting import turn_label
 from vivavoce.records.recording import UNRECORDED, RecordedCall, read_recording
+from vivavoce.records.score import turn_label
 from vivavoce.tools.answer import FAILED, Answer, Asked, failure, written
 
 _SHOWN = 20

@@ -11,7 +11,7 @@ from typing import Any, cast
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
 from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
 from vivavoce.metrics.exact.arguments import show
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 from vivavoce.targets.target import Opening
 from vivavoce.targets.tools import MadeCall, World, unanswered
 from vivavoce.tools.answer import Answer, Asked, Handler, failure

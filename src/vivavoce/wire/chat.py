@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from vivavoce.errors import Fault, TargetFault, UsageError
 from vivavoce.messages import AIMessage, Message, read_message
-from vivavoce.records.usage import Usage, charge, reported_usage
+from vivavoce.records.score import Usage, charge, reported_usage
 from vivavoce.wire.http import NO_HEADERS, Answer, Client, Limits, checked_url
 
 _OURS = ("model", "messages", "stream", "n", "tools", "response_format")

@@ -25,7 +25,7 @@ from pydantic_core import from_json
 
 from vivavoce.errors import Fault, RateLimited, TargetFault, UsageError
 from vivavoce.pacing.loops import PerLoop
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 from vivavoce.wire.exchange import Broken, Response
 from vivavoce.wire.pool import Pool
 from vivavoce.wire.proxied import ProxiedClient

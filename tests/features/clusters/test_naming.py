@@ -9,7 +9,7 @@ from vivavoce.features.clusters.naming import BATCH, MOST, name_clusters
 from vivavoce.features.clusters.records import Cluster, Clusters, Example
 from vivavoce.messages import HumanMessage
 from vivavoce.models.model import ModelReply, Request
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 
 
 class Namer:

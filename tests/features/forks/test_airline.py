@@ -16,7 +16,7 @@ from vivavoce import RunOptions, run_suite
 from vivavoce.features.forks.experiment import Wanted, fork_run
 from vivavoce.features.forks.report import Forked, forked
 from vivavoce.files.rows import read_rows
-from vivavoce.records.counting import conversation_name
+from vivavoce.records.score import conversation_name
 from vivavoce.report.capture import find_conversation
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer

@@ -9,7 +9,7 @@ from vivavoce.errors import UsageError
 from vivavoce.exchange.suites import read_yaml
 from vivavoce.features.realism.fitting import Fitted, fitted
 from vivavoce.features.realism.reading import Spoken
-from vivavoce.suites.tester_spec import TesterSpec
+from vivavoce.suites.spec import TesterSpec
 
 
 def personas(found: Fitted) -> list[dict[str, object]]:

@@ -9,8 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
-from vivavoce.metrics.exact.arguments import ArgumentRule, Arguments, show
-from vivavoce.metrics.exact.paths import steps_to
+from vivavoce.metrics.exact.arguments import ArgumentRule, Arguments, show, steps_to
 
 
 def verdicts(spec: str | Mapping[str, object], actual: Arguments, wanted: Arguments) -> dict[str, bool]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vivavoce.metrics.exact.assignment import Pair, Weights, best_ordered_pairs, best_pairs
+from vivavoce.metrics.exact.tool_calls import Pair, Weights, best_ordered_pairs, best_pairs
 
 shares = st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 2 / 3, 1.0])
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.metrics.exact.choice import chosen
+from vivavoce.metrics.exact.speakers import chosen
 
 
 def test_a_word_that_is_not_known_is_refused_with_the_closest_one() -> None:

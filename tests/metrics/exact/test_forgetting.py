@@ -9,8 +9,8 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics import ForgettingMetric
-from vivavoce.metrics.metric_input import metric_input
 from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.types import metric_input
 from vivavoce.samples.row import read_sample
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from vivavoce.metrics import LeakedToAnotherUserMetric
-from vivavoce.metrics.metric_input import metric_input
 from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.types import metric_input
 from vivavoce.samples.row import read_sample
 
 

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from vivavoce.comparing.json_values import same_json
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.metrics.exact.matchers import read_matcher
+from vivavoce.metrics.exact.arguments import read_matcher
 
 numbers = st.integers() | st.floats(allow_nan=False)
 values = st.recursive(

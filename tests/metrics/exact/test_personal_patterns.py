@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from vivavoce.metrics.exact.personal_patterns import KINDS, find_personal_data
+from vivavoce.metrics.exact.personal_data import KINDS, find_personal_data
 
 SPELLED = ["bob@example.com", "4111 1111 1111 1111", "DE89 3704 0044 0532 0130 00"]
 

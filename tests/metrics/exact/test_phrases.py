@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.comparing.text import contains_words, fold
-from vivavoce.metrics.exact.phrases import compile_phrases, escape_phrases, read_phrases
+from vivavoce.metrics.exact.speakers import compile_phrases, escape_phrases, read_phrases
 
 
 def matches(phrase: str, text: str) -> bool:

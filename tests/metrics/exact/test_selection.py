@@ -4,7 +4,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import AnyMessage, ToolCall, read_messages
-from vivavoce.metrics.exact.selection import of_tools, select_calls
+from vivavoce.metrics.exact.tool_calls import of_tools, select_calls
 
 
 def conversation() -> list[AnyMessage]:

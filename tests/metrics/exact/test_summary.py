@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.metrics.exact.summary import STATISTICS, Statistic, summary
+from vivavoce.metrics.exact.speakers import STATISTICS, Statistic, summary
 
 
 @pytest.mark.parametrize(("statistic", "wanted"), [("mean", 4.0), ("median", 2.5), ("p95", 10.0), ("max", 10.0)])

@@ -16,12 +16,13 @@ from recordings import RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
 from vivavoce.messages import FunctionCall, ToolCall, read_messages
 from vivavoce.metrics.exact.arguments import ArgumentRule
-from vivavoce.metrics.exact.call_pairs import MadeCalls
-from vivavoce.metrics.exact.selection import of_tools, select_calls
 from vivavoce.metrics.exact.tool_calls import (
     TRAJECTORY_MODES,
+    MadeCalls,
     TrajectoryMode,
     match_trajectory,
+    of_tools,
+    select_calls,
     tool_call_accuracy,
     tool_call_f1,
 )

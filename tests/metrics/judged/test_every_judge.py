@@ -13,7 +13,7 @@ from vivavoce.metrics.judged.goal_reply import GoalReply
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import evaluation_input
 from vivavoce.metrics.prompts import HERE
-from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.types import Reading
 from vivavoce.metrics.violations import ViolationsReply
 from vivavoce.models.model import Request
 from vivavoce.testing import ScriptedModel

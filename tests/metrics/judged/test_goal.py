@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.judged.goal_reply import Asked, GoalReply
-from vivavoce.metrics.question import Question
-from vivavoce.metrics.verdict import Verdict
+from vivavoce.metrics.question import Question, Verdict
 from vivavoce.models.model import ModelReply, Request
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import ScriptedModel
 from vivavoce.testing.scripted import Scripted
 

@@ -11,7 +11,7 @@ import pytest
 from vivavoce.metrics.factory import create_metric
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import evaluation_input
-from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.types import Reading
 from vivavoce.testing import ScriptedModel
 
 HARMLESS = "harmless"

@@ -11,7 +11,7 @@ from vivavoce.grading.graders import Case
 from vivavoce.grading.metrics import MetricScore
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.metrics.judged.rubric_judge import RubricJudge
-from vivavoce.metrics.rubric import read_rubric
+from vivavoce.metrics.prompts import read_rubric
 from vivavoce.models.model import Request
 from vivavoce.records.score import Score
 from vivavoce.samples.sample import Sample

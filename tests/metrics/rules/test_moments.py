@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from conversations import Row, calls, result, says, user
 from vivavoce.conversation import ConversationHistory
-from vivavoce.metrics.rules.moments import Moment, moments
+from vivavoce.metrics.rules.event import Moment, moments
 
 REFUND: list[Row] = [
     user("I want my money back for order A-17."),

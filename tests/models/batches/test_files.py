@@ -19,11 +19,10 @@ from vivavoce.metrics.judged.aspect_critic import AspectCritic
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.result import MetricResult
 from vivavoce.models.batches.files import RequestFile, import_responses
-from vivavoce.models.cache import CachedModel, OfflineModel
+from vivavoce.models.cache import CachedModel, OfflineModel, reply_key
 from vivavoce.models.model import Model, Request, Subject
 from vivavoce.models.names import open_model
 from vivavoce.models.openai import OpenAIModel
-from vivavoce.models.recording import reply_key
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer, ScriptedModel

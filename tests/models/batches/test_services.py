@@ -10,12 +10,11 @@ import pytest
 
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, SystemMessage
-from vivavoce.models.batches.lines import custom_id
-from vivavoce.models.batches.service import BatchService, Settled, State
+from vivavoce.models.batches.service import BatchService, Settled, State, custom_id
 from vivavoce.models.batches.services import batch_service
 from vivavoce.models.model import Model, Request
 from vivavoce.models.names import open_model
-from vivavoce.records.batch import Batch
+from vivavoce.records.replies import Batch
 from vivavoce.testing import BatchServer, ScriptedModel, misbehaviour
 
 pytestmark = pytest.mark.filterwarnings("ignore:The model .* is deprecated:DeprecationWarning")

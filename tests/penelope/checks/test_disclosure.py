@@ -12,7 +12,7 @@ from vivavoce.errors import ModelFault
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.checks.disclosure import DisclosureCheck
 from vivavoce.penelope.context import TestState
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import ScriptedModel
 
 from ..states import Exchange, state, turn

@@ -19,7 +19,7 @@ from vivavoce.penelope.tools.analyze import AnalyzeTool
 from vivavoce.penelope.tools.check_facts import CheckFactsTool
 from vivavoce.penelope.tools.compare_turns import CompareTurnsTool
 from vivavoce.penelope.tools.extract import ExtractTool
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.testing import ScriptedModel
 
 from ..states import state, turn

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from server.pages.cases import outcome, per_turn
-from vivavoce.records.failure import Failure
 from vivavoce.records.label import Label, LabelAgreement
 from vivavoce.records.run import AttemptKey, Grading
-from vivavoce.records.score import Score, failed
+from vivavoce.records.score import Failure, Score, failed
 from vivavoce.report.html.labelling import (
     Question,
     agreement_shown,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from vivavoce.records.details import Latency
 from vivavoce.records.run import Grading, Run
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.report.html.run_facts import facts
 from vivavoce.run.summary import Summary
 

@@ -26,8 +26,7 @@ from vivavoce.exchange.conversion import convert
 from vivavoce.exchange.formats import NATIVE, format_named
 from vivavoce.exchange.loss import Loss
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Score, failed, skipped
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Score, Usage, failed, skipped
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish import langfuse
 from vivavoce.report.publish.langfuse_scores import SCORES as SCORES_KIND

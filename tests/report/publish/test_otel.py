@@ -17,9 +17,7 @@ from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.otel import FORMAT
 from vivavoce.exchange.reading import read
 from vivavoce.production.intake import taken
-from vivavoce.records.failure import Failure
-from vivavoce.records.score import Score
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Failure, Score, Usage
 from vivavoce.report.publish.otel import address
 from vivavoce.report.publish.tools import publish, write
 from vivavoce.store.store import Store

@@ -11,8 +11,7 @@ from phoenix.client import Client
 from phoenix.client.__generated__ import v1
 
 from vivavoce.errors import UsageError
-from vivavoce.records.score import Score
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Score, Usage
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.tools import publish, write
 from vivavoce.store.store import Store

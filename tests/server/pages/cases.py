@@ -10,11 +10,9 @@ from typing import Any
 
 from kept import kept_step, kept_test, kept_turn
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import Evidence, Finding, Score, failed
+from vivavoce.records.score import Evidence, Failure, Finding, Score, Usage, failed
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.records.usage import Usage
 from vivavoce.run.summary import summarise
 from vivavoce.run.tallies import tally
 from vivavoce.store.store import Store

@@ -12,7 +12,7 @@ import pytest
 
 from vivavoce.client import Client
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.records.calibration import LabelledVerdict
+from vivavoce.records.label import LabelledVerdict
 from vivavoce.records.score import Score
 from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.labels.calibrations import new_calibration

@@ -13,9 +13,8 @@ from conversations import REFUND, by, calls, says, user
 from kept import kept_test, kept_turn
 from vivavoce.conversation import split_turns
 from vivavoce.messages import AIMessage, SystemMessage, read_messages
-from vivavoce.records.score import Evidence, Finding, Score, failed
+from vivavoce.records.score import Evidence, Finding, Score, Usage, failed
 from vivavoce.records.trajectory import Turn
-from vivavoce.records.usage import Usage
 from vivavoce.store.store import Store
 
 from ..live import get

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from vivavoce.records.remarks import Remarks
+from vivavoce.records.label import Remarks
 from vivavoce.report.html.rendering import STATIC
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.links import run_page, sample_page

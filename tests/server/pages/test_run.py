@@ -8,8 +8,7 @@ import pytest
 
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading, Run
-from vivavoce.records.score import TESTER_ERROR, Score, failed
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import TESTER_ERROR, Score, Usage, failed
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.terminal import PASSED_ADDED

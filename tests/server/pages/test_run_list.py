@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 from vivavoce.records.run import Run
-from vivavoce.records.score import Score
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Score, Usage
 from vivavoce.store.store import Store
 
 from ..live import get

@@ -5,7 +5,7 @@ from urllib.parse import quote_plus
 import pytest
 
 from vivavoce.messages import ToolMessage
-from vivavoce.records.remarks import remarks_of
+from vivavoce.records.label import remarks_of
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import Score
 from vivavoce.store.store import Store

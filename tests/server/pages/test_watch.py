@@ -8,7 +8,7 @@ import time
 import pytest
 
 from vivavoce.client import Client
-from vivavoce.records.reason import Condition, Reason
+from vivavoce.records.run import Condition, Reason
 from vivavoce.report.watched import Watched
 from vivavoce.store.store import Store
 from watch_cases import HOUR, alert, bad, figures, good, judge, spending, told

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vivavoce.records.batch import AskedQuestion, Batch
-from vivavoce.records.failure import Failure
-from vivavoce.records.usage import Usage
+from vivavoce.records.replies import AskedQuestion, Batch
+from vivavoce.records.score import Failure, Usage
 from vivavoce.store.batches.batches import ANSWERED, ASKED, FAILED
 from vivavoce.store.store import Store
 

@@ -7,11 +7,9 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, HumanMessage
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import Score, failed, skipped
+from vivavoce.records.score import Failure, Score, Usage, failed, skipped
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.records.usage import Usage
 from vivavoce.store.browse.filter import Has, parse_filter, quoted
 from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.browse.status import cause_of

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event, text
 
 from vivavoce.errors import StoreError
-from vivavoce.records.remarks import Remarks
+from vivavoce.records.label import Remarks
 from vivavoce.store.database.reading import READING, Reading
 from vivavoce.store.store import Store
 

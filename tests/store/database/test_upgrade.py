@@ -18,9 +18,8 @@ from forked import program
 from kept import kept_test, kept_turn
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Score, failed, skipped
+from vivavoce.records.score import Score, Usage, failed, skipped
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.records.usage import Usage
 from vivavoce.store.database import schema
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import for_writing, on_postgresql, reach

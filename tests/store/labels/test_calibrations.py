@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import NotFound
-from vivavoce.records.calibration import LabelledVerdict
+from vivavoce.records.label import LabelledVerdict
 from vivavoce.store.labels.calibrations import new_calibration
 from vivavoce.store.labels.truth import Truth
 from vivavoce.store.store import Store

@@ -10,11 +10,9 @@ import pytest
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import AIMessage, HumanMessage
-from vivavoce.records.label import Decision, Label
-from vivavoce.records.remarks import Remarks
-from vivavoce.records.reply import StoredReply
-from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
-from vivavoce.records.sampling import Drawn
+from vivavoce.records.label import Decision, Label, Remarks
+from vivavoce.records.replies import StoredReply
+from vivavoce.records.run import AttemptKey, Drawn, Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.database.address import is_postgresql

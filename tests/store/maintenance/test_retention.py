@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import func, select
 
 from vivavoce.errors import UsageError
-from vivavoce.records.reply import StoredReply
+from vivavoce.records.replies import StoredReply
 from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.database.schema import HEAD, metadata
 from vivavoce.store.maintenance.retention import Collected

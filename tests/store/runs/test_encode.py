@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Evidence, Finding, Score, mean_of_turns
+from vivavoce.records.score import Evidence, Finding, Score, Usage, mean_of_turns
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.records.usage import Usage
 from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.store import Store
 

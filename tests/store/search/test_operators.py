@@ -13,7 +13,7 @@ import pytest
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from vivavoce.records.remarks import remarks_of
+from vivavoce.records.label import remarks_of
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score, failed
 from vivavoce.records.trajectory import Trajectory, Turn

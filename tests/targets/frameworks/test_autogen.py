@@ -11,7 +11,7 @@ import pytest
 
 from asking import asked, told
 from vivavoce.errors import TargetFault
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.targets import FrameworkTarget
 
 

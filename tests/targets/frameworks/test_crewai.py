@@ -10,7 +10,7 @@ import pytest
 
 from asking import Told, asked, installed, told
 from vivavoce.errors import UsageError
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.targets import FrameworkTarget
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{}"}}

@@ -10,7 +10,7 @@ import pytest
 
 from asking import asked, installed, told
 from vivavoce.errors import TargetFault
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.targets import FrameworkTarget
 
 USED = SimpleNamespace(prompt_token_count=5, candidates_token_count=2, cached_content_token_count=1)

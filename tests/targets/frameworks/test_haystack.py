@@ -9,7 +9,7 @@ import pytest
 
 from asking import Told, asked, installed, told
 from vivavoce.errors import TargetFault, UsageError
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.targets import FrameworkTarget
 
 

@@ -12,7 +12,7 @@ from asking import asked, installed, told
 from exams import agent
 from stage import judge, player
 from vivavoce.errors import TargetFault, UsageError
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.targets import LangChainTarget
 
 

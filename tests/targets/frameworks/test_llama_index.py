@@ -10,7 +10,7 @@ import pytest
 
 from asking import asked, installed, told
 from vivavoce.errors import TargetFault
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.targets import FrameworkTarget
 
 CALL = SimpleNamespace(tool_id="c1", tool_name="find", tool_kwargs={"n": 1})

@@ -16,14 +16,13 @@ from vivavoce.errors import UsageError
 from vivavoce.features.clusters.finding import Found, find_clusters
 from vivavoce.features.clusters.naming import name_clusters
 from vivavoce.features.clusters.records import Clusters
-from vivavoce.models.cache import CachedModel, OfflineModel
+from vivavoce.models.cache import CachedModel, OfflineModel, decode_reply
 from vivavoce.models.names import model_identity, model_name
-from vivavoce.models.recording import decode_reply
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.records.reply import StoredReply
+from vivavoce.records.replies import StoredReply
 from vivavoce.records.run import Grading
-from vivavoce.records.usage import Usage, total
+from vivavoce.records.score import Usage, total
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 from vivavoce.suites.grader_spec import JudgeSpec

@@ -12,10 +12,9 @@ from vivavoce.features.clusters.reasons import Compared, compared
 from vivavoce.features.clusters.records import Cluster, Clusters, Example, Kind
 from vivavoce.features.clusters.signatures import LONGEST, Signature, masked, of_failure, of_finding, of_tool
 from vivavoce.features.clusters.words import most_telling, stems_of
-from vivavoce.grading.population import Population
+from vivavoce.grading.scores import Population
 from vivavoce.models.embedder import EmbedderLike
-from vivavoce.records.run import AttemptKey, FailureRow, Grading, ScoreRow
-from vivavoce.records.sampling import Sampling
+from vivavoce.records.run import AttemptKey, FailureRow, Grading, Sampling, ScoreRow
 from vivavoce.report.text import one_line
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.store.store import Store

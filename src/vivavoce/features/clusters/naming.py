@@ -14,7 +14,7 @@ from vivavoce.features.clusters.records import Cluster, Clusters, Naming
 from vivavoce.messages import HumanMessage, describe
 from vivavoce.metrics.prompts import Prompt
 from vivavoce.models.model import Model, Request
-from vivavoce.records.usage import Usage, total, usage_of
+from vivavoce.records.score import Usage, total, usage_of
 from vivavoce.report.text import count, one_line
 
 BATCH = 20

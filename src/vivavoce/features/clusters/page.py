@@ -18,8 +18,8 @@ from vivavoce.features.clusters.cache import ask_for_names, cluster_cache, namin
 from vivavoce.features.clusters.naming import MOST
 from vivavoce.features.clusters.records import Cluster, Clusters, Example, Kind
 from vivavoce.features.clusters.suite import cluster_suite
+from vivavoce.records.details import in_words
 from vivavoce.records.run import Run
-from vivavoce.records.spending import in_words
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import Value, address, run_page, sample_page
 from vivavoce.server.pages.page import page

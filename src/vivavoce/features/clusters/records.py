@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 
 Kind = Literal["error", "tool", "expectation", "reason"]
 """Errors alike, a tool's errors alike, one violated expectation, or reasons that say the same."""

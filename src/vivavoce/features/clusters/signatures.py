@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from vivavoce.records.failure import Failure
-from vivavoce.records.score import Finding
+from vivavoce.records.score import Failure, Finding
 
 EXPECTATIONS = frozenset(("assertion", "rule", "criterion", "prohibition", "guideline", "context", "metric"))
 """The kinds of findings whose text was written by the author of a suite, and is the same in every conversation."""

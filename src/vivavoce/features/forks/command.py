@@ -15,8 +15,8 @@ from vivavoce.cli.run_options import CallsOption
 from vivavoce.errors import UsageError
 from vivavoce.features.forks.experiment import Wanted, fork_run, run_targets
 from vivavoce.features.forks.report import Forked, fork_report, forked
-from vivavoce.records.counting import to_index
 from vivavoce.records.run import Outcome, Run
+from vivavoce.records.score import to_index
 from vivavoce.report.again import continuing
 from vivavoce.report.capture import find_conversation
 from vivavoce.run.options import RunOptions

@@ -19,30 +19,23 @@ from vivavoce.grading.asked import Asked
 from vivavoce.messages import HumanMessage
 from vivavoce.models.cache import Replies
 from vivavoce.pacing.budget import Budget
-from vivavoce.records.counting import to_number
-from vivavoce.records.events import Listener
-from vivavoce.records.origin import is_from_python, is_watched, lacks_key
-from vivavoce.records.run import Attempt, Outcome, Run
-from vivavoce.records.score import Score
+from vivavoce.records.run import Attempt, Listener, Outcome, Run, is_from_python, is_watched, lacks_key
+from vivavoce.records.score import Score, to_number
 from vivavoce.records.trajectory import Trajectory, tool_results
-from vivavoce.run.experiment import Description, Experiment, Limits, Samples
+from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring
 from vivavoce.run.options import RunOptions
-from vivavoce.run.scoring import Scoring
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
 from vivavoce.suites.check import check_tester, tester_of
-from vivavoce.suites.document import Described
+from vivavoce.suites.document import Described, filled
 from vivavoce.suites.expecting import Assertions, grades_assertions
 from vivavoce.suites.experiment import code_of, scripted, set_up_of
 from vivavoce.suites.judges import JudgeOpener
-from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.mistakes import mistakes_in
+from vivavoce.suites.load import Suite, dump_spec, load_suite, mistakes_in, stored_suite
 from vivavoce.suites.spec import SuiteSpec
-from vivavoce.suites.stored import dump_spec, stored_suite
 from vivavoce.suites.target_names import read_target, target_names
 from vivavoce.suites.targets import build_targets, target_limits
-from vivavoce.suites.variables import filled
 from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Target, gets_conversation
 from vivavoce.tools.recordings import Recordings, recorded_call

@@ -13,8 +13,8 @@ from vivavoce.extensions import Page, PageSection
 from vivavoce.features.forks.records import fork_of, forks_of
 from vivavoce.features.forks.report import Forked, Place, forked, places_table, ratio
 from vivavoce.features.forks.search import held_outcome
-from vivavoce.records.counting import to_index, to_number, turn_label
 from vivavoce.records.run import AttemptKey, Outcome, Run
+from vivavoce.records.score import to_index, to_number, turn_label
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.trend_plot import Axis, TrendPlot, trend_plot
 from vivavoce.report.html.watch_plot import BOTTOM, TOP

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from vivavoce.extensions import Page, PageSection
-    from vivavoce.records.events import Listener
-    from vivavoce.records.run import AttemptKey, Run
+    from vivavoce.records.run import AttemptKey, Listener, Run
     from vivavoce.run.experiment_run import ExperimentRun
     from vivavoce.run.options import RunOptions
     from vivavoce.store.store import Store

@@ -9,11 +9,9 @@ from collections.abc import Iterator, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.messages import AIMessage, AnyMessage
-from vivavoce.records.counting import conversation_label, to_index, to_number
-from vivavoce.records.failure import shorten
 from vivavoce.records.run import AttemptKey, Run, Status
-from vivavoce.records.trajectory import assistant_texts, tool_calls
-from vivavoce.records.turn import Turn
+from vivavoce.records.score import conversation_label, shorten, to_index, to_number
+from vivavoce.records.trajectory import Turn, assistant_texts, tool_calls
 from vivavoce.store.store import Store
 
 FORK = "fork"

@@ -14,8 +14,8 @@ from vivavoce.errors import UsageError
 from vivavoce.features.forks.records import Fork, fork_of, held_before, start_id
 from vivavoce.features.forks.search import Counts, count_outcome, held_outcome
 from vivavoce.metrics.judged.first_failure import root_of
-from vivavoce.records.counting import to_number, turn_label, turn_span
 from vivavoce.records.run import Outcome, Run
+from vivavoce.records.score import to_number, turn_label, turn_span
 from vivavoce.report.tables import figures_table
 from vivavoce.report.text import count
 from vivavoce.stats.intervals import mean_interval

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.features.forks.records import FORK, Fork, same_turns, start_of
-from vivavoce.records.counting import conversation_label
 from vivavoce.records.run import AttemptKey, Grading, Outcome
+from vivavoce.records.score import conversation_label
 from vivavoce.records.trajectory import Turn
-from vivavoce.run.attempt import Task
+from vivavoce.run.attempt import Drivers, Task
 from vivavoce.run.experiment import Experiment
 from vivavoce.run.experiment_run import ExperimentRun
-from vivavoce.run.plan import Drivers
 from vivavoce.run.rounds import Schedule
 from vivavoce.stats.turning_point import ROUND, Tried, next_place
 from vivavoce.store.store import Store

@@ -10,7 +10,7 @@ from importlib.resources import files
 import regex
 
 from vivavoce.comparing.text import fold
-from vivavoce.metrics.exact.phrases import compile_phrases
+from vivavoce.metrics.exact.speakers import compile_phrases
 
 OPENING = 25
 """Characters from the beginning of a message within which it greets, confirms or refuses."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from vivavoce.errors import UsageError
 from vivavoce.features.realism.user_side import UserSide, user_side
 from vivavoce.messages import AnyMessage
-from vivavoce.records.counting import conversation_label
+from vivavoce.records.score import conversation_label
 from vivavoce.report.text import count
 from vivavoce.samples.rows import check_samples, read_samples
 from vivavoce.store.store import Store

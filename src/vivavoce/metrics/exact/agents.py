@@ -16,8 +16,7 @@ from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, 
 from vivavoce.metrics.result import Evidence
 from vivavoce.metrics.transcript import named
 from vivavoce.records.agents import Agents, Handoff
-from vivavoce.records.counting import turn_label
-from vivavoce.records.score import Finding
+from vivavoce.records.score import Finding, turn_label
 
 _SHOWN = 3
 """Faults that a reason tells; the findings have all."""

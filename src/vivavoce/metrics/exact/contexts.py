@@ -14,13 +14,11 @@ from vivavoce.comparing.thresholds import mean
 from vivavoce.errors import GraderFault
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.selection import of_tools
+from vivavoce.metrics.exact.tool_calls import of_tools
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.call_states import call_records
-from vivavoce.records.counting import turn_label
-from vivavoce.records.failure import shorten
-from vivavoce.records.score import Finding
+from vivavoce.records.score import Finding, shorten, turn_label
 
 KEY = "reference_contexts"
 _TEXTS = ("text", "content", "page_content")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.selection import select_calls
+from vivavoce.metrics.exact.tool_calls import select_calls
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 
 

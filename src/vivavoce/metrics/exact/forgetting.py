@@ -9,10 +9,9 @@ from typing import ClassVar, Unpack
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.sessions import SessionTurn, is_in, place_in, session_turns
+from vivavoce.metrics.exact.speakers import SessionTurn, is_in, place_in, session_turns
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
-from vivavoce.records.counting import turn_label
-from vivavoce.records.score import Finding
+from vivavoce.records.score import Finding, turn_label
 
 
 @dataclass(frozen=True, slots=True)

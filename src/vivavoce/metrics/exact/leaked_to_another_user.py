@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Unpack
 
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.sessions import SessionTurn, is_in, place_in, session_turns
-from vivavoce.metrics.exact.speakers import Utterance
+from vivavoce.metrics.exact.speakers import SessionTurn, Utterance, is_in, place_in, session_turns
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
-from vivavoce.records.counting import turn_title
-from vivavoce.records.score import Finding
+from vivavoce.records.score import Finding, turn_title
 
 
 class LeakedToAnotherUserMetric(ExactMetric):

@@ -3,17 +3,213 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
 from typing import Any, Literal, Unpack, cast, get_args
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.choice import chosen
-from vivavoce.metrics.exact.personal_patterns import KINDS, Kind, PersonalDatum, checked_region, find_personal_data
-from vivavoce.metrics.exact.speakers import numbered
+from vivavoce.metrics.exact.speakers import chosen, numbered
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.metrics.result import Evidence
+
+Kind = Literal["email", "iban", "card", "us_ssn", "ip", "phone"]
+KINDS: tuple[Kind, ...] = ("email", "iban", "card", "us_ssn", "ip", "phone")
+"""In order of precedence: text that belongs to one kind is not searched for a later one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalDatum:
+    """A piece of personal data in a text; `key` is the same for all its spellings."""
+
+    kind: Kind
+    start: int
+    end: int
+    key: str
+
+    def masked(self, text: str) -> str:
+        """Return it with its length and all but its first and last character hidden."""
+        return f"{self.kind} {text[self.start]}…{text[self.end - 1]}"
+
+
+def find_personal_data(text: str, kinds: Collection[Kind], region: str | None = None) -> list[PersonalDatum]:
+    """Return the personal data of some kinds in the order in which it stands; nothing is found twice.
+
+    `region` is the country, as in `US`, in which a phone number without `+` is dialled; without one, only numbers with
+    `+` are phone numbers.
+    """
+    found: list[PersonalDatum] = []
+    for kind in KINDS:
+        if kind in kinds:
+            matches = _phones(text, region) if kind == "phone" else _FINDERS[kind](text)
+            found += [
+                match for match in matches if not any(match.start < old.end and old.start < match.end for old in found)
+            ]
+    return sorted(found, key=lambda match: match.start)
+
+
+_LETTER = "A-Za-z0-9À-ɏ"  # Latin: Chinese and Japanese stand beside an address without a space
+_EMAIL = re.compile(rf"(?<![{_LETTER}_.+-])(?<!//)[{_LETTER}_.%+'-]{{1,64}}@[{_LETTER}.-]{{3,253}}")
+
+
+def _emails(text: str) -> Iterator[PersonalDatum]:
+    """Yield addresses that could be delivered to by their form; whether they exist is not checked."""
+    from email_validator import EmailNotValidError, validate_email
+
+    for match in _EMAIL.finditer(text):
+        ended = match[0].rstrip(".-_")
+        address = ended.lstrip("'.-")
+        start = match.start() + len(ended) - len(address)
+        try:
+            valid = validate_email(address, check_deliverability=False)
+        except EmailNotValidError:
+            continue
+        yield PersonalDatum("email", start, start + len(address), valid.normalized.casefold())
+
+
+_IBAN = re.compile(
+    r"(?<!\w)[A-Z]{2}[0-9]{2}(?:[A-Z0-9]{11,30}|(?:[ -][A-Z0-9]{4}){2,7}(?:[ -][A-Z0-9]{1,4})?)(?!\w)",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def _ibans(text: str) -> Iterator[PersonalDatum]:
+    """Yield account numbers with the length that their country gives them and the right check digits (ISO 13616)."""
+    from stdnum import iban
+
+    for match in _IBAN.finditer(text):
+        number = match[0]
+        while number and not iban.is_valid(number):
+            number = number[: max(number.rfind(" "), number.rfind("-"), 0)]  # what follows may be a word
+        if number:
+            yield PersonalDatum("iban", match.start(), match.start() + len(number), iban.compact(number))
+
+
+_CARD = re.compile(
+    r"(?<![\w.])(?=("
+    r"[0-9]{14,19}"
+    r"|[0-9]{4}([ -])[0-9]{4}\2[0-9]{4}\2[0-9]{4}(?:\2[0-9]{1,3})?"
+    r"|[0-9]{4}([ -])[0-9]{6}\3[0-9]{4,5}"
+    r")(?![\w-]))",
+    re.ASCII,
+)
+_ISSUERS = (
+    ("Visa", range(4, 5), (16, 19)),
+    ("Mastercard", range(51, 56), (16,)),
+    ("Mastercard", range(2221, 2721), (16,)),
+    ("American Express", range(34, 35), (15,)),
+    ("American Express", range(37, 38), (15,)),
+    ("Diners Club", range(300, 306), (14, 16, 19)),
+    ("Diners Club", range(36, 37), (14, 16, 19)),
+    ("Discover", range(6011, 6012), (16, 19)),
+    ("Discover", range(644, 660), (16, 19)),
+    ("JCB", range(3528, 3590), (16, 19)),
+    ("UnionPay", range(62, 63), (16, 17, 18, 19)),
+    ("Maestro", range(50, 51), (16, 18, 19)),
+    ("Maestro", range(56, 59), (16, 18, 19)),
+)
+"""First digits and lengths by which issuers number their cards (ISO/IEC 7812); the old Visa of 13 digits is left out,
+for it looks like the code on a product."""
+
+
+def _cards(text: str) -> Iterator[PersonalDatum]:
+    """Yield payment cards: the digits of an issuer, grouped as on a card or not at all, with the right check digit."""
+    end = 0
+    for match in _CARD.finditer(text):
+        digits = match[1] if match.start() >= end else ""
+        while digits and not _is_card(_digits(digits)):
+            digits = digits[: max(digits.rfind(" "), digits.rfind("-"), 0)]  # what follows may be another number
+        if digits:
+            end = match.start() + len(digits)
+            yield PersonalDatum("card", match.start(), end, _digits(digits))
+
+
+def _is_card(number: str) -> bool:
+    from stdnum import luhn
+
+    return _is_issued(number) and luhn.is_valid(number)
+
+
+def _digits(number: str) -> str:
+    return re.sub(r"[ -]", "", number)
+
+
+def _is_issued(number: str) -> bool:
+    return any(len(number) in lengths and int(number[: len(str(first[0]))]) in first for _, first, lengths in _ISSUERS)
+
+
+_SSN = re.compile(r"(?<![\w-])[0-9]{3}-[0-9]{2}-[0-9]{4}(?![\w-])", re.ASCII)
+
+
+def _ssns(text: str) -> Iterator[PersonalDatum]:
+    """Yield US social security numbers written with hyphens, of the ranges that are given out."""
+    from stdnum.us import ssn
+
+    for match in _SSN.finditer(text):
+        if ssn.is_valid(match[0]):
+            yield PersonalDatum("us_ssn", match.start(), match.end(), match[0])
+
+
+_IP = re.compile(r"(?<![\w.:])[0-9a-fA-F:.]{3,45}(?![\w:])", re.ASCII)
+_UNICAST = ip_network("2000::/3")
+"""All that the sixth version gives out; elsewhere `10::15` would be an address."""
+
+
+def _ips(text: str) -> Iterator[PersonalDatum]:
+    """Yield addresses of the public internet; private and reserved ones identify nobody."""
+    for match in _IP.finditer(text):
+        text_of_address = match[0].rstrip(".")
+        try:
+            address = ip_address(text_of_address)
+        except ValueError:
+            continue
+        if address.is_global and (address.version == 4 or address in _UNICAST):
+            yield PersonalDatum("ip", match.start(), match.start() + len(text_of_address), str(address))
+
+
+def _phones(text: str, region: str | None) -> Iterator[PersonalDatum]:
+    """Yield phone numbers that are valid in their country's plan and may be somebody's (libphonenumber, "valid")."""
+    from phonenumbers import PhoneNumberFormat, PhoneNumberMatcher, PhoneNumberType, format_number, number_type
+
+    of_nobody = (
+        PhoneNumberType.TOLL_FREE,
+        PhoneNumberType.PREMIUM_RATE,
+        PhoneNumberType.SHARED_COST,
+        PhoneNumberType.UAN,
+        PhoneNumberType.VOICEMAIL,
+    )
+    for match in PhoneNumberMatcher(text, region):
+        if number_type(match.number) not in of_nobody:
+            key = format_number(match.number, PhoneNumberFormat.E164)
+            yield PersonalDatum("phone", match.start, match.end, key)
+
+
+_FINDERS: dict[Kind, Callable[[str], Iterator[PersonalDatum]]] = {
+    "email": _emails,
+    "iban": _ibans,
+    "card": _cards,
+    "us_ssn": _ssns,
+    "ip": _ips,
+}
+
+
+def checked_region(what: str, region: str | None) -> str | None:
+    """Return a region unchanged.
+
+    Raises:
+        UsageError: no country has that code.
+    """
+    if region is None:
+        return None
+    from phonenumbers import SUPPORTED_REGIONS
+
+    if region not in SUPPORTED_REGIONS:
+        raise UsageError(f"{what}: no region '{region}'; a region is a country's two letters, such as US")
+    return region
+
 
 Source = Literal["assistant", "tool_calls", "tool", "user", "system"]
 SOURCES: tuple[Source, ...] = get_args(Source)

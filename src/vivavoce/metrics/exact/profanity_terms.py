@@ -9,9 +9,15 @@ from typing import ClassVar, Unpack
 
 from vivavoce.comparing.text import FoldedText, fold
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.choice import chosen
-from vivavoce.metrics.exact.phrases import compile_phrases, escape_phrases, read_phrases
-from vivavoce.metrics.exact.speakers import SPEAKERS, Speaker, utterances
+from vivavoce.metrics.exact.speakers import (
+    SPEAKERS,
+    Speaker,
+    chosen,
+    compile_phrases,
+    escape_phrases,
+    read_phrases,
+    utterances,
+)
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 
 

@@ -11,8 +11,7 @@ import regex
 from vivavoce.comparing.text import FoldedText, Span, is_blank
 from vivavoce.messages import AIMessage
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.phrases import compile_phrases, escape_phrases, read_phrases
-from vivavoce.metrics.exact.speakers import Utterance, numbered
+from vivavoce.metrics.exact.speakers import Utterance, compile_phrases, escape_phrases, numbered, read_phrases
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.metrics.result import Evidence
 

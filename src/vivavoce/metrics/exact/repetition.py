@@ -9,10 +9,9 @@ from vivavoce.comparing.similarity import near_repeats
 from vivavoce.comparing.text import split_words
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.choice import chosen
-from vivavoce.metrics.exact.speakers import SPEAKERS, Speaker, Utterance, utterances
+from vivavoce.metrics.exact.speakers import SPEAKERS, Speaker, Utterance, chosen, utterances
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
-from vivavoce.records.counting import turn_label
+from vivavoce.records.score import turn_label
 
 
 class RepetitionMetric(ExactMetric):

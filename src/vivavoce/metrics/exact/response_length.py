@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, Unpack, get_args
 
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.choice import chosen
-from vivavoce.metrics.exact.speakers import utterances
-from vivavoce.metrics.exact.summary import STATISTICS, Statistic, summary
+from vivavoce.metrics.exact.speakers import STATISTICS, Statistic, chosen, summary, utterances
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 
 Unit = Literal["words", "characters"]

@@ -8,10 +8,9 @@ from typing import Unpack
 
 from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.choice import chosen
-from vivavoce.metrics.exact.summary import STATISTICS, Statistic, summary
+from vivavoce.metrics.exact.speakers import STATISTICS, Statistic, chosen, summary
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
-from vivavoce.records.counting import turn_label
+from vivavoce.records.score import turn_label
 
 
 class ResponseTimeMetric(ExactMetric):

@@ -10,12 +10,9 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.speakers import Utterance
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.metrics.result import Evidence
-from vivavoce.metrics.rules.breaks import Break, check
-from vivavoce.metrics.rules.event import Event
-from vivavoce.metrics.rules.moments import Moment, moments
-from vivavoce.metrics.rules.rule import read_rule
-from vivavoce.records.counting import turn_label
-from vivavoce.records.score import Finding
+from vivavoce.metrics.rules.event import Event, Moment, moments
+from vivavoce.metrics.rules.rule import Break, check, read_rule
+from vivavoce.records.score import Finding, turn_label
 
 Written = Event | Mapping[str, Any]
 """An event as it is written, such as `{"call": "refund_order"}`."""

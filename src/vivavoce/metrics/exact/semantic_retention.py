@@ -13,7 +13,7 @@ from vivavoce.metrics.exact.embedded import EmbeddedMetric, similarity
 from vivavoce.metrics.exact.speakers import Utterance, numbered
 from vivavoce.metrics.measuring import Measured, MeasuringOptions, Part
 from vivavoce.models.embedder import EmbedderLike, Vector
-from vivavoce.records.counting import turn_label
+from vivavoce.records.score import turn_label
 
 
 class SemanticRetentionMetric(EmbeddedMetric):

@@ -12,8 +12,7 @@ from typing import Any, Unpack
 
 from vivavoce.errors import MissingExtra
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.choice import chosen
-from vivavoce.metrics.exact.speakers import SPEAKERS, Speaker, Utterance, utterances
+from vivavoce.metrics.exact.speakers import SPEAKERS, Speaker, Utterance, chosen, utterances
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 
 LONGEST = 1000

@@ -1,14 +1,79 @@
-"""The messages of one side, with the numbers of their turns."""
+"""The messages of one side, turn by turn and session by session, and phrases and figures of them."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from importlib.resources import files
+from statistics import fmean, median
+from typing import Literal, TypeVar, get_args
 
-from vivavoce.comparing.text import is_blank
+import regex
+
+from vivavoce.comparing.text import BOUNDARY, FoldedText, fold, is_blank
+from vivavoce.conversation import mark_of, split_turns
+from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.measuring import Part
 from vivavoce.metrics.result import Evidence
+from vivavoce.session_mark import SessionMark
+
+T = TypeVar("T", bound=str)
+
+
+def chosen(what: str, noun: str, word: str, known: Sequence[T]) -> T:
+    """Return the one of the known words that `word` is.
+
+    Raises:
+        UsageError: the word is not among them; the message begins with `what`, and offers the closest one.
+    """
+    for candidate in known:
+        if candidate == word:
+            return candidate
+    raise UsageError(f"{what}: no {noun} '{word}'{did_you_mean(str(word), known)}")
+
+
+Statistic = Literal["mean", "median", "p95", "max"]
+STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
+
+
+def summary(values: Sequence[float], statistic: Statistic) -> float:
+    """Return a statistic of at least one value.
+
+    The 95th percentile is by nearest rank: the smallest value that at least 95 % of the values do not exceed.
+    """
+    match statistic:
+        case "mean":
+            return fmean(values)
+        case "median":
+            return float(median(values))
+        case "p95":
+            return sorted(values)[math.ceil(0.95 * len(values)) - 1]
+        case "max":
+            return max(values)
+
+
+def read_phrases(file: str) -> list[str]:
+    """Return the lines of a list in the folder of this module, except empty ones and those that begin with `#`."""
+    text = files("vivavoce.metrics.exact").joinpath(file).read_text(encoding="utf-8")
+    return [line for line in map(str.strip, text.splitlines()) if line and not line.startswith("#")]
+
+
+def escape_phrases(phrases: Iterable[str]) -> list[str]:
+    """Return phrases as expressions that match just them in folded text."""
+    return [re.escape(folded).replace(r"\ ", " ") for phrase in phrases if (folded := fold(phrase))]
+
+
+def compile_phrases(expressions: Iterable[str]) -> regex.Pattern[str] | None:
+    """Return one pattern for any of these expressions as whole words, None for no expressions.
+
+    It is made for text that `fold` returned: expressions are in lower case, with plain apostrophes and single spaces.
+    """
+    either = "|".join(expressions)
+    return regex.compile(f"{BOUNDARY}(?:{either}){BOUNDARY}") if either else None
+
 
 Speaker = Literal["assistant", "user"]
 SPEAKERS: tuple[Speaker, ...] = get_args(Speaker)
@@ -43,3 +108,38 @@ def utterances(part: Part, speaker: Speaker) -> list[Utterance]:
         for turn, message in numbered(part)
         if message.role == speaker and not is_blank(message.text)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTurn:
+    """A turn of a session; `index` counts from 0."""
+
+    index: int
+    mark: SessionMark
+    messages: Sequence[AnyMessage]
+
+    def said(self, speaker: Speaker) -> list[Utterance]:
+        """Return the messages of one side that have words."""
+        return [
+            Utterance(self.index, one.text) for one in self.messages if one.role == speaker and not is_blank(one.text)
+        ]
+
+
+def session_turns(part: Part) -> list[SessionTurn]:
+    """Return the turns of the whole conversation that a part is of, none where it has no sessions."""
+    turns = split_turns(part.metric_input.messages)[1]
+    found = ((index, mark_of(turn), turn) for index, turn in enumerate(turns))
+    return [SessionTurn(index, mark, turn) for index, mark, turn in found if mark is not None]
+
+
+def is_in(part: Part, turn: SessionTurn) -> bool:
+    """Say whether a turn is one that is measured."""
+    return part.first <= turn.index < part.first + len(part.turns)
+
+
+def place_in(utterances: Iterable[Utterance], phrase: str) -> tuple[Utterance, int, int] | None:
+    """Return the first message that contains a phrase as whole words, and where in it; None where none does."""
+    for utterance in utterances:
+        if (span := FoldedText(utterance.text).find(phrase, whole=True)) is not None:
+            return utterance, span.start, span.end
+    return None

@@ -2,14 +2,322 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from itertools import permutations
+from math import perm
+from typing import Literal, NamedTuple, cast, get_args
 
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.messages import ToolCall
-from vivavoce.metrics.exact.arguments import ArgumentRule
-from vivavoce.metrics.exact.call_pairs import Calls, MadeCalls
+from vivavoce.expressions import expression
+from vivavoce.messages import AnyMessage, ToolCall
+from vivavoce.metrics.exact.arguments import ArgumentRule, Arguments, show
+from vivavoce.records.call_states import call_records, group_by_message
+
+Weights = Sequence[Sequence[float]]
+"""A row for each item of the one list, a column for each of the other; every weight is at least 0."""
+Pair = tuple[int, int]
+"""Row and column, counted from 0."""
+
+_FEW = 1000
+"""So many pairings are tried one by one in less than a millisecond; scipy takes far longer to import."""
+
+
+def best_pairs(weights: Weights) -> list[Pair]:
+    """Return the pairing of rows and columns with the largest sum, each used at most once.
+
+    Pairs of weight 0 are left out. This is the assignment problem: solved at a glance where every row can have its
+    largest weight, by trial where the possibilities are few, and else by `scipy.optimize.linear_sum_assignment`.
+    """
+    rows = [r for r, row in enumerate(weights) if any(row)]
+    if not rows:
+        return []
+    if len(rows) > len(weights[0]):
+        return sorted((row, column) for column, row in best_pairs(list(zip(*weights, strict=True))))
+    useful = [weights[r] for r in rows]
+    columns = _own_largest(useful) or _by_trial(useful) or _by_scipy(useful)
+    return [(r, c) for r, c in zip(rows, columns, strict=True) if weights[r][c] > 0]
+
+
+def _own_largest(weights: Weights) -> list[int] | None:
+    """Give each row a column of its largest weight; None when two rows want the same one."""
+    free = set(range(len(weights[0])))
+    chosen: list[int] = []
+    for row in weights:
+        largest = max(row)
+        column = next((c for c, weight in enumerate(row) if weight == largest and c in free), None)
+        if column is None:
+            return None
+        free.remove(column)
+        chosen.append(column)
+    return chosen
+
+
+def _by_trial(weights: Weights) -> list[int] | None:
+    if perm(len(weights[0]), len(weights)) > _FEW:
+        return None
+    candidates = permutations(range(len(weights[0])), len(weights))
+    return list(max(candidates, key=lambda columns: sum(weights[row][c] for row, c in enumerate(columns))))
+
+
+def _by_scipy(weights: Weights) -> list[int]:
+    from scipy.optimize import linear_sum_assignment  # pyright: ignore[reportUnknownVariableType]
+
+    solve = cast("Callable[..., tuple[Iterable[int], Iterable[int]]]", linear_sum_assignment)
+    _, columns = solve(weights, maximize=True)
+    return [int(column) for column in columns]
+
+
+def best_ordered_pairs(weights: Weights, groups: Sequence[int] | None = None) -> list[Pair]:
+    """Return the pairing with the largest sum in which both rows and columns rise.
+
+    `groups` are the sizes of groups of neighbouring columns whose own order is free; without it every column is a group
+    of its own. Pairs of weight 0 are left out. This is the longest common subsequence with weights in place of
+    equality, found by dynamic programming over the groups.
+    """
+    if not weights:
+        return []
+    steps = [_Step([0.0] * (len(weights) + 1), [(0, [])] * (len(weights) + 1))]
+    first = 0
+    for size in [1] * len(weights[0]) if groups is None else groups:
+        steps.append(_take_group(steps[-1].sums, weights, range(first, first + size)))
+        first += size
+    pairs: list[Pair] = []
+    rows = len(weights)
+    for step in reversed(steps[1:]):
+        rows, block = step.choices[rows]
+        pairs += block
+    return sorted(pairs)
+
+
+class _Step(NamedTuple):
+    """The best of the first r rows with the groups so far: its sum, and how the last group got there.
+
+    A choice is the number of rows that are left to the groups before, and the pairs of this group.
+    """
+
+    sums: list[float]
+    choices: list[tuple[int, list[Pair]]]
+
+
+def _take_group(before: Sequence[float], weights: Weights, columns: Sequence[int]) -> _Step:
+    step = _Step([before[0]], [(0, [])])
+    useful: list[int] = []
+    for row, row_weights in enumerate(weights):
+        step.sums.append(step.sums[row])
+        step.choices.append(step.choices[row])
+        if before[row + 1] > step.sums[-1]:
+            step.sums[-1], step.choices[-1] = before[row + 1], (row + 1, [])
+        if not any(row_weights[column] for column in columns):
+            continue
+        useful.append(row)
+        for rows in [[row]] if len(columns) == 1 else [useful[start:] for start in reversed(range(len(useful)))]:
+            block = _pairs_within(weights, rows, columns)
+            total = before[rows[0]] + sum(weights[r][c] for r, c in block)
+            if total > step.sums[-1]:
+                step.sums[-1], step.choices[-1] = total, (rows[0], block)
+    return step
+
+
+def _pairs_within(weights: Weights, rows: Sequence[int], columns: Sequence[int]) -> list[Pair]:
+    if len(rows) == len(columns) == 1:
+        return [(rows[0], columns[0])]
+    chosen = best_pairs([[weights[row][column] for column in columns] for row in rows])
+    return [(rows[r], columns[c]) for r, c in chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call with its arguments read; they are None where they are not a JSON object."""
+
+    name: str
+    args: Arguments | None
+    text: str
+
+    def __str__(self) -> str:
+        name = self.name if self.name.isprintable() and len(self.name) <= 80 else show(self.name)
+        return f"{name}({show(self.args) if self.args is not None else show(self.text)})"
+
+
+def _parsed(call: ToolCall) -> _Call:
+    try:
+        args = call.args
+    except (ValueError, RecursionError):  # a model may have written invalid JSON, or nested it too deeply
+        args = None
+    return _Call(call.name, args, call.function.arguments)
+
+
+MadeCalls = Sequence[ToolCall | Sequence[ToolCall]]
+"""The actual calls in their order; calls that were made together, in one message, are a list and have no order."""
+
+
+class Calls:
+    """The actual calls and the reference calls, under one rule for arguments.
+
+    A pair is a position in the reference and one in the actual calls; only calls of the same tool make a pair.
+    """
+
+    def __init__(self, actual: MadeCalls, reference: Sequence[ToolCall], rule: ArgumentRule) -> None:
+        steps = [[step] if isinstance(step, ToolCall) else step for step in actual]
+        self._actual = [_parsed(call) for step in steps for call in step]
+        self._sizes = [len(step) for step in steps]
+        self._step_of = [number for number, step in enumerate(steps) for _ in step]
+        self._reference = [_parsed(call) for call in reference]
+        self._rule = rule
+
+    @property
+    def count(self) -> int:
+        """How many actual calls there are."""
+        return len(self._actual)
+
+    def same_in_order(self) -> bool:
+        """Say whether the calls match one by one."""
+        return len(self._actual) == len(self._reference) and all(
+            self.share(i, i) == 1 for i in range(len(self._reference))
+        )
+
+    def share(self, expected: int, made: int) -> float:
+        """Return the share of arguments that match, 1.0 when none counts, 0.0 for another tool."""
+        reference, actual = self._reference[expected], self._actual[made]
+        if reference.name != actual.name or reference.args is None or actual.args is None:
+            return 0.0
+        verdicts = self._rule.for_tool(actual.name).verdicts(actual.args, reference.args)
+        return sum(verdicts.values()) / len(verdicts) if verdicts else 1.0
+
+    def ordered_pairs(self) -> list[Pair]:
+        """Return the pairs with the largest sum of shares among those that keep both orders.
+
+        Calls that were made together keep every order.
+        """
+        positions = range(len(self._actual))
+        shares = [[self.share(w, g) for g in positions] for w in range(len(self._reference))]
+        return best_ordered_pairs(shares, self._sizes)
+
+    def pairs(self, *, whole: bool = False) -> list[Pair]:
+        """Return the pairs with the largest sum of shares, in any order; with `whole`, the most pairs with share 1."""
+        return self._pairs_among(range(len(self._reference)), range(len(self._actual)), whole=whole)
+
+    def _pairs_among(self, expected: Collection[int], made: Collection[int], *, whole: bool = False) -> list[Pair]:
+        pairs: list[Pair] = []
+        for rows, columns in self._by_tool(expected, made):
+            shares = [[self.share(w, g) for g in columns] for w in rows]
+            weights = [[float(share == 1) for share in row] for row in shares] if whole else shares
+            pairs += [(rows[row], columns[column]) for row, column in best_pairs(weights)]
+        return sorted(pairs)
+
+    def _by_tool(self, expected: Collection[int], made: Collection[int]) -> list[tuple[list[int], list[int]]]:
+        """Return, for each tool called on both sides, the positions in the reference and in the actual calls."""
+        rows, columns = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+        for position in expected:
+            rows[self._reference[position].name].append(position)
+        for position in made:
+            columns[self._actual[position].name].append(position)
+        return [(rows[name], columns[name]) for name in rows if name in columns]
+
+    def reasons(
+        self, pairs: Sequence[Pair], *, ordered: bool = False, missing: bool = True, extra: bool = True
+    ) -> tuple[str, ...]:
+        """Return what is wrong, one line each: arguments first, then missing calls, then extra ones.
+
+        A call left over is set beside the call of its tool that comes nearest, so that its reason names the argument.
+        `missing` and `extra` say whether calls of the one list without a partner in the other are wrong at all.
+        """
+        near = self._near(pairs)
+        partners = sorted([*pairs, *near])
+        lines: list[str] = []
+        for expected, made in partners:
+            if ordered and (expected, made) in near and any(self._cross((expected, made), pair) for pair in pairs):
+                lines.append(f"call {made + 1} {self._actual[made].name}: out of order, wanted as call {expected + 1}")
+            lines += [f"call {made + 1} {self._actual[made].name}: {line}" for line in self._complaints(expected, made)]
+        if missing:
+            unpaired = _without(range(len(self._reference)), [expected for expected, _ in partners])
+            lines += [f"missing call: {self._wanted(expected)}" for expected in unpaired]
+        if extra:
+            unpaired = _without(range(len(self._actual)), [made for _, made in partners])
+            lines += [f"call {made + 1} not wanted: {self._actual[made]}" for made in unpaired]
+        return tuple(lines)
+
+    def _cross(self, pair: Pair, other: Pair) -> bool:
+        """Say whether two pairs have their calls in another order than their expected calls."""
+        (expected, made), (w, g) = pair, other
+        return (expected - w) * (self._step_of[made] - self._step_of[g]) < 0
+
+    def _wanted(self, expected: int) -> str:
+        """Return a reference call in words: its name alone where any arguments will do."""
+        call = self._reference[expected]
+        return str(call) if call.args or self._rule.for_tool(call.name).others == "exact" else call.name
+
+    def _near(self, pairs: Sequence[Pair]) -> set[Pair]:
+        """Pair the calls that are left over with their nearest, those with nothing in common in their order."""
+        expected = _without(range(len(self._reference)), [w for w, _ in pairs])
+        made = _without(range(len(self._actual)), [g for _, g in pairs])
+        alike = self._pairs_among(expected, made)
+        expected = _without(expected, [w for w, _ in alike])
+        made = _without(made, [g for _, g in alike])
+        unlike = [pair for rows, columns in self._by_tool(expected, made) for pair in zip(rows, columns, strict=False)]
+        return {*alike, *unlike}
+
+    def _complaints(self, expected: int, made: int) -> list[str]:
+        reference, actual = self._reference[expected], self._actual[made]
+        if actual.args is None:
+            return [f"arguments are not a JSON object: {show(actual.text)}"]
+        if reference.args is None:
+            return [f"the reference's arguments are not a JSON object: {show(reference.text)}"]
+        return self._rule.for_tool(actual.name).complaints(actual.args, reference.args)
+
+
+def _without(positions: Collection[int], used: Collection[int]) -> list[int]:
+    used_set = set(used)
+    return [position for position in positions if position not in used_set]
+
+
+def select_calls(
+    messages: Sequence[AnyMessage],
+    *,
+    only: Sequence[str] | None = None,
+    ignore: Sequence[str] | None = None,
+    failed_when: str | None = None,
+) -> list[ToolCall]:
+    """Return the tool calls of a conversation that count, in order; a call that was refused was not made.
+
+    `only` and `ignore` are as in `of_tools`. `failed_when` is a regular expression searched in the text of a call's
+    result; a call is dropped where it is found. A call without a result did not fail.
+
+    Raises:
+        UsageError: `failed_when` is not a regular expression.
+    """
+    steps = select_steps(messages, only=only, ignore=ignore, failed_when=failed_when)
+    return [call for step in steps for call in step]
+
+
+def select_steps(
+    messages: Sequence[AnyMessage],
+    *,
+    only: Sequence[str] | None = None,
+    ignore: Sequence[str] | None = None,
+    failed_when: str | None = None,
+) -> list[list[ToolCall]]:
+    """Return the calls of `select_calls` in one list for each message that makes any of them.
+
+    Raises:
+        UsageError: `failed_when` is not a regular expression.
+    """
+    records = [record for record in call_records(messages) if record.was_made]
+    if failed_when is not None:
+        failure = expression(failed_when)
+        records = [record for record in records if not (record.result and failure.found_in(record.result.text))]
+    groups = group_by_message(records)
+    steps = [of_tools([record.call for record in group], only=only, ignore=ignore) for group in groups]
+    return [step for step in steps if step]
+
+
+def of_tools(
+    calls: Iterable[ToolCall], *, only: Sequence[str] | None = None, ignore: Sequence[str] | None = None
+) -> list[ToolCall]:
+    """Return the calls of the tools in `only` (None: of all tools) that are not in `ignore`."""
+    return [call for call in calls if (only is None or call.name in only) and call.name not in (ignore or ())]
+
 
 TrajectoryMode = Literal["strict", "in_order", "unordered", "subset", "superset"]
 TRAJECTORY_MODES: tuple[TrajectoryMode, ...] = get_args(TrajectoryMode)

@@ -13,7 +13,7 @@ from vivavoce.metrics.exact.embedded import EmbeddedMetric, similarity
 from vivavoce.metrics.exact.speakers import Utterance
 from vivavoce.metrics.measuring import Measured, MeasuringOptions, Part
 from vivavoce.models.embedder import EmbedderLike
-from vivavoce.records.counting import turn_label
+from vivavoce.records.score import turn_label
 
 
 class TopicDriftMetric(EmbeddedMetric):

@@ -9,15 +9,12 @@ from typing import Any, ClassVar, Unpack
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Direction, MetricConfig
 from vivavoce.metrics.prompts import Wording
-from vivavoce.metrics.question import Answer, Question
+from vivavoce.metrics.question import Answer, Plan, Question, Verdict, merged
 from vivavoce.metrics.rating import RatingMetric, RatingOptions
-from vivavoce.metrics.reading import Reading
-from vivavoce.metrics.steps import Plan
-from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict, merged
+from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model, ModelReply
-from vivavoce.records.usage import total
+from vivavoce.records.score import total
 
 VOTING = {"temperature": 0.7}
 """Settings with which votes can differ."""

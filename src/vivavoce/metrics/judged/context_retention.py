@@ -7,7 +7,7 @@ from typing import ClassVar, Unpack
 
 from vivavoce.metrics.checklist import ChecklistMetric
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence_rule import EvidenceRule
+from vivavoce.metrics.evidence import EvidenceRule
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.types import MultiTurnEvaluationInput

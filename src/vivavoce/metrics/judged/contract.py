@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Unpack
 from pydantic import BaseModel, Field, create_model
 
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence_rule import ACTS, EvidenceRule
+from vivavoce.metrics.evidence import ACTS, EvidenceRule
 from vivavoce.metrics.judged.rules import (
     RuleAnswer,
     check_rules,
@@ -23,14 +23,11 @@ from vivavoce.metrics.judged.rules import (
 )
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.ledger import tools_visible
-from vivavoce.metrics.pieces import Piece
-from vivavoce.metrics.question import Question
+from vivavoce.metrics.metric import score_of_silence
+from vivavoce.metrics.question import Piece, Question, Shape, Verdict, merged
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.shape import Shape
-from vivavoce.metrics.silence import score_of_silence
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.records.score import Finding
 

@@ -13,17 +13,13 @@ from vivavoce.comparing.thresholds import mean
 from vivavoce.messages import AnyMessage, ToolMessage
 from vivavoce.metrics.checklist import STATE_WORTH
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence_rule import EvidenceRule
+from vivavoce.metrics.evidence import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered
-from vivavoce.metrics.pieces import Piece
-from vivavoce.metrics.question import Question
-from vivavoce.metrics.shape import Shape, limited
+from vivavoce.metrics.question import Piece, Question, Shape, Verdict, limited
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.custom import ModelLike
-from vivavoce.records.counting import to_index, to_number
-from vivavoce.records.score import Finding, FindingState
+from vivavoce.records.score import Finding, FindingState, to_index, to_number
 
 Support = Literal["supported", "partly", "unsupported", "contradicted"]
 WORTH: Mapping[str, float] = {"supported": 1.0, "partly": 0.5, "unsupported": 0.0, "contradicted": 0.0}

@@ -10,23 +10,16 @@ from pydantic import BaseModel, Field, model_validator
 
 from vivavoce.errors import Blame, ModelFault
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence import Place
-from vivavoce.metrics.evidence_rule import Claim, EvidenceRule, repair_request
+from vivavoce.metrics.evidence import Claim, EvidenceRule, Place, repair_request
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
-from vivavoce.metrics.pieces import Piece
-from vivavoce.metrics.question import Answer, Question
-from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.metric import score_of_silence
+from vivavoce.metrics.question import Answer, Ask, Piece, Plan, Question, Shape, Verdict, merged
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.shape import Shape
-from vivavoce.metrics.silence import score_of_silence
-from vivavoce.metrics.steps import Ask, Plan
 from vivavoce.metrics.transcript import Transcript
-from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict, merged
+from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
-from vivavoce.records.failure import shorten
-from vivavoce.records.score import FAILED_STEP, Finding, Score
+from vivavoce.records.score import FAILED_STEP, Finding, Score, shorten
 
 Whose = Literal["user", "assistant", "tool", "environment"]
 """Who made a mistake; the environment is none of the others."""

@@ -11,29 +11,22 @@ from pydantic import BaseModel
 
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.evidence_rule import ACTS, CRITERION, PROHIBITION, WITHOUT_CALL, Claim, EvidenceRule
+from vivavoce.metrics.evidence import ACTS, CRITERION, PROHIBITION, WITHOUT_CALL, Checker, Claim, EvidenceRule
 from vivavoce.metrics.judged.goal_reply import Asked, Change, Criterion, GoalReply, goal_reply
 from vivavoce.metrics.judged.rules import Rule, merged_rules, rule_findings, rules_of, rules_prompt, rules_task
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered, with_unsupported
 from vivavoce.metrics.ledger import Act, ledger, lines, tools_visible
-from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.metric import score_of_silence
 from vivavoce.metrics.prompts import Wording
-from vivavoce.metrics.question import Answer, Question
-from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.question import Answer, Ask, Piece, Plan, Question, Verdict
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.silence import score_of_silence
-from vivavoce.metrics.steps import Ask, Plan
 from vivavoce.metrics.transcript import Transcript
-from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict
+from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
-from vivavoce.records.breaches import UNKNOWN_KIND
-from vivavoce.records.failure import Failure
-from vivavoce.records.score import BREACH, Finding, FindingState
-from vivavoce.records.test import Test
-from vivavoce.records.usage import charge
+from vivavoce.records.run import UNKNOWN_KIND
+from vivavoce.records.score import BREACH, Failure, Finding, FindingState, charge
+from vivavoce.records.trajectory import Test
 from vivavoce.samples.sample import Sample
 
 LEVELS = ("not_achieved", "partially_achieved", "fully_achieved")

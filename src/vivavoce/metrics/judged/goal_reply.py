@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from vivavoce.metrics.judged.rules import RuleAnswer, check_rules, rule_answers
-from vivavoce.metrics.shape import Shape
-from vivavoce.records.breaches import BreachKind
+from vivavoce.metrics.question import Shape
+from vivavoce.records.run import BreachKind
 
 
 class Asked(NamedTuple):

@@ -9,11 +9,11 @@ from typing import ClassVar, Unpack
 from vivavoce.errors import UsageError
 from vivavoce.metrics.checklist import STATES, WORTH, ChecklistMetric
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence_rule import EvidenceRule
+from vivavoce.metrics.evidence import EvidenceRule
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.question import Verdict, merged
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.records.score import Finding
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Unpack
 
 from vivavoce.metrics.checklist import ChecklistMetric
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence_rule import EvidenceRule
+from vivavoce.metrics.evidence import EvidenceRule
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.models.custom import ModelLike
 

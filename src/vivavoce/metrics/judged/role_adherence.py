@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Unpack
 
+from vivavoce.metrics.checklist import TurnChecklistMetric
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence_rule import EvidenceRule
+from vivavoce.metrics.evidence import EvidenceRule
 from vivavoce.metrics.judging import JudgingOptions
-from vivavoce.metrics.turn_checklist import TurnChecklistMetric
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 

@@ -13,15 +13,11 @@ from vivavoce.errors import GraderFault, UsageError
 from vivavoce.messages import AIMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.pieces import Piece
-from vivavoce.metrics.prompts import Wording
-from vivavoce.metrics.question import Question
+from vivavoce.metrics.prompts import Rubric, Wording, read_rubric
+from vivavoce.metrics.question import Piece, Question, Verdict
 from vivavoce.metrics.rating import RatingMetric, RatingOptions
-from vivavoce.metrics.reading import Reading
-from vivavoce.metrics.rubric import Rubric, read_rubric
 from vivavoce.metrics.transcript import Transcript, transcript
-from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict
+from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Request
 from vivavoce.samples.sample import Sample

@@ -9,13 +9,12 @@ from typing import Any, ClassVar, Literal, Unpack, cast
 
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.judges import copy_of
+from vivavoce.metrics.panel import copy_of
 from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.question import Plan
 from vivavoce.metrics.rating import RatingMetric, RatingOptions
-from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.steps import Plan
-from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.unchecked import changed
 

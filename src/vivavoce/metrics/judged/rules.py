@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
-from vivavoce.metrics.evidence_rule import CRITERION, PROHIBITION
+from vivavoce.metrics.evidence import CRITERION, PROHIBITION
 from vivavoce.metrics.prompts import Prompt, Wording, read_prompt
-from vivavoce.metrics.question import Question
-from vivavoce.metrics.shape import Shape
+from vivavoce.metrics.question import Question, Shape
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.prohibitions import act_text
 from vivavoce.records.score import Finding, FindingState

@@ -12,15 +12,12 @@ from pydantic import BaseModel, Field, model_validator
 from vivavoce.messages import AIMessage
 from vivavoce.metrics.agent_tools import ToolsByAgent, read_tools_by_agent
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence_rule import EvidenceRule
+from vivavoce.metrics.evidence import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered
-from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
-from vivavoce.metrics.question import Question
-from vivavoce.metrics.shape import Shape, limited
+from vivavoce.metrics.question import Piece, Question, Shape, Verdict, limited, merged
 from vivavoce.metrics.transcript import Transcript, named
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.records.agents import Agents, several
 from vivavoce.records.score import Finding

@@ -12,17 +12,13 @@ from pydantic import BaseModel, Field
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence_rule import EvidenceRule
+from vivavoce.metrics.evidence import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
-from vivavoce.metrics.pieces import Piece
-from vivavoce.metrics.question import Question
-from vivavoce.metrics.shape import Shape, limited
+from vivavoce.metrics.question import Piece, Question, Shape, Verdict, limited, merged
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
-from vivavoce.records.counting import to_index, to_number
-from vivavoce.records.score import Finding, FindingState
+from vivavoce.records.score import Finding, FindingState, to_index, to_number
 
 Mode = Literal["f1", "precision", "recall"]
 VERDICTS: Mapping[tuple[bool, bool], tuple[str, FindingState]] = {

@@ -9,11 +9,9 @@ from typing import Any, ClassVar, Unpack
 from pydantic import Field
 
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence_rule import EvidenceRule
+from vivavoce.metrics.evidence import EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
-from vivavoce.metrics.question import Question
-from vivavoce.metrics.shape import Shape
-from vivavoce.metrics.verdict import Verdict, merged
+from vivavoce.metrics.question import Question, Shape, Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.records.score import FindingState
 

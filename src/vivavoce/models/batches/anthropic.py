@@ -12,13 +12,26 @@ from datetime import datetime
 from typing import Any, Protocol, cast
 
 from vivavoce.errors import ModelFault
-from vivavoce.models.batches.lines import NotJson, complaint_of, is_answer_of, json_reply, priced
-from vivavoce.models.batches.payloads import checked_id, listed_objects, read_counts, read_object, rows_of
-from vivavoce.models.batches.service import LIMITS, Prepared, Settled, State
+from vivavoce.models.batches.service import (
+    LIMITS,
+    NotJson,
+    Prepared,
+    Settled,
+    State,
+    checked_id,
+    complaint_of,
+    is_answer_of,
+    json_reply,
+    listed_objects,
+    priced,
+    read_counts,
+    read_object,
+    rows_of,
+)
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.models.prices import Price
-from vivavoce.records.batch import Batch
-from vivavoce.records.usage import Usage, charge, reported_usage
+from vivavoce.records.replies import Batch
+from vivavoce.records.score import Usage, charge, reported_usage
 from vivavoce.wire.chat import json_bytes
 from vivavoce.wire.http import Answer, Client
 

@@ -18,16 +18,14 @@ from typing import Any, BinaryIO
 
 from vivavoce.errors import ModelFault, Problem, UsageError
 from vivavoce.files.rows import Row, read_rows
-from vivavoce.models.batches.lines import MODE, custom_id, is_answer_of, model_hash, read_line, reply_in
-from vivavoce.models.cassette import KeptReplies
+from vivavoce.models.batches.service import MODE, custom_id, is_answer_of, model_hash, read_line, reply_in
+from vivavoce.models.cache import KeptReplies, decode_reply, encode_reply, reply_key
 from vivavoce.models.model import Model, ModelReply, Request, Subject
 from vivavoce.models.names import model_identity, model_name
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.models.prices import Price, batch_price
-from vivavoce.models.recording import decode_reply, encode_reply, reply_key
-from vivavoce.records.failure import shorten
-from vivavoce.records.reply import StoredReply
-from vivavoce.records.usage import Usage, usage_of
+from vivavoce.records.replies import StoredReply
+from vivavoce.records.score import Usage, shorten, usage_of
 
 MOST_REQUESTS = 50_000
 MOST_BYTES = 200_000_000

@@ -7,13 +7,10 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from vivavoce.errors import Deferred, ModelFault
-from vivavoce.models.batches.lines import MODE
-from vivavoce.models.batches.service import BatchService
-from vivavoce.models.cache import kept_reply
-from vivavoce.models.cassette import KeptReplies
+from vivavoce.models.batches.service import MODE, BatchService
+from vivavoce.models.cache import KeptReplies, kept_reply, reply_key
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
-from vivavoce.models.recording import reply_key
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 
 
 class RejectableReplies(KeptReplies, Protocol):

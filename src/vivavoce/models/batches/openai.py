@@ -10,13 +10,26 @@ from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 
 from vivavoce.errors import ModelFault
 from vivavoce.models.batches.files import MOST_REQUESTS, URL, check_body
-from vivavoce.models.batches.lines import Line, NotJson, is_answer_of, read_line, reply_in
-from vivavoce.models.batches.payloads import checked_id, listed_objects, read_counts, read_object, rows_of
-from vivavoce.models.batches.service import LIMITS, Prepared, Settled, State
+from vivavoce.models.batches.service import (
+    LIMITS,
+    Line,
+    NotJson,
+    Prepared,
+    Settled,
+    State,
+    checked_id,
+    is_answer_of,
+    listed_objects,
+    read_counts,
+    read_line,
+    read_object,
+    reply_in,
+    rows_of,
+)
 from vivavoce.models.model import Request
 from vivavoce.models.openai import OpenAIModel, most_output
 from vivavoce.models.prices import Price
-from vivavoce.records.batch import Batch
+from vivavoce.records.replies import Batch
 from vivavoce.wire.chat import json_bytes
 
 _ENDED = frozenset(("completed", "expired", "cancelled"))

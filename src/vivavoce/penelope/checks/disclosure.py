@@ -11,7 +11,7 @@ import regex
 from vivavoce.comparing.numbers import numbers_in, read_number
 from vivavoce.comparing.text import fold
 from vivavoce.conversation import ConversationHistory
-from vivavoce.metrics.exact.phrases import compile_phrases
+from vivavoce.metrics.exact.speakers import compile_phrases
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.asked_for import DETAILS, AskedFor

@@ -10,7 +10,7 @@ from pathlib import Path
 import regex
 
 from vivavoce.comparing.text import fold, is_blank
-from vivavoce.metrics.exact.phrases import compile_phrases
+from vivavoce.metrics.exact.speakers import compile_phrases
 from vivavoce.penelope.context import TestContext, TestState
 from vivavoce.penelope.placeholders import placeholder_in
 

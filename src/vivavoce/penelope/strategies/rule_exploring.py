@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from vivavoce.penelope.context import TestContext, TestState
 from vivavoce.penelope.strategies.strategy import Move, Strategy, heeds_refusals
-from vivavoce.records.test import Criterion
+from vivavoce.records.trajectory import Criterion
 from vivavoce.safe_text import quoted
 
 _GUIDANCE = {

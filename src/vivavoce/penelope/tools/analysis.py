@@ -21,8 +21,7 @@ from vivavoce.penelope.context import TestState
 from vivavoce.penelope.prompts import packaged
 from vivavoce.penelope.tools.tool import Tool, ToolResult
 from vivavoce.penelope.turn import Turn
-from vivavoce.records.failure import shorten
-from vivavoce.records.usage import Usage, usage_of
+from vivavoce.records.score import Usage, shorten, usage_of
 from vivavoce.safe_text import safe
 
 log = logging.getLogger("vivavoce")

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.metrics.exact.personal_patterns import checked_region
+from vivavoce.metrics.exact.personal_data import checked_region
 from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.tools.analysis import (

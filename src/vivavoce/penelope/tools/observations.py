@@ -10,9 +10,9 @@ from functools import cache
 import regex
 
 from vivavoce.comparing.text import fold
-from vivavoce.metrics.exact.phrases import compile_phrases
 from vivavoce.metrics.exact.refusal import find_refusal
 from vivavoce.metrics.exact.sentiment import has_lexicon, sentiment
+from vivavoce.metrics.exact.speakers import compile_phrases
 from vivavoce.penelope.tools.analysis import excerpt, listing
 from vivavoce.penelope.tools.sentences import sentences, stems, words
 from vivavoce.penelope.tools.spans import find_spans

@@ -12,7 +12,7 @@ import regex
 
 from vivavoce.comparing.numbers import numbers_in, read_number, show_number
 from vivavoce.comparing.text import NOT_AFTER_WORD, NOT_BEFORE_WORD
-from vivavoce.metrics.exact.personal_patterns import find_personal_data
+from vivavoce.metrics.exact.personal_data import find_personal_data
 
 Kind = Literal["url", "email", "phone", "date", "time", "money", "quantity", "code", "number"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -14,7 +14,7 @@ from vivavoce.messages import FilePart, FileReference, HumanMessage, ImagePart, 
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.tools.tool import Tool, ToolResult
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 from vivavoce.records.trajectory import Turn, assistant_texts
 from vivavoce.safe_text import quoted
 from vivavoce.targets.channel import open_channel

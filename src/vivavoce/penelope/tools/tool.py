@@ -15,7 +15,7 @@ from vivavoce.foreign_code import name_of
 from vivavoce.pacing.waiting import call
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.words import spelled_small
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 
 FINDING_LIMIT = 300
 """Characters of a finding that says what a tool returned."""

@@ -11,10 +11,8 @@ from markupsafe import Markup
 from vivavoce.conversation import ConversationHistory
 from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.metrics.evaluation import EvaluationReport
-from vivavoce.records.counting import conversation_label, turn_label, turn_title
-from vivavoce.records.failure import shorten
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Evidence, Score
+from vivavoce.records.score import Evidence, Score, conversation_label, shorten, turn_label, turn_title
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.report.comparison import Comparison, GraderComparison
 from vivavoce.report.html.rendering import STATIC, rendered

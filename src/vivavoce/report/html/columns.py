@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, cast, get_args
 
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.records.counting import to_number
+from vivavoce.records.details import dollars
 from vivavoce.records.run import Grading
-from vivavoce.records.spending import dollars
+from vivavoce.records.score import to_number
 from vivavoce.report.headline import headline
 from vivavoce.report.html.wording import score, span
 from vivavoce.report.text import one_line

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from vivavoce.records.comment import Comment
-from vivavoce.records.counting import to_index
+from vivavoce.records.label import Comment
+from vivavoce.records.score import to_index
 from vivavoce.safe_text import safe
 
 _TURN = re.compile(r"(?<![\w#/])#t([1-9][0-9]{0,8})\b", re.ASCII)

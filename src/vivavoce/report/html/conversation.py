@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from vivavoce.records.agents import Agents
-from vivavoce.records.counting import to_number
-from vivavoce.records.failure import Failure
+from vivavoce.records.details import in_words, spent
 from vivavoce.records.run import Outcome
-from vivavoce.records.spending import in_words, spent
-from vivavoce.records.test import Test
-from vivavoce.records.trajectory import Trajectory
+from vivavoce.records.score import Failure, to_number
+from vivavoce.records.trajectory import Test, Trajectory
 from vivavoce.report.causes import REWARD, Cause, causes
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.outline import found_words, outline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vivavoce.records.spending import dollars
+from vivavoce.records.details import dollars
 from vivavoce.report.html.wording import score, span
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.listing import Histogram

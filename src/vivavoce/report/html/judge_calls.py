@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vivavoce.messages import AnyMessage
-from vivavoce.records.counting import to_number
-from vivavoce.records.judge_exchange import JudgeCall
+from vivavoce.records.replies import JudgeCall
+from vivavoce.records.score import to_number
 from vivavoce.report.html.content.legible import legible
 from vivavoce.report.html.content.written import Written, written
 from vivavoce.report.html.wording import indented

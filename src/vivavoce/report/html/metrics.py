@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from vivavoce.records.reason import Reason, Verdict
-from vivavoce.records.run import Grading
+from vivavoce.records.run import Grading, Reason, Verdict
 from vivavoce.report.headline import gate_of
 from vivavoce.report.html.plots import Range, Scale, range_plot
 from vivavoce.report.html.score_notes import State

@@ -8,8 +8,8 @@ from itertools import zip_longest
 
 from vivavoce.messages import AIMessage
 from vivavoce.records.agents import Agents
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
+from vivavoce.records.score import Failure
 from vivavoce.records.trajectory import Turn
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.parts import Part, Showing, Spoken, Writer

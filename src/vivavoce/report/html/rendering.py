@@ -11,8 +11,8 @@ from typing import cast
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from vivavoce.extensions import answers
-from vivavoce.records.counting import conversation_label, to_number
-from vivavoce.records.spending import dollars
+from vivavoce.records.details import dollars
+from vivavoce.records.score import conversation_label, to_number
 from vivavoce.report.html import wording
 from vivavoce.report.html.score_notes import WORDS
 from vivavoce.report.sampled import judged_text

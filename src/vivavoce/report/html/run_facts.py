@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
+from vivavoce.records.details import in_words
 from vivavoce.records.run import Grading, Run
-from vivavoce.records.spending import in_words
-from vivavoce.records.usage import total
+from vivavoce.records.score import total
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 

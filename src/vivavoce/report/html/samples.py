@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vivavoce.records.counting import to_number
+from vivavoce.records.score import to_number
 from vivavoce.report.html.columns import Column
 from vivavoce.report.html.plots import Strip, strip
 from vivavoce.report.text import one_line

@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from vivavoce.records.counting import to_number
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
+from vivavoce.records.score import Failure, FindingState, Score, to_number
 from vivavoce.records.score import Finding as ScoreFinding
-from vivavoce.records.score import FindingState, Score
-from vivavoce.records.test import Test
+from vivavoce.records.trajectory import Test
 from vivavoce.report.html.evidence import Quote, Register
 from vivavoce.report.html.wording import indented
 from vivavoce.safe_text import safe

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from vivavoce.records.test import Step, Test
-from vivavoce.records.trajectory import Turn
+from vivavoce.records.trajectory import Step, Test, Turn
 from vivavoce.report.html.evidence import Quote
 from vivavoce.report.html.parts import Called, Part
 from vivavoce.report.html.score_notes import ScoreNote, State

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from vivavoce.records.origin import described_targets
-from vivavoce.records.usage import Usage
+from vivavoce.records.run import described_targets
+from vivavoce.records.score import Usage
 from vivavoce.report.best_target import target_names
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.strict_json import strict_json

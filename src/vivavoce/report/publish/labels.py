@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from vivavoce.records.counting import to_number
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey
+from vivavoce.records.score import to_number
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.conversation import Conversation, Place, conversations, stable_id
 

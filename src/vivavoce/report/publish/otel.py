@@ -22,8 +22,7 @@ from vivavoce.exchange.otel import nanoseconds, otlp_attributes
 from vivavoce.exchange.own_traffic import RUN
 from vivavoce.exchange.parts import write_message
 from vivavoce.exchange.shapes import fields_in
-from vivavoce.records.failure import Failure
-from vivavoce.records.score import Score
+from vivavoce.records.score import Failure, Score
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.conversation import Conversation, Place, conversations, stable_id
 from vivavoce.report.publish.request import Kind, Request

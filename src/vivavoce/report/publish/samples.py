@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from vivavoce.records.counting import to_number
 from vivavoce.records.run import AttemptKey, Outcome
-from vivavoce.records.score import Score
+from vivavoce.records.score import Score, to_number
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.safe_text import encodable
 

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from vivavoce.records.counting import to_number
 from vivavoce.records.run import Grading
-from vivavoce.records.score import Score
+from vivavoce.records.score import Score, to_number
 from vivavoce.report.publish.conversation import Conversation, Place, stable_id
 
 

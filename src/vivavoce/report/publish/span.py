@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
-from vivavoce.records.counting import to_number
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage, to_number
 from vivavoce.report.publish.conversation import Conversation
 
 Message = dict[str, Any]

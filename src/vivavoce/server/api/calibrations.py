@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
-from vivavoce.records.calibration import Calibration
+from vivavoce.records.label import Calibration
 from vivavoce.records.run import Grading
 from vivavoce.report.calibrated import CalibrationReport
 from vivavoce.report.calibrating import from_people, shown

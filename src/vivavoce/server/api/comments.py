@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict
 
-from vivavoce.records.comment import Comment, CommentText
+from vivavoce.records.label import Comment, CommentText
 from vivavoce.records.run import AttemptKey
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.labels import Target, Turn, place_of

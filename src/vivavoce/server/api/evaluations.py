@@ -11,13 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import Messages, ToolCall, describe
-from vivavoce.metrics.choice import Choice
-from vivavoce.metrics.evaluation import EvaluationReport, choose, evaluate_input
-from vivavoce.metrics.metric_input import metric_input
-from vivavoce.metrics.stored import input_of, stored_attempt
+from vivavoce.metrics.evaluation import EvaluationReport, choose, evaluate_input, input_of, stored_attempt
+from vivavoce.metrics.factory import Choice
+from vivavoce.metrics.types import metric_input
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.records.counting import conversation_name
-from vivavoce.run.kept_scores import can_be_kept, keep_scores
+from vivavoce.records.score import conversation_name
+from vivavoce.run.kept_tests import can_be_kept, keep_scores
 from vivavoce.samples.sample import JsonScalar, Sample
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute

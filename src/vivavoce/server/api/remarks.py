@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from vivavoce.records.remarks import Remarks
+from vivavoce.records.label import Remarks
 from vivavoce.records.run import Run
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import RunName

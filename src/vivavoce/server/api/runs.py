@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import NotFound
-from vivavoce.records.judge_exchange import JudgeExchange
+from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run, Status
 from vivavoce.records.score import State
 from vivavoce.report.comparison import Comparison

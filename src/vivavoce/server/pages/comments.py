@@ -11,9 +11,9 @@ from fastapi.responses import RedirectResponse
 from pydantic import TypeAdapter, ValidationError
 
 from vivavoce.errors import UsageError
-from vivavoce.records.comment import LONGEST_COMMENT, Comment, CommentText
-from vivavoce.records.counting import to_number
+from vivavoce.records.label import LONGEST_COMMENT, Comment, CommentText
 from vivavoce.records.run import AttemptKey, Outcome, Run
+from vivavoce.records.score import to_number
 from vivavoce.report.html.commenting import CommentShown, Place, shown_comments
 from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.links import comment_page, comments_page, sample_page

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.records.score import to_index, to_number
 from vivavoce.report.comparison import Flip
 from vivavoce.report.html.paired_turns import SHOWN, paired_turns
 from vivavoce.server.comparisons import Comparisons

@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 
 from vivavoce.errors import NotFound
 from vivavoce.messages import AIMessage, AnyMessage
-from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.run import AttemptKey
+from vivavoce.records.score import to_index, to_number
 from vivavoce.report.html.content.media import Media, decoded, media_of
 from vivavoce.report.html.parts import ContentPlace, Showing
 from vivavoce.report.transcript import words_of

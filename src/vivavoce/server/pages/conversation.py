@@ -9,8 +9,8 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Query, Request, Response
 
 from vivavoce.extensions import answers
-from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
+from vivavoce.records.score import to_index, to_number
 from vivavoce.report.html.commenting import Place
 from vivavoce.report.html.conversation import conversation as shown
 from vivavoce.server.grader_names import check_graders

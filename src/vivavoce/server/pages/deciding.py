@@ -11,9 +11,9 @@ from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.records.counting import conversation_label, to_number, turn_label
 from vivavoce.records.label import DifferingLabels
 from vivavoce.records.run import AttemptKey, Grading, Outcome
+from vivavoce.records.score import conversation_label, to_number, turn_label
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.labelling import VERDICTS, check_question, human_label, question
 from vivavoce.report.html.parts import Showing

@@ -8,10 +8,9 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from vivavoce.errors import NotFound
-from vivavoce.records.counting import to_index, to_number
-from vivavoce.records.judge_exchange import JudgeExchange
+from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import Score
+from vivavoce.records.score import Score, to_index, to_number
 from vivavoce.report.html.judge_calls import shown_calls
 from vivavoce.report.judge_calls import asked_text, replied_text
 from vivavoce.server.pages.content import plain_text

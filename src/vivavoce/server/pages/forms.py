@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 from fastapi import Depends, HTTPException, Request
 
 from vivavoce.errors import UsageError
-from vivavoce.records.counting import to_index
+from vivavoce.records.score import to_index
 from vivavoce.server.users import user_of
 
 KEY = "form_key"

@@ -11,9 +11,9 @@ from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
+from vivavoce.records.score import to_index, to_number
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.labelling import (

@@ -12,8 +12,8 @@ from urllib.parse import quote, quote_plus
 
 from fastapi import Query
 
-from vivavoce.records.counting import to_number
 from vivavoce.records.run import AttemptKey
+from vivavoce.records.score import to_number
 
 Value = str | int | Sequence[str] | None
 

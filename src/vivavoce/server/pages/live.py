@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from vivavoce.records.counting import conversation_label
 from vivavoce.records.run import AttemptKey, Run
+from vivavoce.records.score import conversation_label
 from vivavoce.safe_text import safe
 from vivavoce.server.job_record import JobEvent, MessageNews
 from vivavoce.server.jobs import Jobs

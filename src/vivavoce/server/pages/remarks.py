@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from vivavoce.records.remarks import remarks_of
+from vivavoce.records.label import remarks_of
 from vivavoce.server.pages.forms import Form
 from vivavoce.server.pages.links import run_page
 from vivavoce.server.pages.route import PageRoute

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from vivavoce.errors import UsageError
-from vivavoce.records.counting import conversation_label, to_number
+from vivavoce.records.score import conversation_label, to_number
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.links import run_page, sample_page, search_data, search_page
 from vivavoce.server.pages.page import page

@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from vivavoce.records.batch import AskedQuestion, Batch
-from vivavoce.records.failure import Failure
-from vivavoce.records.usage import Usage
+from vivavoce.records.replies import AskedQuestion, Batch
+from vivavoce.records.score import Failure, Usage
 from vivavoce.store.database.batch_tables import batch_questions, batches
 from vivavoce.store.database.database import AnyRow, Database, values_of
 from vivavoce.store.database.insert import LARGEST, insert_rows

@@ -15,9 +15,8 @@ from typing import Any, TypeVar, Unpack
 from sqlalchemy import JSON, ColumnElement, Connection, cast, func, or_, select, tuple_
 
 from vivavoce.errors import NotFound, UsageError, did_you_mean
-from vivavoce.records.failure import shorten
 from vivavoce.records.run import Grading, Run
-from vivavoce.records.score import Score, State
+from vivavoce.records.score import Score, State, shorten
 from vivavoce.store.browse.conditions import Within, conditions, ordering
 from vivavoce.store.browse.entries import alike_errors, listed_score, run_entry, sample_entry
 from vivavoce.store.browse.fields import fields_known

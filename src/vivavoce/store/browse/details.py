@@ -13,10 +13,9 @@ from sqlalchemy import ColumnElement, func, select
 
 from vivavoce.messages import load_messages
 from vivavoce.records.agents import several
+from vivavoce.records.details import roles_of
 from vivavoce.records.run import AttemptKey, Grading
-from vivavoce.records.score import WARN
-from vivavoce.records.spending import roles_of
-from vivavoce.records.usage import Usage, total
+from vivavoce.records.score import WARN, Usage, total
 from vivavoce.store.browse.scenarios import graders_of
 from vivavoce.store.browse.status import usage_of_test
 from vivavoce.store.database.database import AnyRow, AnySelect, Database

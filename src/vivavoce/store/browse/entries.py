@@ -7,9 +7,8 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
-from vivavoce.records.failure import shorten
-from vivavoce.records.reason import failing_grader
-from vivavoce.records.usage import Usage, total
+from vivavoce.records.run import failing_grader
+from vivavoce.records.score import Usage, shorten, total
 from vivavoce.store.browse.listing import (
     AlikeErrors,
     Headline,

@@ -9,7 +9,7 @@ from pydantic_core import from_json
 from sqlalchemy import Connection, select
 
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 from vivavoce.store.database.schema import attempts
 
 _METADATA = "metadata"

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, exists, func, select
 
 from vivavoce.errors import UsageError
-from vivavoce.records.counting import to_number
+from vivavoce.records.score import to_number
 from vivavoce.stats.groups import Cell, Sample, group_differences
 from vivavoce.stats.intervals import share_interval, spoiled_bounds
 from vivavoce.store.browse.conditions import Condition, Within

@@ -6,11 +6,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.records.comment import Comment
-from vivavoce.records.failure import Failure
-from vivavoce.records.label import Label
+from vivavoce.records.label import Comment, Label
 from vivavoce.records.run import Status, Verdict
-from vivavoce.records.score import Score, State
+from vivavoce.records.score import Failure, Score, State
 from vivavoce.records.trajectory import Turn
 from vivavoce.stats.groups import GroupDifference
 from vivavoce.store.browse.status import SampleStatus

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from vivavoce.records.failure import Failure
 from vivavoce.records.run import Grading
-from vivavoce.records.score import State
+from vivavoce.records.score import Failure, State
 from vivavoce.store.browse.entries import title_of
 from vivavoce.store.database.any_of import any_of
 from vivavoce.store.database.database import AnySelect, Database, tuples_of

@@ -11,10 +11,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from vivavoce.records.failure import Failure, error_text
-from vivavoce.records.score import State
-from vivavoce.records.spending import roles_of
-from vivavoce.records.usage import Usage, total
+from vivavoce.records.details import roles_of
+from vivavoce.records.score import Failure, State, Usage, error_text, total
 from vivavoce.store.runs.rows import AttemptCells, ScoreCells
 
 SampleStatus = Literal["error", "fail", "pass", "skip"]

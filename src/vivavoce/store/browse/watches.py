@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select
 
-from vivavoce.records.origin import WATCHED
-from vivavoce.records.run import AttemptKey, ScoreRow
+from vivavoce.records.run import WATCHED, AttemptKey, ScoreRow
 from vivavoce.records.score import State
 from vivavoce.store.browse.status import SampleStatus
 from vivavoce.store.database.database import Database, values_of

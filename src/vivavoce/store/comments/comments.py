@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, Select, String, bindparam, delete, func, insert, select, text, update
 
 from vivavoce.errors import NotFound
-from vivavoce.records.comment import Comment
-from vivavoce.records.counting import conversation_name
+from vivavoce.records.label import Comment
 from vivavoce.records.run import AttemptKey
+from vivavoce.records.score import conversation_name
 from vivavoce.store.access.audit import note
 from vivavoce.store.access.ownership import NotYours
 from vivavoce.store.browse.keyset import encode_cursor, read_place

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, insert, select
 
 from vivavoce.errors import NotFound
-from vivavoce.records.calibration import Calibration, LabelSource
-from vivavoce.records.run import Grading
-from vivavoce.records.sampling import Drawn
+from vivavoce.records.label import Calibration, LabelSource
+from vivavoce.records.run import Drawn, Grading
 from vivavoce.store.access.audit import note
 from vivavoce.store.database.database import Database
 from vivavoce.store.database.schema import attempts, calibrations, runs, scores

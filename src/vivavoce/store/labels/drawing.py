@@ -58,7 +58,7 @@ def weighted(verdicts: Sequence[Verdict], size: int, seed: int) -> list[Drawn]:
     if not order:
         return []
     # numpy takes long to load
-    chances: list[float] = lazy("vivavoce.stats.drawing:inclusion")(_shares(order), min(size, len(order))).tolist()
+    chances: list[float] = lazy("vivavoce.stats.sampled:inclusion")(_shares(order), min(size, len(order))).tolist()
     found: list[Drawn] = []
     total, mark, scale = 0.0, draw.random(), len(order) / max(1, min(size, len(order)))
     for one, chance in zip(order, chances, strict=True):

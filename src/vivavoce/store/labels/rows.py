@@ -9,9 +9,9 @@ from typing import Any, Self
 from sqlalchemy import Connection, Select, func, insert, select, update
 
 from vivavoce.errors import NotFound
-from vivavoce.records.counting import conversation_name, to_number
 from vivavoce.records.label import Decision, Label
 from vivavoce.records.run import AttemptKey
+from vivavoce.records.score import conversation_name, to_number
 from vivavoce.store.database.database import AnyRow
 from vivavoce.store.database.schema import attempts, labels, scores, turns
 from vivavoce.store.runs.naming import keys_of, no_conversation

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from vivavoce.records.calibration import LabelledVerdict
-from vivavoce.records.label import Decision, PeopleAgreement
+from vivavoce.records.label import Decision, LabelledVerdict, PeopleAgreement
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.labels.agreement import Paired
 

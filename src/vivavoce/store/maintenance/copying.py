@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Table, func, insert, select, update
 
 from vivavoce.errors import UsageError
-from vivavoce.records.remarks import Remarks
+from vivavoce.records.label import Remarks
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.database.database import Database, for_writing, values_of
 from vivavoce.store.database.schema import attempts, gradings, runs, scores

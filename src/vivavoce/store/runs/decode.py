@@ -6,12 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from vivavoce.records.failure import Failure
-from vivavoce.records.run import Attempt, Grading, Run
-from vivavoce.records.sampling import Drawn
-from vivavoce.records.score import Score
+from vivavoce.records.run import Attempt, Drawn, Grading, Run
+from vivavoce.records.score import Failure, Score, Usage
 from vivavoce.records.trajectory import Turn
-from vivavoce.records.usage import Usage
 from vivavoce.store.browse.status import split_tags
 from vivavoce.store.database.database import AnyRow, values_of
 

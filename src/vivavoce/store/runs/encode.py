@@ -11,10 +11,9 @@ from pydantic_core import PydanticSerializationError
 
 from vivavoce.errors import StoreError
 from vivavoce.messages import AnyMessage, dump_messages
-from vivavoce.records.failure import Failure
 from vivavoce.records.redaction import NO_KEYS, SHORTEST, Keys, keys_of_environment
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import Evidence, Finding, Score
+from vivavoce.records.score import Evidence, Failure, Finding, Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.browse.status import tagged
 from vivavoce.store.database.text import json_text

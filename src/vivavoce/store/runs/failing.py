@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, or_, select
 
-from vivavoce.records.answered import error_of
+from vivavoce.records.call_states import error_of
 from vivavoce.records.run import AttemptKey, FailureRow, ToolError
 from vivavoce.records.score import Finding
 from vivavoce.records.trajectory import tool_results

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from sqlalchemy import Column, ColumnElement, Connection, Table, func, or_, select
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.records.counting import to_number
 from vivavoce.records.run import AttemptKey
+from vivavoce.records.score import to_number
 from vivavoce.store.database.database import AnyRow
 from vivavoce.store.database.schema import attempts
 from vivavoce.store.database.text import Name

@@ -14,11 +14,8 @@ from typing import TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Table, case, exists, false, func, or_, select, tuple_
 
-from vivavoce.records.breaches import stored_breaches
-from vivavoce.records.failure import CANCELLED
-from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow
-from vivavoce.records.score import BREACH, UNSUPPORTED, State
-from vivavoce.records.usage import Usage
+from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow, stored_breaches
+from vivavoce.records.score import BREACH, CANCELLED, UNSUPPORTED, State, Usage
 from vivavoce.store.database.any_of import any_of
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, tuples_of
 from vivavoce.store.database.schema import attempts, sample_index, scores, turns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, select, update
 
 from vivavoce.errors import NotFound
-from vivavoce.records.remarks import Remarks
+from vivavoce.records.label import Remarks
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.status import tagged
 from vivavoce.store.database.schema import runs

@@ -8,9 +8,8 @@ from functools import cache
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
-from vivavoce.records.counting import conversation_label
 from vivavoce.records.run import AttemptKey
-from vivavoce.records.score import State
+from vivavoce.records.score import State, conversation_label
 from vivavoce.store.database.database import AnyRow, columns_of
 
 

@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 
 from vivavoce.errors import SuiteFault, TargetFault
 from vivavoce.messages import AIMessage, AnyMessage, ToolMessage, said_by_assistant
-from vivavoce.records.usage import Usage, reported_usage
+from vivavoce.records.score import Usage, reported_usage
 from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.target import Reply
 

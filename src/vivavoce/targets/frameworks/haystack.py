@@ -16,7 +16,7 @@ from vivavoce.exchange.objects import plain
 from vivavoce.messages import AnyMessage, read_messages
 from vivavoce.pacing.waiting import in_thread
 from vivavoce.plugins import lazy
-from vivavoce.records.usage import Usage, total
+from vivavoce.records.score import Usage, total
 from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import (
     Beginning,

@@ -21,7 +21,7 @@ from vivavoce.message_objects import role_of
 from vivavoce.messages import AnyMessage, said_by_assistant
 from vivavoce.pacing.waiting import in_thread
 from vivavoce.plugins import lazy
-from vivavoce.records.usage import Usage, total
+from vivavoce.records.score import Usage, total
 from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import Beginning, Framework, has, usage_in
 from vivavoce.targets.frameworks.target import FrameworkTarget

@@ -19,7 +19,7 @@ from vivavoce.errors import TargetFault
 from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.plugins import lazy
-from vivavoce.records.usage import Usage, total
+from vivavoce.records.score import Usage, total
 from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import (
     Beginning,

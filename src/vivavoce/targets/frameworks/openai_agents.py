@@ -14,7 +14,7 @@ from vivavoce.exchange.calls import tool_names
 from vivavoce.exchange.objects import messages_of, plain, written_as
 from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.plugins import lazy
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Usage
 from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import Beginning, Framework, has, usage_in, value_in, waits_for, with_answer
 from vivavoce.targets.target import Reply

@@ -19,7 +19,7 @@ from pydantic_ai.exceptions import (
 )
 
 from vivavoce.errors import Fault, ModelFault, RateLimited
-from vivavoce.records.failure import shorten
+from vivavoce.records.score import shorten
 
 
 def fault_of(error: Exception, name: str) -> Fault:

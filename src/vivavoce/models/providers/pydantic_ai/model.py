@@ -20,6 +20,7 @@ from pydantic_ai.settings import ModelSettings
 from vivavoce.errors import Fault, ModelFault, UsageError, did_you_mean
 from vivavoce.models.answers import StructuredAnswer, read_answer
 from vivavoce.models.model import ModelReply, Request, Schema
+from vivavoce.models.modes import asked_again
 from vivavoce.models.openai import ANSWERED, EXPECTED_OUTPUT, NOT_CHARGED, Pacing
 from vivavoce.models.prices import VARIABLE, price_of
 from vivavoce.models.providers.pydantic_ai.access import Access
@@ -32,14 +33,12 @@ from vivavoce.models.providers.pydantic_ai.translation import (
     usage_of_response,
 )
 from vivavoce.models.providers.pydantic_ai.unsent import KEPT, Keeping, Unsent
-from vivavoce.models.repair import asked_again
 from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import Limiter
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.pacing.retry import retrying
-from vivavoce.records.failure import shorten
-from vivavoce.records.usage import Usage, charge, total
+from vivavoce.records.score import Usage, charge, shorten, total
 from vivavoce.wire.http import Limits
 
 _SPELLINGS = {"max_completion_tokens": "max_tokens", "reasoning_effort": "thinking", "stop": "stop_sequences"}

@@ -43,7 +43,7 @@ from vivavoce.messages import (
 )
 from vivavoce.models.model import Request
 from vivavoce.models.structured import allows_strict, wire_schema
-from vivavoce.records.usage import Usage, reported_usage
+from vivavoce.records.score import Usage, reported_usage
 
 REPLY = "reply"
 """The tool whose arguments are the structured reply; underscores follow where that name is taken."""
