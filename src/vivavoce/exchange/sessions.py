@@ -23,7 +23,7 @@ from vivavoce.unchecked import changed
 SESSIONS = "sessions"
 _SAID = ("input", "messages")
 _PER_TURN = ("ground_truth", "expect", "reference_tool_calls")
-_ASKED = frozenset((*_SAID, "prompt", "user_input", "goal"))
+_SESSION_INPUTS = frozenset((*_SAID, "prompt", "user_input", "goal"))
 """What a row of others has, in which `sessions` is a number or the like and means something of its own."""
 _FIELDS = ("user", *_SAID, *_PER_TURN, "secrets")
 LONGEST_NAME = 100
@@ -39,7 +39,7 @@ def with_sessions_joined(row: dict[str, Any]) -> dict[str, Any]:
     given = row.get(SESSIONS)
     if given is None and SESSIONS in row:
         return {name: value for name, value in row.items() if name != SESSIONS}
-    if given is None or not (isinstance(given, list) or row.keys().isdisjoint(_ASKED)):
+    if given is None or not (isinstance(given, list) or row.keys().isdisjoint(_SESSION_INPUTS)):
         return row
     sessions = _listed(cast("object", given))
     _check_alone(row, sessions)

@@ -25,11 +25,11 @@ def texts(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator[str]:
     """
     if format_.write is None:
         raise UsageError(f"{format_.title} is a format that is read only")
-    records = format_.write(rows if format_.name == NATIVE else _conversations(rows, format_, loss), loss)
+    records = format_.write(rows if format_.name == NATIVE else _conversation_rows(rows, format_, loss), loss)
     return map(_text, records) if format_.document is None else iter([_text(format_.document(records))])
 
 
-def _conversations(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator[Row]:
+def _conversation_rows(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator[Row]:
     """Yield the rows that hold a conversation, with its messages in our shape."""
     for row in rows:
         loss.at(row)

@@ -13,11 +13,11 @@ from typing import Any, cast
 
 from vivavoce.comparing.json_values import BrokenJson, parse
 
-_NAMES = """
+_ASSERTION_NAMES = """
 contains not_contains equals regex numeric one_of json_schema state final_state calls no_call latency judged metric all
 any not
 """
-ASSERTIONS = frozenset(_NAMES.split())
+ASSERTIONS = frozenset(_ASSERTION_NAMES.split())
 """The names of the assertions that `expect` may hold."""
 
 _OPTIONS = frozenset(
