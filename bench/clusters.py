@@ -21,7 +21,7 @@ from vivavoce.features.clusters.reasons import BY_WORDS
 from vivavoce.features.clusters.signatures import masked
 from vivavoce.features.clusters.words import word_vectors
 from vivavoce.models.local_embedder import LocalEmbedder
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 
 PLANTED = Path(__file__).parents[1] / "tests" / "report" / "clusters" / "planted.json"
 MANY = 20_000

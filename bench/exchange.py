@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.exchange.conversion import convert
-from vivavoce.exchange.formats import format_named
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, format_named
 from vivavoce.exchange.reading import read
 
 TRACES = 5_000

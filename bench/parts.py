@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vivavoce.distributed.allowance import Allowance
 from vivavoce.distributed.cluster import RayWorkers
 from vivavoce.distributed.job import Job, job_of, kept_job
+from vivavoce.distributed.work import Allowance
 from vivavoce.distributed.working import OneProcess, Pool, Progress, work_through
 from vivavoce.files.places import Folder
 from vivavoce.pacing.loops import run as run_loop

@@ -41,7 +41,7 @@ class Limit:
 
 _ERROR = "error of the score"
 _TEMPLATES = "safe_template"
-_SCHEMAS = "models.schema_budget"
+_SCHEMAS = "models.json_schema"
 _SIMILARITY = "comparing.similarity"
 
 SECTIONS: dict[str, tuple[Limit, ...]] = {
@@ -91,12 +91,12 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("server.job_requests", "MOST_AT_ONCE", "conversations", "conversations of a job at a time"),
     ),
     "What people write": (
-        Limit("records.comment", "LONGEST_COMMENT", "characters", "a comment"),
+        Limit("records.label", "LONGEST_COMMENT", "characters", "a comment"),
         Limit("records.label", "LONGEST_NOTE", "characters", "the note of a label"),
-        Limit("records.remarks", "LONGEST_TITLE", "characters", "the title of a run"),
-        Limit("records.remarks", "LONGEST_NOTES", "characters", "the notes of a run"),
-        Limit("records.remarks", "LONGEST_TAG", "characters", "a tag of a run"),
-        Limit("records.remarks", "MOST_TAGS", "tags", "tags of a run"),
+        Limit("records.label", "LONGEST_TITLE", "characters", "the title of a run"),
+        Limit("records.label", "LONGEST_NOTES", "characters", "the notes of a run"),
+        Limit("records.label", "LONGEST_TAG", "characters", "a tag of a run"),
+        Limit("records.label", "MOST_TAGS", "tags", "tags of a run"),
         Limit("store.views.views", "LONGEST_NAME", "characters", "the name of a saved view"),
     ),
 }

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vivavoce.messages import AIMessage, HumanMessage
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.records.run import WATCHED, Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn

@@ -38,7 +38,7 @@ _EXPORTS = {
     "ConversationHistory": "conversation",
     "EndpointTarget": "targets.endpoint",
     "EvaluationDataset": "samples.dataset",
-    "GradeResult": "grading.result",
+    "GradeResult": "grading.functions",
     "MultiTurnSample": "samples.evaluation",
     "PenelopeAgent": "penelope.agent",
     "RewardOutput": "grading.rewards",

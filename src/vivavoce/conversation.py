@@ -7,9 +7,8 @@ from typing import Any, cast
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from vivavoce.messages import AnyMessage, Message, Messages, read_messages
+from vivavoce.messages import AnyMessage, Message, Messages, SessionMark, read_messages
 from vivavoce.plugins import lazy
-from vivavoce.session_mark import SessionMark
 
 
 class ConversationHistory(BaseModel):

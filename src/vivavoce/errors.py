@@ -119,7 +119,7 @@ class Fault(VivavoceError):
     `kind` is one word a program can test (`timeout`, `connection`, `http`, `format`, `crash`, `rate_limit`);
     `evidence` is what was received, shortened; `retryable` says whether asking again can help; `blame` is who caused
     it, that of the class unless it is given; `status` is that of the HTTP answer, where the failure is one. `usage`
-    is that of the failed calls, as `records.usage` reads and writes it.
+    is that of the failed calls, as `records.score` reads and writes it.
     """
 
     blame: Blame = "environment"

@@ -12,7 +12,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from vivavoce.comparing.text_parts import join_text_parts
+from vivavoce.comparing.text import join_text_parts
 
 ROLES = {
     **dict.fromkeys(("human", "HumanMessageChunk"), "user"),

@@ -1,11 +1,4 @@
-"""Messages: one native schema, the shape of the OpenAI chat wire.
-
-Other spellings are read, never stored: `type: human | ai` and `ToolCall(name=…, args=…)` as Ragas writes them, flat
-tool calls `{"id", "name", "arguments": {…}}`, and arguments given as an object. Keys we do not know are kept beside the
-content, so what a provider sent comes back unchanged; a message whose words are under such a key alone is an error.
-
-Source of the shape: the `messages` parameter of OpenAI's chat completions reference.
-"""
+"""Messages: one native schema, the shape of the OpenAI chat wire."""
 
 from __future__ import annotations
 
@@ -16,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
+    ConfigDict,
     Field,
     JsonValue,
     TypeAdapter,
@@ -29,20 +24,106 @@ from pydantic_core import ErrorDetails, to_json
 from vivavoce import message_objects
 from vivavoce.comparing.call_outcomes import CallOutcome, read_outcome, stated_outcome
 from vivavoce.comparing.json_values import read_strict_json
-from vivavoce.comparing.text_parts import join_text_parts
-from vivavoce.content_parts import AudioPart as AudioPart
-from vivavoce.content_parts import Content as Content
-from vivavoce.content_parts import ContentPart as ContentPart
-from vivavoce.content_parts import FilePart as FilePart
-from vivavoce.content_parts import FileReference as FileReference
-from vivavoce.content_parts import ImagePart as ImagePart
-from vivavoce.content_parts import ImageURL as ImageURL
-from vivavoce.content_parts import InputAudio as InputAudio
-from vivavoce.content_parts import RefusalPart as RefusalPart
-from vivavoce.content_parts import TextPart as TextPart
-from vivavoce.content_parts import Typed, Wire
-from vivavoce.session_mark import MarkOrOther, SessionMark
+from vivavoce.comparing.text import join_text_parts
 from vivavoce.unchecked import unchecked
+
+
+class Wire(BaseModel):
+    """A shape of the wire: immutable, keeps unknown keys, and dumps only what was given (`to_dict`)."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", ser_json_inf_nan="constants")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was given, as plain JSON types."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class Typed(Wire):
+    """A part that says its own type."""
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Count the type as given, so that it is never left out of a dump."""
+        self.__pydantic_fields_set__.add("type")
+
+
+class ImageURL(Wire):
+    """Where an image is: a web address or a `data:` URL."""
+
+    url: str
+    detail: str | None = None
+
+
+class InputAudio(Wire):
+    """Sound, base64-encoded."""
+
+    data: str
+    format: str
+
+
+class FileReference(Wire):
+    """A file by id, or base64-encoded in place."""
+
+    file_id: str | None = None
+    file_data: str | None = None
+    filename: str | None = None
+
+
+class TextPart(Typed):
+    """Text within a message of several parts."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ImagePart(Typed):
+    """An image within a message."""
+
+    type: Literal["image_url"] = "image_url"
+    image_url: ImageURL
+
+
+class AudioPart(Typed):
+    """Sound within a message."""
+
+    type: Literal["input_audio"] = "input_audio"
+    input_audio: InputAudio
+
+
+class FilePart(Typed):
+    """A file within a message."""
+
+    type: Literal["file"] = "file"
+    file: FileReference
+
+
+class RefusalPart(Typed):
+    """The words with which a model declined."""
+
+    type: Literal["refusal"] = "refusal"
+    refusal: str
+
+
+ContentPart = Annotated[TextPart | ImagePart | AudioPart | FilePart | RefusalPart, Field(discriminator="type")]
+Content = str | list[ContentPart]
+
+
+class SessionMark(BaseModel, frozen=True):
+    """A session by its number, which counts from 1 as people do, and the name of its user where there is one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    number: int = Field(ge=1, strict=True)
+    user: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What people read: `session 2 · ana`."""
+        return f"session {self.number}" if self.user is None else f"session {self.number} · {self.user}"
+
+
+MarkOrOther = Annotated[SessionMark | JsonValue, Field(union_mode="left_to_right")]
+"""A mark, or what a message of somebody else has under that name."""
+
 
 NOT_ON_THE_WIRE = ("timestamp", "metadata", "retrieval_context", "agent_tools", "handoff_to", "outcome")
 """The members of a message that are annotations of ours, which no endpoint takes."""

@@ -26,8 +26,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
-from vivavoce.stand_ins import other_names, standing_in
-from vivavoce.user_code import files_of, packages_of, set_base
+from vivavoce.user_code import files_of, other_names, packages_of, set_base, standing_in
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

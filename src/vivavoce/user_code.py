@@ -1,8 +1,4 @@
-"""The source of a user's Python: a file together with the modules that it imports from its own folder.
-
-Fingerprints are made of it, so that a change in a module that a grader imports is a change of the grader. Imports are
-read from the text of a file; one whose name is computed while the program runs is not seen.
-"""
+"""The source of a user's Python, and modules of other tools that it imports where they are not installed."""
 
 from __future__ import annotations
 
@@ -11,11 +7,71 @@ import hashlib
 import inspect
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, partial
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
+
+Names = Mapping[str, Any]
+
+
+class _StandIns(MetaPathFinder, Loader):
+    """Finds the modules that stand in, after everything that is installed."""
+
+    def __init__(self, modules: Mapping[str, Names]) -> None:
+        self._modules = modules
+        self._made: dict[str, ModuleType] = {}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
+    ) -> ModuleSpec | None:
+        """Return a spec for a module that stands in, None for any other."""
+        return ModuleSpec(fullname, self, is_package=True) if fullname in self._modules else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give a module its names."""
+        self._made[module.__name__] = module
+        vars(module).update(self._modules[module.__name__])
+
+    def forget(self) -> None:
+        """Take the modules away again, also from the packages that they were put into."""
+        for name, module in self._made.items():
+            sys.modules.pop(name, None)
+            package, _, last = name.rpartition(".")
+            parent = sys.modules.get(package)
+            if parent is not None and getattr(parent, last, None) is module:
+                delattr(parent, last)
+
+
+@contextmanager
+def standing_in(modules: Mapping[str, Names]) -> Generator[None]:
+    """Provide modules, each with its names, where they are not installed."""
+    finder = _StandIns(modules)
+    sys.meta_path.append(finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        finder.forget()
+
+
+@contextmanager
+def other_names(module: ModuleType, find: Callable[[str], Any]) -> Generator[None]:
+    """Let a module that is installed answer names it does not have, with what `find` returns or an AttributeError."""
+    before = vars(module).get("__getattr__")
+    vars(module)["__getattr__"] = find
+    try:
+        yield
+    finally:
+        if before is None:
+            del vars(module)["__getattr__"]
+        else:
+            vars(module)["__getattr__"] = before
+
 
 _INSTALLED = frozenset(("site-packages", "dist-packages"))
 _STANDARD = Path(sysconfig.get_path("stdlib")).resolve()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from exchange.translation import read_values
 from vivavoce.conversation import split_turns
 from vivavoce.exchange.conversations import text_of
-from vivavoce.exchange.formats import format_named
+from vivavoce.exchange.format import format_named
 from vivavoce.grading.assertions import Scene
 from vivavoce.grading.extractors import View, build_extractor
 from vivavoce.messages import AnyMessage, read_messages

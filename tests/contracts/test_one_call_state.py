@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from exchange.translation import read_values
 from vivavoce.comparing.call_outcomes import words_say_failed
-from vivavoce.exchange.formats import all_formats, format_named
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.writing import texts
+from vivavoce.exchange.conversion import texts
+from vivavoce.exchange.format import Loss, all_formats, format_named
 from vivavoce.grading.assertions import Scene
 from vivavoce.grading.calls import Calls
 from vivavoce.grading.extractors import View, build_extractor

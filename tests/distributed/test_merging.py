@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.distributed.allowance import Share
 from vivavoce.distributed.job import FILE
 from vivavoce.distributed.merging import merge
 from vivavoce.distributed.part_file import SUFFIX
-from vivavoce.distributed.work import Worker
+from vivavoce.distributed.work import Share, Worker
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder
 from vivavoce.run.result import RunResult

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from vivavoce.distributed.allowance import Share
 from vivavoce.distributed.part_file import read_part
-from vivavoce.distributed.work import Worker, done_parts, worked_before
+from vivavoce.distributed.work import Share, Worker, done_parts, worked_before
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder
 from vivavoce.pacing.loops import run as run_loop

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.distributed.allowance import Allowance, Share
 from vivavoce.distributed.job import Part
-from vivavoce.distributed.work import Worked
+from vivavoce.distributed.work import Allowance, Share, Worked
 from vivavoce.distributed.working import TRIES, Ended, Progress, shard_of, work_through
 from vivavoce.files.places import Folder
 from vivavoce.run.workers import INTERRUPTED

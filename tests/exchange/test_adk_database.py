@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.exchange.detection import detect
+from vivavoce.exchange.format import Loss
 from vivavoce.exchange.google_adk import PICKLED
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import read
+from vivavoce.exchange.reading import detect, read
 
 KEYS = "app_name VARCHAR(128), user_id VARCHAR(128), session_id VARCHAR(128)"
 SESSIONS = """

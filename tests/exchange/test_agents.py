@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from exchange.translation import back_and_forth, read_values
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.formats import format_named
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.writing import texts
+from vivavoce.exchange.conversion import texts
+from vivavoce.exchange.format import Loss, Row, format_named
 from vivavoce.messages import read_messages
 from vivavoce.records.agents import Agents
 

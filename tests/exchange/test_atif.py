@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from exchange.hostile import damaged
 from exchange.translation import back_and_forth, read_values
 from vivavoce.exchange.atif import FORMAT
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss
 
 TRAJECTORY: dict[str, Any] = {
     "schema_version": "ATIF-v1.7",

@@ -9,7 +9,7 @@ from hypothesis import given
 from exchange.hostile import damaged
 from exchange.translation import NOWHERE, read_values
 from vivavoce.exchange.autogen import FORMAT
-from vivavoce.exchange.records import Place, Record
+from vivavoce.exchange.format import Place, Record
 
 CALL = {"id": "c", "arguments": '{"n": 1042}', "name": "find"}
 RESULT = {"content": "sent", "name": "find", "call_id": "c", "is_error": False}

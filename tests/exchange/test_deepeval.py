@@ -12,8 +12,7 @@ from cli.conftest import Viva
 from exchange.translation import back_and_forth, read_values
 from vivavoce.errors import UsageError
 from vivavoce.exchange.deepeval import FORMAT
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place, Record
+from vivavoce.exchange.format import Loss, Place, Record
 from vivavoce.exchange.suites import translate
 
 TOOL = {"name": "greet", "input_parameters": {"name": "Ada"}, "output": "ok"}

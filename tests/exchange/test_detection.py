@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 
 from exchange.examples import EXAMPLES, Example
-from vivavoce.exchange.detection import detect
-from vivavoce.exchange.formats import NATIVE, all_formats, format_named
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import read
-from vivavoce.exchange.records import Record, scan_records
+from vivavoce.exchange.format import NATIVE, Loss, Record, all_formats, format_named, scan_records
+from vivavoce.exchange.reading import detect, read
 from vivavoce.messages import read_messages
 
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: f"{one.format}: {one.about}")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.exchange.format import ROW_FIELDS
-from vivavoce.exchange.formats import all_formats, format_named, names
+from vivavoce.exchange.format import ROW_FIELDS, all_formats, format_named, names
 from vivavoce.exchange.native import OTHER_NAMES
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import PATHS

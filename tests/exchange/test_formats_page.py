@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vivavoce.exchange.formats import all_formats
+from vivavoce.exchange.format import all_formats
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "formats.md"
 

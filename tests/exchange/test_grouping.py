@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
+from vivavoce.exchange.format import Loss, Place
 from vivavoce.exchange.grouping import Member, grouped
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place
 
 FILE = Path("spans.jsonl")
 

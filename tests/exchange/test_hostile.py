@@ -11,11 +11,9 @@ import pytest
 
 from exchange.examples import EXAMPLES, Example
 from exchange.translation import NOWHERE
-from vivavoce.exchange.calls import check_calls
-from vivavoce.exchange.formats import format_named
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.writing import texts
+from vivavoce.exchange.conversion import texts
+from vivavoce.exchange.format import Loss, Place, Record, format_named
+from vivavoce.exchange.shapes import check_calls
 from vivavoce.messages import read_messages
 
 WRONG: tuple[Any, ...] = (

@@ -18,10 +18,9 @@ from exchange.hostile import damaged
 from exchange.translation import read_values
 from vivavoce.errors import MissingExtra
 from vivavoce.exchange import zipped
-from vivavoce.exchange.detection import detect
+from vivavoce.exchange.format import Loss
 from vivavoce.exchange.inspect_log import FORMAT
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import read
+from vivavoce.exchange.reading import detect, read
 
 SAMPLE: dict[str, Any] = {
     "id": 7,

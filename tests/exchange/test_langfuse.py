@@ -16,10 +16,9 @@ from langfuse.api.core.pydantic_utilities import parse_obj_as
 
 from exchange.translation import read_values
 from vivavoce.exchange.conversations import text_of
-from vivavoce.exchange.detection import detect
+from vivavoce.exchange.format import Loss
 from vivavoce.exchange.langfuse import FORMAT
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import read
+from vivavoce.exchange.reading import detect, read
 
 Json = dict[str, Any]
 START = datetime(2026, 11, 22, 10, tzinfo=UTC)

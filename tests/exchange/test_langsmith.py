@@ -18,10 +18,9 @@ from langsmith import schemas
 from langsmith.run_trees import RunTree
 
 from exchange.translation import read_values
-from vivavoce.exchange.detection import detect
+from vivavoce.exchange.format import Loss
 from vivavoce.exchange.langsmith import FORMAT
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import read
+from vivavoce.exchange.reading import detect, read
 
 Json = dict[str, Any]
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 1042}'}}

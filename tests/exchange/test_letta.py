@@ -24,10 +24,9 @@ from pydantic import BaseModel
 
 from exchange.hostile import damaged
 from exchange.translation import read_values
-from vivavoce.exchange.detection import detect
+from vivavoce.exchange.format import Loss
 from vivavoce.exchange.letta import FORMAT
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import read
+from vivavoce.exchange.reading import detect, read
 from vivavoce.targets.letta_messages import LettaTurn
 
 CALL = {"name": "find", "arguments": '{"n": 1042}', "tool_call_id": "c"}

@@ -10,11 +10,10 @@ import pytest
 
 from vivavoce import run_suite
 from vivavoce.errors import UsageError
-from vivavoce.exchange.detection import detect
+from vivavoce.exchange.format import Loss
 from vivavoce.exchange.letta_evals import FORMAT
 from vivavoce.exchange.letta_messages import letta_turns, read_letta
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import read
+from vivavoce.exchange.reading import detect, read
 from vivavoce.samples.rows import check_samples, read_samples
 
 DATE = "2026-01-02T03:04:05Z"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from vivavoce.exchange.assembly import Line, assembled
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss
 from vivavoce.exchange.steps import Step
+from vivavoce.exchange.traced import Line, assembled
 
 CALLS = 500
 

@@ -11,10 +11,8 @@ from agents import SQLiteSession
 from agents.extensions.memory.advanced_sqlite_session import AdvancedSQLiteSession
 
 from vivavoce import UsageError
-from vivavoce.exchange.detection import detect
-from vivavoce.exchange.formats import format_named
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import read
+from vivavoce.exchange.format import Loss, format_named
+from vivavoce.exchange.reading import detect, read
 
 ASKED: Any = {"role": "user", "content": "And in Rome?"}
 CALL: Any = {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city": "Rome"}'}

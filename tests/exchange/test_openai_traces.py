@@ -26,9 +26,8 @@ from agents.tracing.spans import Span
 from agents.tracing.traces import Trace
 from openai import AsyncOpenAI
 
-from vivavoce.exchange.detection import detect
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import read
+from vivavoce.exchange.format import Loss
+from vivavoce.exchange.reading import detect, read
 from vivavoce.exchange.traced import NO_WORDS
 from vivavoce.messages import FunctionCall, ToolCall
 from vivavoce.testing.loopback import Answer, LoopbackServer

@@ -30,10 +30,9 @@ from opentelemetry.util.genai.types import (
 )
 
 from exchange.translation import read_values
-from vivavoce.exchange.detection import detect
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss
 from vivavoce.exchange.otel import FORMAT
-from vivavoce.exchange.reading import read
+from vivavoce.exchange.reading import detect, read
 
 Json = dict[str, Any]
 

@@ -16,9 +16,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, Place, Record
 from vivavoce.exchange.otlp_protobuf import DEEPEST, BrokenProtobuf, decode
-from vivavoce.exchange.records import Place, Record
 from vivavoce.exchange.spans import members
 
 HERE = Place(Path("request"), 1)

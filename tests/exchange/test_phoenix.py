@@ -16,9 +16,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from exchange.translation import read_values
 from vivavoce.exchange import otel, phoenix
-from vivavoce.exchange.detection import detect
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import read
+from vivavoce.exchange.format import Loss
+from vivavoce.exchange.reading import detect, read
 
 Json = dict[str, Any]
 PASSAGE = "Parcels are sent within a day."

@@ -11,9 +11,9 @@ from ruamel.yaml import YAML
 
 from cli.conftest import Viva
 from exchange.translation import read_values
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss
 from vivavoce.exchange.promptfoo import FORMAT
-from vivavoce.exchange.promptfoo_assertions import translated
+from vivavoce.exchange.promptfoo_suite import translated
 
 CHAT = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "When is breakfast?"}]
 

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from exchange.hostile import damaged
 from exchange.translation import NOWHERE, back_and_forth, read_values
 from vivavoce import EvaluationDataset, UsageError
-from vivavoce.exchange.detection import detect, format_with
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.conversion import texts as written_texts
+from vivavoce.exchange.format import Loss, Place, Record
 from vivavoce.exchange.ragas import FORMAT
-from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.writing import texts as written_texts
+from vivavoce.exchange.reading import detect, format_with
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.rows import read_samples
 

@@ -10,12 +10,11 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.exchange.conversion import Conversion, convert
-from vivavoce.exchange.formats import format_named
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, format_named
+from vivavoce.messages import SessionMark
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.rows import check_samples
 from vivavoce.samples.sample import Sample
-from vivavoce.session_mark import SessionMark
 
 ANA, BO, AGAIN = (SessionMark(number=n, user=user) for n, user in ((1, "ana"), (2, "bo"), (3, "ana")))
 ROW: dict[str, Any] = {

@@ -11,7 +11,7 @@ from hypothesis import given
 from exchange.hostile import damaged
 from exchange.translation import read_values
 from vivavoce.exchange import livekit, pipecat
-from vivavoce.exchange.detection import detect
+from vivavoce.exchange.reading import detect
 
 HISTORY: dict[str, Any] = {
     "items": [

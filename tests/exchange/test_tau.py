@@ -15,9 +15,8 @@ from exchange.hostile import damaged
 from exchange.translation import read_values
 from recordings import RECORDINGS, needs_recordings
 from vivavoce.exchange.conversion import convert
-from vivavoce.exchange.detection import detect
-from vivavoce.exchange.formats import NATIVE, format_named
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import NATIVE, Loss, format_named
+from vivavoce.exchange.reading import detect
 from vivavoce.exchange.tau import FORMAT
 from vivavoce.files.rows import read_rows
 

@@ -11,11 +11,9 @@ from google.genai import types
 from openai.types.chat import ChatCompletionMessageParam
 from pydantic import ConfigDict, TypeAdapter
 
-from vivavoce.exchange.format import Format, Row
-from vivavoce.exchange.formats import format_named
+from vivavoce.exchange.conversion import texts
+from vivavoce.exchange.format import Format, Loss, Row, format_named
 from vivavoce.exchange.labelled import decided_by, verdict
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.writing import texts
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"order": "1042"}'}}
 TOOL: Row = {"type": "function", "function": {"name": "find", "parameters": {"type": "object", "properties": {}}}}

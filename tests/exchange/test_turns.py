@@ -16,9 +16,8 @@ from exchange.translation import read_values
 from vivavoce import evaluate
 from vivavoce.errors import UsageError
 from vivavoce.exchange.conversion import How, convert
-from vivavoce.exchange.detection import detect
-from vivavoce.exchange.formats import NATIVE, format_named
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import NATIVE, Loss, format_named
+from vivavoce.exchange.reading import detect
 from vivavoce.exchange.turns import FORMAT
 from vivavoce.files.rows import read_rows
 from vivavoce.samples.rows import check_samples, read_samples

@@ -7,11 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from vivavoce.exchange.calls import check_calls
-from vivavoce.exchange.format import Format, Row
-from vivavoce.exchange.formats import all_formats
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place, Record
+from vivavoce.exchange.format import Format, Loss, Place, Record, Row, all_formats
+from vivavoce.exchange.shapes import check_calls
 from vivavoce.messages import read_messages
 
 NOWHERE = Path("made.jsonl")

@@ -183,7 +183,8 @@ def finish(client: Client, job: JobRecord, request: dict[str, Any]) -> JobRecord
         return record
     assert record.status == "interrupted"
     if record.run is None:
-        return client.submit(**request | ({"key": "again"} if "key" in request else {})).wait()
+        again: dict[str, Any] = {"key": "again"} if "key" in request else {}
+        return client.submit(**request | again).wait()
     return client.submit("resume", resume=record.run).wait()
 
 

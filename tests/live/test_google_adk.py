@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from exchange.translation import read_values
-from vivavoce.exchange.detection import detect
 from vivavoce.exchange.google_adk import FORMAT
-from vivavoce.exchange.reading import read
+from vivavoce.exchange.reading import detect, read
 
 PYTHON = Path(__file__).parents[2] / ".venv-adk" / "bin" / "python"
 PROGRAM = """

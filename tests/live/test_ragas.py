@@ -13,8 +13,7 @@ import pytest
 
 from vivavoce import EvaluationDataset, MultiTurnSample, evaluate
 from vivavoce.exchange.conversion import How, convert
-from vivavoce.exchange.formats import format_named
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, format_named
 from vivavoce.exchange.ragas import FORMAT
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 

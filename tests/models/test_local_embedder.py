@@ -14,7 +14,7 @@ from vivavoce.errors import UsageError
 from vivavoce.metrics.exact.embedded import similarity
 from vivavoce.models import local_embedder
 from vivavoce.models.local_embedder import LONGEST, PACKAGE, LocalEmbedder
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 
 pytestmark = pytest.mark.skipif(
     any(find_spec(needed) is None for needed in (PACKAGE, "tokenizers", "safetensors")),

@@ -14,8 +14,7 @@ from vivavoce.models.model import Model, Request
 from vivavoce.models.modes import Mode
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.rate import RateLimit
-from vivavoce.pacing.retry import ASKS_PER_TRY
+from vivavoce.pacing.limiter import ASKS_PER_TRY, RateLimit
 from vivavoce.records.score import usage_of
 from vivavoce.testing import LoopbackServer, misbehaviour
 from vivavoce.testing.loopback import Answer

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from vivavoce.pacing import call_threads
-from vivavoce.pacing.waiting import in_thread
+from vivavoce.pacing import loops
+from vivavoce.pacing.loops import in_thread
 
 PLACE: ContextVar[str] = ContextVar("place", default="nowhere")
 
@@ -85,7 +85,7 @@ def test_what_a_call_sets_is_not_seen_by_the_next_in_its_thread() -> None:
 
 
 def test_a_thread_without_calls_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_threads, "KEPT", 0.01)
+    monkeypatch.setattr(loops, "KEPT", 0.01)
     asyncio.run(several(*(in_thread(lambda: time.sleep(0.05)) for _ in range(20))))
     end = time.monotonic() + 10
     while any(thread.name == "vivavoce-call" for thread in threading.enumerate()):
@@ -98,7 +98,7 @@ def test_a_thread_without_calls_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_forked_process_begins_threads_of_its_own() -> None:
     code = """
 import asyncio, os, signal
-from vivavoce.pacing.waiting import in_thread
+from vivavoce.pacing.loops import in_thread
 asyncio.run(in_thread(lambda: None))
 if child := os.fork():
     os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from vivavoce.pacing.loop_thread import LoopThread
-from vivavoce.pacing.loops import new_loop, run
+from vivavoce.pacing.loops import LoopThread, new_loop, run
 
 
 @pytest.fixture(autouse=True, params=["uvloop", "asyncio"])

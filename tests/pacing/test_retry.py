@@ -6,9 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from vivavoce.errors import Fault, GraderFault, ModelFault, RateLimited, TargetFault
-from vivavoce.pacing.breaker import Breaker
-from vivavoce.pacing.limiter import Limiter
-from vivavoce.pacing.retry import retrying
+from vivavoce.pacing.limiter import Breaker, Limiter, retrying
 
 
 def now() -> float:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.messages import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
-from vivavoce.penelope.memory import CONDENSED_REPLY, Memory
+from vivavoce.penelope.tester import CONDENSED_REPLY, Memory
 from vivavoce.penelope.turn import Step
 
 from .states import turn

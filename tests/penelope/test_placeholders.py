@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
+from vivavoce.penelope.brief_problems import placeholder_in, with_made_up_address
 from vivavoce.penelope.checks.voice import VoiceCheck
 from vivavoce.penelope.context import TestContext, TestState
 from vivavoce.penelope.persona import read_persona
-from vivavoce.penelope.placeholders import placeholder_in, with_made_up_address
 from vivavoce.penelope.scenarios import generate_scenarios
 from vivavoce.testing import ScriptedModel
 

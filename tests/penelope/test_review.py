@@ -11,8 +11,7 @@ import pytest
 from vivavoce.errors import ModelFault
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.persona import Persona
-from vivavoce.penelope.review import TesterReview
-from vivavoce.penelope.review_checks import says_done
+from vivavoce.penelope.review import TesterReview, says_done
 from vivavoce.testing import ScriptedModel
 
 CONVERSATION = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.metrics.result import MetricResult
-from vivavoce.penelope.target_refusal import TargetRefusal
+from vivavoce.penelope.attack import TargetRefusal
 from vivavoce.testing import ScriptedModel
 
 TALK = [

@@ -18,13 +18,11 @@ import pytest
 
 from vivavoce.cli.watch_status import print_status
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.exchange.format import Row
+from vivavoce.exchange.format import Loss, Place, Row
 from vivavoce.exchange.grouping import Member
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place
-from vivavoce.exchange.span_conversations import read_members
-from vivavoce.pacing import breaker, retry
-from vivavoce.production import handing, outage, schedule, settling, watch
+from vivavoce.exchange.spans import read_members
+from vivavoce.pacing import limiter
+from vivavoce.production import handing, settling, watch
 from vivavoce.production.handing import Period
 from vivavoce.production.receiver import Receiver
 from vivavoce.production.settling import Rules, is_sampled
@@ -230,12 +228,12 @@ async def test_a_budget_ends_judging_until_the_next_period_and_says_so(
 async def test_while_a_judge_is_down_what_comes_in_waits_for_it(
     receiver: Receiver, spool: Spool, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outage, "LOOKS_EVERY", 0.5)
+    monkeypatch.setattr(handing, "LOOKS_EVERY", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     suite = watching_metrics("production", ["safety"], f"http://127.0.0.1:{port}/v1#judge", None, 1)
-    monkeypatch.setattr(retry, "FIRST_WAIT", 0.01)
-    monkeypatch.setattr(breaker.Breaker.__init__, "__defaults__", (5, 0.1))
+    monkeypatch.setattr(limiter, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(limiter.Breaker.__init__, "__defaults__", (5, 0.1))
     await take(receiver, *(turn(f"c{number}", 0) for number in range(40)))
     options = RunOptions(max_errors="100%")
     await watch_of(spool, store, Watching(Rules(), options, once=True), suite).run()
@@ -331,7 +329,7 @@ async def test_hours_are_runs_of_their_own(receiver: Receiver, spool: Spool, sto
     await take(receiver, turn("a", 0))
     await watch_of(spool, store, replace(ONCE, per="hour")).run()
     assert store.runs()[0].id == f"production-{datetime.now(UTC):%Y-%m-%dt%H}"
-    day = schedule.period_at(0.0, "day", "production", store)
+    day = handing.period_at(0.0, "day", "production", store)
     assert (day.run, day.ends) == ("production-1970-01-01", 86_400.0)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vivavoce.samples.cells import json_cell, read_text, text_cell
+from vivavoce.samples.table import json_cell, read_text, text_cell
 
 plain = st.text(max_size=30)
 tricky = st.one_of(

@@ -10,9 +10,15 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.samples.content import VERSION, read_content
-from vivavoce.samples.difference import MISSING, difference
-from vivavoce.samples.kept import keep_version, kept_versions, read_version
+from vivavoce.samples.content import (
+    MISSING,
+    VERSION,
+    difference,
+    keep_version,
+    kept_versions,
+    read_content,
+    read_version,
+)
 
 Row = dict[str, Any]
 ROWS: list[Row] = [{"id": "a", "input": ["x", "y"], "ground_truth": [None, "1"]}, {"id": "b", "input": "hi"}]

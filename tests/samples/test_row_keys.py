@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
 from vivavoce.grading.expected import KINDS
-from vivavoce.samples.row import read_sample
-from vivavoce.samples.row_keys import ASSERTIONS, UnknownKeys, looks_like_assertions
+from vivavoce.samples.row import ASSERTIONS, UnknownKeys, looks_like_assertions, read_sample
 from vivavoce.samples.rows import check_samples, unusable_rows
 
 ASSERTED = [{"contains": "Paris"}]

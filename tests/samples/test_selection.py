@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from vivavoce.samples.selection import Selection, exactly
+from vivavoce.samples.rows import Selection, exactly
 
 IDS = ["total-1", "total-2", "tax", "odd[1]", "odd1"]
 

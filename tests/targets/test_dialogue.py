@@ -8,16 +8,13 @@ import pytest
 
 from stage import Bot, BotSession
 from vivavoce.errors import BudgetExhausted, TargetFault
-from vivavoce.messages import AIMessage, HumanMessage
+from vivavoce.messages import AIMessage, HumanMessage, SessionMark
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.score import Usage
 from vivavoce.records.trajectory import Turn
-from vivavoce.session_mark import SessionMark
-from vivavoce.targets.channel import open_channel
-from vivavoce.targets.dialogue import Dialogue
+from vivavoce.targets.dialogue import Dialogue, open_channel
 from vivavoce.targets.function import FunctionTarget
-from vivavoce.targets.target import Opening, Target
-from vivavoce.targets.user import new_user
+from vivavoce.targets.target import Opening, Target, new_user
 
 
 def dialogue(target: Target, budget: Budget | None = None) -> Dialogue:

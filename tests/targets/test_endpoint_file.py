@@ -10,8 +10,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import HumanMessage
-from vivavoce.targets.endpoint import EndpointTarget
-from vivavoce.targets.endpoint_file import Endpoint, endpoint_of
+from vivavoce.targets.endpoint import Endpoint, EndpointTarget, endpoint_of
 from vivavoce.targets.target import Opening
 from vivavoce.testing import LoopbackServer
 

@@ -20,8 +20,7 @@ from vivavoce.plugins import load_object
 from vivavoce.records.score import Usage
 from vivavoce.targets.letta import AgentSource, LettaTarget
 from vivavoce.targets.letta_server import CLOUD, LOCAL, FactorySample, LettaAccess
-from vivavoce.targets.target import Opening
-from vivavoce.targets.user import knows_users, new_user
+from vivavoce.targets.target import Opening, knows_users, new_user
 
 if TYPE_CHECKING:
     from letta_client import AsyncLetta

@@ -6,8 +6,7 @@ import pytest
 
 from vivavoce.errors import TargetFault
 from vivavoce.messages import AIMessage, ToolCall, ToolMessage
-from vivavoce.targets.reply import read_reply
-from vivavoce.targets.target import Reply
+from vivavoce.targets.target import Reply, read_reply
 
 CALL = AIMessage(tool_calls=[ToolCall(id="1", name="add", args={"a": 2})])
 RESULT = ToolMessage(content="4", tool_call_id="1")

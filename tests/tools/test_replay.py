@@ -11,7 +11,7 @@ from vivavoce.messages import HumanMessage, ToolCall, ToolMessage
 from vivavoce.records.recording import RecordedCall, RecordedReply, Recording, RecordingHead
 from vivavoce.targets.target import Opening
 from vivavoce.targets.tools import World
-from vivavoce.tools.replay import Replay
+from vivavoce.tools.recordings import Replay
 from vivavoce.tools.toolbox import Toolbox, ToolboxSession
 
 

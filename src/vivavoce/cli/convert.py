@@ -13,8 +13,7 @@ from vivavoce.cli.options import named_paths
 from vivavoce.cli.output import existing, files, notes
 from vivavoce.errors import UsageError
 from vivavoce.exchange.conversion import Conversion, How, NothingRead, convert, refuse_loss
-from vivavoce.exchange.formats import NATIVE, format_named
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import NATIVE, Loss, format_named
 from vivavoce.exchange.suites import SUITE, translate, yaml_text
 from vivavoce.files.whole_file import whole_file
 from vivavoce.report.strict_json import strict_json

@@ -14,9 +14,15 @@ from vivavoce.errors import UsageError
 from vivavoce.report.dataset_difference import difference_lines, difference_markdown
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
-from vivavoce.samples.content import VERSION, Content, read_content
-from vivavoce.samples.difference import difference
-from vivavoce.samples.kept import keep_version, kept_versions, read_version
+from vivavoce.samples.content import (
+    VERSION,
+    Content,
+    difference,
+    keep_version,
+    kept_versions,
+    read_content,
+    read_version,
+)
 
 What = Literal["keep", "list", "show", "diff"]
 

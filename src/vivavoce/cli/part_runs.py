@@ -17,13 +17,11 @@ from vivavoce.cli.in_parts import InParts
 from vivavoce.cli.output import notes, out, store_of
 from vivavoce.cli.progress import EVERY
 from vivavoce.cli.runner import report_run
-from vivavoce.distributed.allowance import Allowance
 from vivavoce.distributed.cluster import RayWorkers
-from vivavoce.distributed.figures import summary_of
 from vivavoce.distributed.job import Job, job_of, kept_job
 from vivavoce.distributed.merging import merge
-from vivavoce.distributed.part_file import read_part
-from vivavoce.distributed.work import done_parts, worked_before
+from vivavoce.distributed.part_file import read_part, summary_of
+from vivavoce.distributed.work import Allowance, done_parts, worked_before
 from vivavoce.distributed.working import OneProcess, Pool, Progress, shard_of, work_through
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder, is_address

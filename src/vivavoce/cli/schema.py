@@ -12,8 +12,7 @@ from vivavoce.grading.expected import ExpectField
 from vivavoce.samples.row import PATHS
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.spec import SuiteSpec
-from vivavoce.tools.approvals import Approvals
-from vivavoce.tools.forms import Cases
+from vivavoce.tools.answer import Approvals, Cases
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -21,9 +21,8 @@ from vivavoce.pacing.loops import run as run_loop
 from vivavoce.plugins import lazy
 from vivavoce.production.beat import LEAST, AlertRules
 from vivavoce.production.folder import Folder
-from vivavoce.production.place import spool_path
 from vivavoce.production.settling import Rules
-from vivavoce.production.spool import Spool
+from vivavoce.production.spool import Spool, spool_path
 from vivavoce.production.watch import Watch, Watching
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator
 from typing import TypeVar
 
-from vivavoce.pacing.loop_thread import LoopThread
+from vivavoce.pacing.loops import LoopThread
 
 T = TypeVar("T")
 

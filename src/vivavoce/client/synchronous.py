@@ -16,7 +16,7 @@ from vivavoce.features.clusters.records import Clusters
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore
 from vivavoce.metrics.factory import Choice
 from vivavoce.metrics.metric import Conversation
-from vivavoce.pacing.loop_thread import LoopThread
+from vivavoce.pacing.loops import LoopThread
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Grading, Outcome, Run

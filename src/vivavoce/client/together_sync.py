@@ -9,7 +9,7 @@ from vivavoce.client.each import each
 from vivavoce.client.together import Place, QueueOptions, Together
 from vivavoce.features.forks.records import ListedFork
 from vivavoce.features.forks.report import Forked
-from vivavoce.pacing.loop_thread import LoopThread
+from vivavoce.pacing.loops import LoopThread
 from vivavoce.records.label import Calibration, Comment, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.calibrated import CalibrationReport

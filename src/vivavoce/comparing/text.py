@@ -1,16 +1,4 @@
-"""How texts are compared: whether two are the same, whether one contains some words and where, and whether it is blank.
-
-Both sides are folded first, so a difference in encoding never decides: Unicode forms (NFKC), invisible characters, and
-the kinds of quotation marks, dashes, and white space. `fold` also ignores case (`str.casefold`) and the amount of white
-space. Pages, evidence, and findings need the words as they stand in the original; `FoldedText` maps them back.
-
-A word boundary is that of UAX #29 with three changes that find more: punctuation other than `_` always separates words
-("Ana" is a word of "Ana's" and of "user:Ana"), there is a boundary on both sides of each letter of a script that sets
-no spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar, …), and between Hangul and other scripts, because Korean
-attaches particles.
-
-Source: Unicode Standard Annexes #15 (normalization forms) and #29 (text segmentation).
-"""
+"""How texts are compared: whether two are the same, and whether one contains some words."""
 
 from __future__ import annotations
 
@@ -21,6 +9,12 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import regex
+
+
+def join_text_parts(parts: Iterable[str]) -> str:
+    """Return the text of a message that holds these text parts."""
+    return "".join(parts)
+
 
 _SPACELESS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{scx=Hiragana}\p{scx=Katakana}\p{Bopomofo}\p{Yi}\p{Tibetan}\p{lb=SA}"
 """Scripts that set no spaces between words; line breaking class SA has Thai, Lao, Khmer, Myanmar, and their kin."""

@@ -1,25 +1,60 @@
-"""Workers on Ray, on this machine or in a cluster, through the extra `[ray]`.
-
-Each worker is an actor, a process that works on one part at a time. Rows do not travel: a worker reads those of its
-part itself. Nor do results: it writes the file of its part. Ray says which worker is free, and which one has died.
-"""
+"""Workers on Ray, on this machine or in a cluster, through the extra `[ray]`."""
 
 from __future__ import annotations
 
+import io
 import os
 import socket
-from contextlib import ExitStack
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from vivavoce.distributed.allowance import Share
 from vivavoce.distributed.job import Job, Part
-from vivavoce.distributed.quiet_errors import quiet_errors
-from vivavoce.distributed.work import Worked, Worker
+from vivavoce.distributed.work import Share, Worked, Worker
 from vivavoce.distributed.working import Ended
 from vivavoce.errors import UsageError
 from vivavoce.files.frames import load_extra
 from vivavoce.files.places import Folder
+
+
+class _OfOneThread(io.TextIOWrapper):
+    """A stream that takes text from the thread that made it, and drops what others write."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._thread = threading.get_ident()
+        file = io.FileIO(descriptor, "w", closefd=False)
+        super().__init__(io.BufferedWriter(file), encoding="utf-8", errors="replace", write_through=True)
+
+    def write(self, text: str, /) -> int:
+        """Write a text."""
+        return len(text) if threading.get_ident() != self._thread else super().write(text)
+
+
+@contextmanager
+def quiet_errors() -> Generator[None]:
+    """Drop what other threads, and processes that are started meanwhile, write to standard error.
+
+    The thread that begins this still writes there.
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    before = sys.stderr
+    own = _OfOneThread(kept)
+    sys.stderr = own
+    try:
+        yield
+    finally:
+        own.flush()
+        sys.stderr = before
+        os.dup2(kept, 2)
+        os.close(kept)
+
 
 _ANSWERS = 5.0
 """Seconds in which a cluster has to answer."""

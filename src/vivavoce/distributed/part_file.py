@@ -1,10 +1,4 @@
-"""The file of a part that is done: its conversations with their scores, in Parquet.
-
-A row is a conversation: `sample_id`, `target`, `trial` (from 0), `position` in the plan of the run, `failure` (its
-kind, where it ended with an error), `seconds`, and `scores`, by grader a structure of `value`, `passed`, `state`,
-`reason` and `kind` for the whole conversation. `record` is all that a store keeps of it, as JSON. The metadata of the
-file, under `vivavoce`, has the run, its set of scores, and the rows that are not conversations.
-"""
+"""The file of a part that is done, and what the parts of a job show so far."""
 
 from __future__ import annotations
 
@@ -21,10 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.errors import UsageError
 from vivavoce.files.frames import load_extra
 from vivavoce.files.places import Folder
-from vivavoce.records.run import AttemptKey, BreachKind, Grading, Run, ScoreRow, stored_breaches
+from vivavoce.grading.scores import ErrorLimit
+from vivavoce.records.run import AttemptKey, BreachKind, Grading, Run, ScoreRow, Severity, stored_breaches
 from vivavoce.records.score import BREACH, UNSUPPORTED
+from vivavoce.run.summary import Summary, summarise
+from vivavoce.run.tallies import tally
+from vivavoce.run.verdict import Rules
 from vivavoce.store.runs.reading import by_tester
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
+from vivavoce.suites.expecting import requirements_of
 
 SUFFIX = ".parquet"
 _ABOUT = b"vivavoce"
@@ -211,3 +210,34 @@ def _spoiled(record: str) -> set[str]:
 
 def _score_row(key: AttemptKey, name: str, one: Mapping[str, Any], spoiled: bool) -> ScoreRow:
     return ScoreRow(key, one["kind"], name, one["state"], one["value"], one["passed"], spoiled)
+
+
+def summary_of(folder: Folder, names: Iterable[str], limit: ErrorLimit | None = None) -> Summary:
+    """Return the summary of parts, which need not be all; a gate is decided when they are merged.
+
+    `limit` is how many conversations may have an error.
+    """
+    counts = _Counts()
+    tallies = tally(counts.rows(folder, sorted(names)))
+    rules = Rules(requirements=counts.requirements, limit=limit, part=True)
+    return summarise(tallies, attempts=counts.attempts, failed=counts.failed, rules=rules, errors=counts.errors)
+
+
+class _Counts:
+    """Counts conversations while their scores go by."""
+
+    def __init__(self) -> None:
+        self.attempts = self.failed = self.errors = 0
+        self.requirements: dict[str, Severity] = {}
+
+    def rows(self, folder: Folder, names: Iterable[str]) -> Iterator[ScoreRow]:
+        """Yield the scores of parts."""
+        for name in names:
+            with read_part(folder, name) as part:
+                if part.about.run is not None:
+                    self.requirements |= requirements_of(part.about.run.spec)
+                for _, failure, rows in part.scores():
+                    self.attempts += 1
+                    self.failed += failure is not None
+                    self.errors += failure is not None or any(row.state == "error" for row in rows)
+                    yield from rows

@@ -6,9 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from vivavoce.exchange.calls import name_of
 from vivavoce.exchange.conversations import Message, taken_back
-from vivavoce.exchange.shapes import objects_in, text_in
+from vivavoce.exchange.shapes import name_of, objects_in, text_in
 from vivavoce.exchange.steps import STEP, Step
 
 OF_AGENTS = ("agent_tools", "handoff_to")

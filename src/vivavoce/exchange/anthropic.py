@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from vivavoce.comparing.text_parts import join_text_parts
-from vivavoce.exchange.calls import arguments_of, did_fail, name_of, state_outcome, tool_call
+from vivavoce.comparing.text import join_text_parts
 from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable, set_aside, taken_back, text_of
-from vivavoce.exchange.data_urls import embedded
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, Row
+from vivavoce.exchange.shapes import arguments_of, did_fail, embedded, name_of, state_outcome, tool_call
 
 NAME = "anthropic"
 _OWN_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document")

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from vivavoce.exchange.conversations import Message, text_of
-from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.format import Format, Loss, Row
 from vivavoce.exchange.labelled import good
-from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.openai_tuning import fits_none
 
 

@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from vivavoce.exchange.calls import arguments_of, name_of, tool_call
 from vivavoce.exchange.conversations import Message, set_aside, taken_back
-from vivavoce.exchange.format import ROW_FIELDS, Format, Row
-from vivavoce.exchange.loss import NO_MESSAGES, Loss
-from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.shapes import fields_in, objects_in, text_in, time_in
+from vivavoce.exchange.format import NO_MESSAGES, ROW_FIELDS, Format, Loss, Place, Record, Row
+from vivavoce.exchange.shapes import arguments_of, fields_in, name_of, objects_in, text_in, time_in, tool_call
 
 NAME = "atif"
 _VERSION = "ATIF-v1.7"

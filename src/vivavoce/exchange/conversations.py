@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from vivavoce.comparing.text_parts import join_text_parts
-from vivavoce.exchange.format import ROW_FIELDS, Format, Row
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place, Record
+from vivavoce.comparing.text import join_text_parts
+from vivavoce.exchange.format import ROW_FIELDS, Format, Loss, Place, Record, Row
 
 Items = list[Any]
 Message = dict[str, Any]

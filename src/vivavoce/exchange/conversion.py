@@ -10,17 +10,71 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from vivavoce.errors import Problem, UsageError, VivavoceError
-from vivavoce.exchange.detection import format_with
-from vivavoce.exchange.format import Format, Row
-from vivavoce.exchange.formats import NATIVE
+from vivavoce.exchange.agents import OF_AGENTS
+from vivavoce.exchange.format import NATIVE, Format, Loss, Place, Row
 from vivavoce.exchange.labelled import decided_by
-from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.native import check_columns, conversation_problem
-from vivavoce.exchange.reading import files_in, read
-from vivavoce.exchange.records import Place
-from vivavoce.exchange.writing import texts
+from vivavoce.exchange.reading import files_in, format_with, read
 from vivavoce.files.rows import format_of, read_rows
 from vivavoce.files.whole_file import whole_file
+from vivavoce.messages import AnyMessage, ToolMessage, read_messages
+from vivavoce.safe_text import encodable
+
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+def texts(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator[str]:
+    """Return the text of a file piece by piece.
+
+    Raises:
+        UsageError: the format is one that is read only.
+    """
+    if format_.write is None:
+        raise UsageError(f"{format_.title} is a format that is read only")
+    records = format_.write(rows if format_.name == NATIVE else _conversation_rows(rows, format_, loss), loss)
+    return map(_text, records) if format_.document is None else iter([_text(format_.document(records))])
+
+
+def _conversation_rows(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator[Row]:
+    """Yield the rows that hold a conversation, with its messages in our shape."""
+    for row in rows:
+        loss.at(row)
+        messages: object = row.get("messages")
+        if not isinstance(messages, list):
+            loss.dropped("row without a recorded conversation")
+            continue
+        try:
+            read = read_messages(cast("list[Row]", messages))
+        except ValueError as error:
+            loss.broken(str(error))
+        else:
+            for index, message in enumerate(read if not format_.keeps_keys else ()):
+                beside = {**(message.model_extra or {}), **({"session": message.session} if message.session else {})}
+                loss.left_out(beside, beside, index)
+            written = [_with_outcome(message) for message in read]
+            unknown = () if format_.keeps_agents else OF_AGENTS
+            unknown += () if format_.keeps_outcomes or format_.keeps_keys else ("outcome",)
+            yield {**row, "messages": _without(written, unknown, loss)}
+
+
+def _with_outcome(message: AnyMessage) -> Row:
+    """Return a message as plain data; how a call ended is its `outcome`, whatever mark said so."""
+    written = message.to_dict()
+    if isinstance(message, ToolMessage) and (outcome := message.stated_outcome) is not None:
+        written["outcome"] = outcome
+    return written
+
+
+def _without(messages: list[Row], keys: tuple[str, ...], loss: Loss) -> list[Row]:
+    """Return messages without what a format cannot hold, and tell the report."""
+    for index, message in enumerate(messages):
+        loss.left_out(message, keys, index)
+    return [{key: value for key, value in message.items() if key not in keys} for message in messages]
+
+
+def _text(value: Any) -> str:
+    return encodable(_ENCODE(value)) + "\n"
+
 
 SOURCE = "source"
 """The key in the metadata of a row that says what it was made of: a format, an id there, and a hash of the content."""

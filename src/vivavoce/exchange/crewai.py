@@ -10,12 +10,19 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from vivavoce.comparing.call_outcomes import failed_if
-from vivavoce.exchange.calls import state_outcome, tool_call
 from vivavoce.exchange.conversations import Message, set_aside
-from vivavoce.exchange.format import Format, Row
-from vivavoce.exchange.loss import NO_MESSAGES, Loss
-from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.shapes import fields_in, filled, items_in, objects_in, text_in, time_in, without
+from vivavoce.exchange.format import NO_MESSAGES, Format, Loss, Place, Record, Row
+from vivavoce.exchange.shapes import (
+    fields_in,
+    filled,
+    items_in,
+    objects_in,
+    state_outcome,
+    text_in,
+    time_in,
+    tool_call,
+    without,
+)
 
 NAME = "crewai"
 _ROLES = ("system", "user", "assistant", "tool")

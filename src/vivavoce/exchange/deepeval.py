@@ -14,11 +14,9 @@ from contextlib import suppress
 from typing import Any, cast
 
 from vivavoce.comparing.json_values import BrokenJson, parse
-from vivavoce.exchange.calls import arguments_of, name_of, tool_call
 from vivavoce.exchange.conversations import Message, text_of
-from vivavoce.exchange.format import Format, Row
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place, Record
+from vivavoce.exchange.format import Format, Loss, Place, Record, Row
+from vivavoce.exchange.shapes import arguments_of, name_of, tool_call
 
 NAME = "deepeval"
 _FIELDS = {

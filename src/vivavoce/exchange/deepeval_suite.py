@@ -15,7 +15,7 @@ from typing import Any
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.exchange.deepeval import row_of_case
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss
 from vivavoce.exchange.suites import Suite, SuiteFormat
 
 METRICS: Mapping[str, str] = {

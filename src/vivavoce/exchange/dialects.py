@@ -11,15 +11,11 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from vivavoce.comparing.call_outcomes import stated_outcome
-from vivavoce.exchange.calls import state_outcome, tool_call
 from vivavoce.exchange.conversations import Message, set_aside, text_of
-from vivavoce.exchange.format import Fits, Reader, Row
-from vivavoce.exchange.formats import NATIVE, all_formats
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import NATIVE, Fits, Loss, Place, Reader, Record, Row, all_formats
 from vivavoce.exchange.native import is_native
 from vivavoce.exchange.parts import as_text, is_message, parsed, read_message
-from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.shapes import fields_in, objects_in
+from vivavoce.exchange.shapes import fields_in, objects_in, state_outcome, tool_call
 
 _NOWHERE = Place(Path(), 0)
 _KEYS = frozenset(

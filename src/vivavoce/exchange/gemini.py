@@ -15,7 +15,6 @@ from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.comparing.json_values import BrokenJson, parse
-from vivavoce.exchange.calls import arguments_of, did_fail, name_of, state_outcome, tool_call
 from vivavoce.exchange.conversations import (
     Items,
     Message,
@@ -27,9 +26,8 @@ from vivavoce.exchange.conversations import (
     taken_back,
     text_of,
 )
-from vivavoce.exchange.data_urls import embedded
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, Row
+from vivavoce.exchange.shapes import arguments_of, did_fail, embedded, name_of, state_outcome, tool_call
 
 NAME = "gemini"
 MADE_UP = "gemini-call-"

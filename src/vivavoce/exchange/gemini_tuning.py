@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from vivavoce.exchange.calls import arguments_of, name_of
 from vivavoce.exchange.conversations import Message, text_of
-from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.format import Format, Loss, Row
 from vivavoce.exchange.labelled import good, pairs
-from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.openai_tuning import fits_none, tools_of
+from vivavoce.exchange.shapes import arguments_of, name_of
 
 
 def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:

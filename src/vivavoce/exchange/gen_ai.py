@@ -12,14 +12,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, cast
 
-from vivavoce.comparing.text_parts import join_text_parts
-from vivavoce.exchange.calls import tool_call, tool_names
+from vivavoce.comparing.text import join_text_parts
 from vivavoce.exchange.conversations import Message, taken_back
 from vivavoce.exchange.dialects import messages_in
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, Row
 from vivavoce.exchange.parts import NAME, as_text, parsed, read_message
-from vivavoce.exchange.shapes import objects_in, words_in
+from vivavoce.exchange.shapes import objects_in, tool_call, tool_names, words_in
 from vivavoce.exchange.steps import Kind, Step
 
 Side = Literal["input", "output"]

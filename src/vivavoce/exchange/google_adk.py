@@ -1,30 +1,92 @@
-"""Events of Google's Agent Development Kit, and sessions that hold them: contents of Gemini with an author and a time.
-
-They are read from JSON, and from the SQLite file of its `DatabaseSessionService`. Who speaks is told by the author;
-agents are named. Pieces of an answer that comes whole later are left out, and so is what was taken back. Calls and what
-came of them are read as in Gemini's contents.
-Source: the classes `Event` and `Session` of google-adk.
-"""
+"""Events and sessions of Google's Agent Development Kit, in JSON and in its SQLite file."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from vivavoce.errors import Problem
-from vivavoce.exchange.adk_database import sessions, wrong_with
+from vivavoce.errors import Problem, UsageError
 from vivavoce.exchange.agents import hand_over
 from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable, set_aside
-from vivavoce.exchange.format import Row
+from vivavoce.exchange.format import Loss, Place, Record, Row, scan_records
 from vivavoce.exchange.gemini import Pairing, either, parts_of, read_content
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Record, scan_records
-from vivavoce.exchange.shapes import text_in
-from vivavoce.exchange.sqlite_file import BEGINS
+from vivavoce.exchange.shapes import fields_in, seconds, text_in
+from vivavoce.exchange.sqlite_file import BEGINS, Tables, asked, json_in, no_such_tables, records_of, tables_in
 from vivavoce.files.rows import open_file
+
+_KEYS = ("app_name", "user_id", "session_id")
+_SESSION = frozenset(("app_name", "user_id", "id", "state", "update_time"))
+_EVENT = frozenset((*_KEYS, "timestamp"))
+_SESSIONS = """
+SELECT app_name, user_id, id FROM sessions UNION SELECT app_name, user_id, session_id FROM events ORDER BY 1, 2, 3
+"""
+_STATE = "SELECT state, update_time FROM sessions WHERE app_name IS ? AND user_id IS ? AND id IS ?"
+_EVENTS = """
+SELECT * FROM events WHERE app_name IS ? AND user_id IS ? AND session_id IS ? ORDER BY timestamp, rowid
+"""
+_IN_JSON = frozenset(
+    (
+        *("content", "grounding_metadata", "custom_metadata", "usage_metadata", "citation_metadata"),
+        *("input_transcription", "output_transcription"),
+    )
+)
+
+
+def wrong_with(path: Path) -> str | None:
+    """Return why an SQLite file is none of these, None if it is one."""
+    return asked(path, lambda database: _wrong(tables_in(database)))
+
+
+def _wrong(tables: Tables) -> str | None:
+    columns = tables.get("events", frozenset())
+    has_events = columns >= _EVENT and ("event_data" in columns or {"author", "content"} <= columns)
+    if has_events and tables.get("sessions", frozenset()) >= _SESSION:
+        return None
+    return no_such_tables("an SQLite file of Google ADK has its tables sessions and events", tables)
+
+
+def sessions(path: Path) -> Iterator[Record | Problem]:
+    """Yield each session of a database as ADK writes it in JSON, with one session in memory at a time.
+
+    Raises:
+        UsageError: the file has no sessions of ADK.
+    """
+
+    def found(database: sqlite3.Connection) -> Iterator[Record]:
+        if (wrong := _wrong(tables_in(database))) is not None:
+            raise UsageError(Problem(wrong, path))
+        for number, keys in enumerate(database.execute(_SESSIONS), 1):
+            yield Record(Place(path, number), _session(database, keys))
+
+    return records_of(path, found)
+
+
+def _session(database: sqlite3.Connection, keys: tuple[Any, ...]) -> Row:
+    app, user, identity = keys
+    state, updated = database.execute(_STATE, keys).fetchone() or (None, None)
+    events = database.execute(_EVENTS, keys)
+    names = [str(column[0]) for column in events.description]
+    return {
+        "id": identity,
+        "app_name": app,
+        "user_id": user,
+        "state": fields_in(json_in(state)),
+        "last_update_time": seconds(updated),
+        "events": [_event(dict(zip(names, cells, strict=True))) for cells in events],
+    }
+
+
+def _event(cells: Row) -> Any:
+    if "event_data" in cells:
+        return json_in(cells["event_data"])
+    event = {name: json_in(cell) if name in _IN_JSON else cell for name, cell in cells.items() if name not in _KEYS}
+    ids = json_in(event.pop("long_running_tool_ids_json", None))
+    return {**event, "timestamp": seconds(event["timestamp"]), **({"long_running_tool_ids": ids} if ids else {})}
+
 
 NAME = "google-adk"
 _USER = "user"

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vivavoce.errors import UsageError
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place
+from vivavoce.exchange.format import Loss, Place
 
 _CACHE_KB = 32_000
 _SCHEMA = f"""

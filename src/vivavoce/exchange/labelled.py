@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from vivavoce.exchange.conversations import Message
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, Row
 from vivavoce.stats.raters import ratings_at
 
 _UNDECIDED = "neither labels.people nor labels.passed decides"

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeGuard, cast
 
 from vivavoce.comparing.call_outcomes import failed_if
-from vivavoce.exchange.calls import arguments_of, did_fail, name_of, state_outcome, tool_call
 from vivavoce.exchange.conversations import (
     Items,
     Message,
@@ -22,8 +21,8 @@ from vivavoce.exchange.conversations import (
     set_aside,
     taken_back,
 )
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, Row
+from vivavoce.exchange.shapes import arguments_of, did_fail, name_of, state_outcome, tool_call
 from vivavoce.message_objects import LANGCHAIN, ROLES, calls_of, content_of
 
 _TYPES = {"user": "human", "assistant": "ai", "system": "system", "developer": "system", "tool": "tool"}

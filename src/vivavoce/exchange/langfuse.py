@@ -12,17 +12,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from vivavoce.exchange.calls import tool_call
 from vivavoce.exchange.dialects import said_in
-from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.format import Format, Loss, Place, Record, Row
 from vivavoce.exchange.grouping import Member
-from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.parts import as_text, parsed
-from vivavoce.exchange.passages import passages_in
-from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.shapes import fields_in, filled, objects_in, text_in
-from vivavoce.exchange.steps import Kind, Step, hand_down
-from vivavoce.exchange.times import seconds
+from vivavoce.exchange.shapes import fields_in, filled, objects_in, seconds, text_in, tool_call
+from vivavoce.exchange.steps import Kind, Step, hand_down, passages_in
 from vivavoce.exchange.traced import conversations
 
 NAME = "langfuse"

@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable
-from vivavoce.exchange.format import Row
+from vivavoce.exchange.format import NO_MESSAGES, Loss, Row
 from vivavoce.exchange.letta_messages import NAME, OTHERS, read_letta
-from vivavoce.exchange.loss import NO_MESSAGES, Loss
 from vivavoce.exchange.shapes import fields_in, objects_in, without
 
 _KINDS = (

@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from vivavoce.exchange.conversations import Message, Unreadable
-from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.format import Format, Loss, Place, Record, Row
 from vivavoce.exchange.letta_messages import read_letta
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place, Record
 from vivavoce.exchange.shapes import fields_in
 
 NAME = "letta-evals"

@@ -13,11 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import failed_if, is_true
-from vivavoce.exchange.calls import did_fail, state_outcome, tool_call
 from vivavoce.exchange.conversations import Between, Message, Unreadable, set_aside, text_of
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.shapes import fields_in, objects_in, text_in, time_in, without
+from vivavoce.exchange.format import Loss, Row
+from vivavoce.exchange.shapes import (
+    did_fail,
+    fields_in,
+    objects_in,
+    state_outcome,
+    text_in,
+    time_in,
+    tool_call,
+    without,
+)
 
 NAME = "letta"
 UNKNOWN = "1970-01-01T00:00:00Z"

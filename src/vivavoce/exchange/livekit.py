@@ -13,13 +13,21 @@ from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import failed_if, is_true
 from vivavoce.exchange.agents import hand_over
-from vivavoce.exchange.calls import state_outcome, tool_call
 from vivavoce.exchange.conversations import Between, Items, Message, Messages, Unreadable, set_aside
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import NO_MESSAGES, Loss
-from vivavoce.exchange.records import Place, Record
+from vivavoce.exchange.format import NO_MESSAGES, Loss, Place, Record, Row
 from vivavoce.exchange.repeats import Repeats
-from vivavoce.exchange.shapes import fields_in, filled, items_in, number_in, objects_in, text_in, time_in, without
+from vivavoce.exchange.shapes import (
+    fields_in,
+    filled,
+    items_in,
+    number_in,
+    objects_in,
+    state_outcome,
+    text_in,
+    time_in,
+    tool_call,
+    without,
+)
 
 NAME = "livekit"
 _ROLES = ("system", "developer", "user", "assistant")

@@ -1,18 +1,202 @@
-"""Our own rows: the datasets of suites, and conversations for `viva judge`."""
+"""Our own rows: the datasets of suites, and conversations of one session or of several."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
-from vivavoce.errors import Problem, UsageError
-from vivavoce.exchange.format import ROW_FIELDS, Format, Row
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place, Record, scan_records
-from vivavoce.exchange.sessions import with_sessions_joined
+from vivavoce.comparing.text import fold
+from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.exchange.format import ROW_FIELDS, Format, Loss, Place, Record, Row, scan_records
 from vivavoce.files.rows import format_of
-from vivavoce.messages import Message, read_messages
+from vivavoce.messages import AnyMessage, Message, SessionMark, read_messages, said_by_user
+from vivavoce.unchecked import changed
+
+SESSIONS = "sessions"
+_SAID = ("input", "messages")
+_PER_TURN = ("ground_truth", "expect", "reference_tool_calls")
+_SESSION_INPUTS = frozenset((*_SAID, "prompt", "user_input", "goal"))
+"""What a row of others has, in which `sessions` is a number or the like and means something of its own."""
+_FIELDS = ("user", *_SAID, *_PER_TURN, "secrets")
+LONGEST_NAME = 100
+"""Characters of the name of a user."""
+
+
+def with_sessions_joined(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with its `sessions` as one conversation that marks where each begins; a row without them as it is.
+
+    Raises:
+        ValueError: a session is not one, or the row says itself what each session says.
+    """
+    given = row.get(SESSIONS)
+    if given is None and SESSIONS in row:
+        return {name: value for name, value in row.items() if name != SESSIONS}
+    if given is None or not (isinstance(given, list) or row.keys().isdisjoint(_SESSION_INPUTS)):
+        return row
+    sessions = _listed(cast("object", given))
+    _check_alone(row, sessions)
+    said = _said_in(sessions)
+    messages = [_messages(session, said, number) for number, session in enumerate(sessions, 1)]
+    joined = {name: value for name, value in row.items() if name != SESSIONS}
+    joined[said] = [one for of_session in messages for one in of_session]
+    for name in _PER_TURN:
+        if any(session.get(name) is not None for session in sessions):
+            parts = zip(sessions, messages, strict=True)
+            joined[name] = [
+                one for n, (session, its) in enumerate(parts, 1) for one in _each_turn(name, session, its, n)
+            ]
+    if secrets := _secrets(sessions):
+        joined["secrets"] = secrets
+    return joined
+
+
+def check_marks(messages: Sequence[Message]) -> None:
+    """Check that the sessions of messages fit together; without any there is nothing to check.
+
+    Raises:
+        ValueError: a user's message has no session, numbers do not count up, or the names of users are unclear.
+    """
+    known = [mark for one in messages if one.session is not None and (mark := one.mark) is not None]
+    if not known:
+        return
+    for place, message in enumerate(messages):
+        if message.mark is None and message.role == "user":
+            raise ValueError(f"message {place} has no 'session', and others have; give one to each message of a user")
+    if known[0].number != 1:
+        raise ValueError(f"the first session is number {known[0].number}; sessions count from 1")
+    for before, after in pairwise(known):
+        if after.number not in (before.number, before.number + 1):
+            raise ValueError(f"session {after.number} follows session {before.number}; sessions count up one by one")
+        if after.number == before.number and after.user != before.user:
+            raise ValueError(f"session {after.number} is of '{before.user}' and of '{after.user}'; each has one user")
+    _check_asked(messages, known)
+    _check_names(known)
+
+
+def _check_asked(messages: Sequence[Message], known: Sequence[SessionMark]) -> None:
+    asked = {message.mark for message in messages if message.role == "user"}
+    for mark in known:
+        if mark not in asked:
+            raise ValueError(f"session {mark.number} has no message of a user")
+
+
+def _check_names(marks: Sequence[SessionMark]) -> None:
+    """Check that the same person has one name, and that either all sessions say whose they are or none does."""
+    first: dict[str, SessionMark] = {}
+    for mark in dict.fromkeys(marks):
+        if (mark.user is None) != (marks[0].user is None):
+            without = mark.number if mark.user is None else marks[0].number
+            raise ValueError(f"session {without} has no 'user', and others have; name the user of each")
+        if mark.user is None:
+            continue
+        if not mark.user.strip() or len(mark.user) > LONGEST_NAME or not mark.user.isprintable():
+            raise ValueError(f"session {mark.number}: a 'user' is a name of one line, up to {LONGEST_NAME} characters")
+        known = first.setdefault(fold(mark.user), mark)
+        if known.user != mark.user:
+            raise ValueError(
+                f"sessions {known.number} and {mark.number} are of '{known.user}' and '{mark.user}', which differ in "
+                "case, spaces, or encoding only; write the name of one person one way, and give another person another "
+                "name"
+            )
+
+
+def _listed(given: object) -> list[Mapping[str, Any]]:
+    if not isinstance(given, list) or not given:
+        what = "is empty" if given == [] else f"is a {type(cast('object', given)).__name__}"
+        raise ValueError(f"'sessions' {what}; list one conversation or more, each with its 'input' or its 'messages'")
+    for number, session in enumerate(cast("list[object]", given), 1):
+        if not isinstance(session, Mapping):
+            raise ValueError(f"session {number} is a {type(session).__name__}; write an object with an 'input'")
+        for name in cast("Mapping[str, object]", session):
+            if name not in _FIELDS:
+                raise ValueError(f"session {number}: unknown key '{name}'{did_you_mean(name, _FIELDS)}")
+    return cast("list[Mapping[str, Any]]", given)
+
+
+def _check_alone(row: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) -> None:
+    for name in (*_SAID, "ground_truth", "reference_tool_calls", "secrets"):
+        if row.get(name) is not None:
+            raise ValueError(
+                f"a row with 'sessions' has no '{name}' of its own; write it into the session that it is of"
+            )
+    own, theirs = row.get("expect"), any(session.get("expect") is not None for session in sessions)
+    if isinstance(own, list) or (own is not None and theirs):
+        rule = "a list of turns in a session, or in the row a mapping such as {all: [...]} for all sessions"
+        raise ValueError(f"a row with 'sessions' has 'expect' either as {rule}")
+
+
+def _said_in(sessions: Sequence[Mapping[str, Any]]) -> str:
+    """Return under which name the sessions have what was said: all are to be asked, or all are recorded."""
+    used: dict[str, int] = {}
+    for number, session in enumerate(sessions, 1):
+        names = [name for name in _SAID if session.get(name) is not None]
+        if len(names) == 2:
+            raise ValueError(f"session {number} has an 'input' to be asked or 'messages' to be replayed, not both")
+        if not names or session[names[0]] in ("", []):
+            raise ValueError(f"session {number} is empty; give its 'input', or 'messages' where it was recorded")
+        used.setdefault(names[0], number)
+    if len(used) == 2:
+        rule = "a row is asked or replayed as a whole"
+        raise ValueError(f"session {used['input']} has 'input' and session {used['messages']} has 'messages'; {rule}")
+    return next(iter(used))
+
+
+def _messages(session: Mapping[str, Any], said: str, number: int) -> list[AnyMessage]:
+    """Return the messages of a session; those of its user, and what was said before, have its mark."""
+    given, user = session[said], session.get("user")
+    name = str(user) if isinstance(user, int) and not isinstance(user, bool) else user
+    if name is not None and not isinstance(name, str):
+        raise ValueError(f"session {number}: 'user' is a name, got {name!r}")
+    rows = cast("list[Any]", given) if isinstance(given, list) else [given]
+    try:
+        read = read_messages([said_by_user(row) if isinstance(row, str) else row for row in rows])
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"session {number}: {error}") from error
+    if said == "input" and (other := next((one.role for one in read if one.role != "user"), None)):
+        raise ValueError(f"session {number}: 'input' is what the user says, got a message of role '{other}'")
+    if all(message.role != "user" for message in read):
+        raise ValueError(f"session {number} has no message of a user")
+    mark = SessionMark(number=number, user=name)
+    first = next(place for place, message in enumerate(read) if message.role == "user")
+    return [
+        changed(message, {"session": mark}) if place < first or message.role == "user" else message
+        for place, message in enumerate(read)
+    ]
+
+
+def _each_turn(name: str, session: Mapping[str, Any], messages: Sequence[AnyMessage], number: int) -> list[Any]:
+    """Return what a session says of each of its turns; a single truth is that of the last."""
+    turns, value = sum(message.role == "user" for message in messages), session.get(name)
+    if name == "ground_truth" and not isinstance(value, list):
+        return [*[None] * (turns - 1), value]
+    if value is None:
+        return [None] * turns
+    if not isinstance(value, list):
+        raise ValueError(f"session {number}: '{name}' is a list with an entry for each turn (null skips a turn)")
+    listed = cast("list[Any]", value)
+    if len(listed) != turns:
+        asked = f"session {number} has {turns} turn{'s' * (turns != 1)} and {name} has {len(listed)}"
+        raise ValueError(f"{asked}; give one per turn (null skips a turn)")
+    return listed
+
+
+def _secrets(sessions: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return what is only for the one who said it, by the names of users."""
+    found: dict[str, list[str]] = {}
+    for number, session in enumerate(sessions, 1):
+        given = session.get("secrets")
+        if given is None:
+            continue
+        texts = cast("list[object]", given) if isinstance(given, list) else [given]
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            raise ValueError(f"session {number}: 'secrets' is a list of texts that are for its user only")
+        if session.get("user") is None:
+            raise ValueError(f"session {number} has 'secrets' and no 'user'; name whose they are")
+        found.setdefault(str(session["user"]), []).extend(cast("list[str]", texts))
+    return found
+
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _ASKED = frozenset(("input", "prompt", "user_input", "goal"))

@@ -17,11 +17,8 @@ from typing import Any, ClassVar, Protocol, cast
 from uuid import UUID
 
 from vivavoce.errors import UsageError
-from vivavoce.exchange.format import Format, Row
-from vivavoce.exchange.formats import NATIVE, all_formats, format_named
-from vivavoce.exchange.loss import LOSSES, Loss
+from vivavoce.exchange.format import LOSSES, NATIVE, Format, Loss, Place, Record, Row, all_formats, format_named
 from vivavoce.exchange.native import is_native, is_native_message
-from vivavoce.exchange.records import Place, Record
 from vivavoce.messages import AnyMessage, Message, read_messages
 
 _DEEPEST = 64

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.format import Format, Place, Record, Row
 from vivavoce.exchange.openai_responses import FORMAT as RESPONSES
-from vivavoce.exchange.records import Place, Record
 from vivavoce.exchange.sqlite_file import (
     BEGINS,
     Tables,

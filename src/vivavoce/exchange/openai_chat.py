@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from vivavoce.exchange.format import Format, Row
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Format, Loss, Record, Row
 from vivavoce.exchange.native import FORMAT as NATIVE
-from vivavoce.exchange.records import Record
 from vivavoce.messages import NOT_ON_THE_WIRE
 
 

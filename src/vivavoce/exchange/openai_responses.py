@@ -14,7 +14,6 @@ from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.exchange.agents import hand_over, taken_over
-from vivavoce.exchange.calls import name_of, state_outcome, tool_call
 from vivavoce.exchange.conversations import (
     Items,
     Message,
@@ -26,8 +25,8 @@ from vivavoce.exchange.conversations import (
     taken_back,
     text_of,
 )
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, Row
+from vivavoce.exchange.shapes import name_of, state_outcome, tool_call
 
 NAME = "openai-responses"
 _ROLES = ("user", "assistant", "system", "developer")

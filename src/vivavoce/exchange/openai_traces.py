@@ -10,17 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import cast
 
-from vivavoce.exchange.calls import tool_call, tool_names
 from vivavoce.exchange.conversations import Message
 from vivavoce.exchange.dialects import said_in
-from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.format import Format, Loss, Place, Record, Row
 from vivavoce.exchange.grouping import Member
-from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.parts import as_text
-from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.shapes import fields_in, filled, objects_in, text_in
+from vivavoce.exchange.shapes import fields_in, filled, objects_in, seconds, text_in, tool_call, tool_names
 from vivavoce.exchange.steps import Kind, Step, hand_down
-from vivavoce.exchange.times import seconds
 from vivavoce.exchange.traced import conversations
 
 NAME = "openai-agents-traces"

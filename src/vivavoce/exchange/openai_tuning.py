@@ -10,10 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from vivavoce.exchange.conversations import Message
-from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.format import Format, Loss, Record, Row
 from vivavoce.exchange.labelled import good, pairs
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Record
 
 _KEYS = ("role", "content", "name", "tool_calls", "tool_call_id", "refusal")
 

@@ -9,13 +9,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from vivavoce.exchange.calls import tool_call, tool_names
 from vivavoce.exchange.conversations import Message, set_aside, text_of
 from vivavoce.exchange.dialects import said_in
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, Row
 from vivavoce.exchange.parts import as_text, parsed
-from vivavoce.exchange.shapes import fields_in, objects_in
+from vivavoce.exchange.shapes import fields_in, objects_in, tool_call, tool_names
 from vivavoce.exchange.steps import Kind, Step
 
 NAME = "openinference"

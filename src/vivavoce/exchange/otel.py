@@ -13,15 +13,12 @@ from hashlib import blake2b
 from typing import Any, cast
 
 from vivavoce.exchange.conversations import Message, taken_back
-from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.format import Format, Loss, Row
 from vivavoce.exchange.gen_ai import SCORED
-from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.parts import NAME, write_message
-from vivavoce.exchange.shapes import fields_in
-from vivavoce.exchange.span_conversations import OURS, read
-from vivavoce.exchange.spans import LISTS, is_otlp
+from vivavoce.exchange.shapes import fields_in, seconds
+from vivavoce.exchange.spans import LISTS, OURS, is_otlp, read
 from vivavoce.exchange.steps import STEP
-from vivavoce.exchange.times import seconds
 
 _SCOPE = "vivavoce"
 _HEX = frozenset("0123456789abcdef")

@@ -12,12 +12,10 @@ from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import stated_outcome
 from vivavoce.comparing.json_values import BrokenJson, parse
-from vivavoce.comparing.text_parts import join_text_parts
-from vivavoce.exchange.calls import arguments_of, name_of, state_outcome, tool_call
+from vivavoce.comparing.text import join_text_parts
 from vivavoce.exchange.conversations import Message, set_aside, taken_back, text_of
-from vivavoce.exchange.data_urls import embedded
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, Row
+from vivavoce.exchange.shapes import arguments_of, embedded, name_of, state_outcome, tool_call
 
 NAME = "otel"
 _ROLES = {

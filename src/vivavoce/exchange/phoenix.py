@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from vivavoce.exchange.format import Format
 from vivavoce.exchange.openinference import NAME
-from vivavoce.exchange.span_conversations import read
-from vivavoce.exchange.spans import LISTS, is_phoenix
+from vivavoce.exchange.spans import LISTS, is_phoenix, read
 
 FORMAT = Format(
     NAME, "OpenInference, as Phoenix exports it", lambda record: is_phoenix(record.value), read, lists=LISTS

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from vivavoce.exchange.calls import tool_call
 from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable, set_aside
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import NO_MESSAGES, Loss
-from vivavoce.exchange.shapes import fields_in, filled, objects_in, text_in, time_in, without
+from vivavoce.exchange.format import NO_MESSAGES, Loss, Row
+from vivavoce.exchange.shapes import fields_in, filled, objects_in, text_in, time_in, tool_call, without
 
 NAME = "pipecat"
 _LABEL = "rtvi-ai"

@@ -12,10 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from vivavoce.exchange.conversations import Message
-from vivavoce.exchange.format import Format, Row
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.promptfoo_files import list_of, mapping_of
-from vivavoce.exchange.records import Place, Record
+from vivavoce.exchange.format import Format, Loss, Place, Record, Row
+from vivavoce.exchange.promptfoo_suite import list_of, mapping_of
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _KEPT = ("latencyMs", "cost", "vars", "tokenUsage")

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import read_outcome
-from vivavoce.comparing.text_parts import join_text_parts
-from vivavoce.exchange.calls import arguments_of, name_of, state_outcome, tool_call
+from vivavoce.comparing.text import join_text_parts
 from vivavoce.exchange.conversations import (
     Items,
     Message,
@@ -25,9 +24,8 @@ from vivavoce.exchange.conversations import (
     taken_back,
     text_of,
 )
-from vivavoce.exchange.data_urls import embedded
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, Row
+from vivavoce.exchange.shapes import arguments_of, embedded, name_of, state_outcome, tool_call
 
 NAME = "pydantic-ai"
 _CALLS = frozenset(("tool-call", "builtin-tool-call"))

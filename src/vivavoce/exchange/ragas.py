@@ -12,12 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from vivavoce.comparing.json_values import BrokenJson, parse
-from vivavoce.exchange.calls import arguments_of, name_of
 from vivavoce.exchange.conversations import Message, Unreadable, set_aside, taken_back, text_of
-from vivavoce.exchange.format import Format, Row
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.shapes import fields_in
+from vivavoce.exchange.format import Format, Loss, Place, Record, Row
+from vivavoce.exchange.shapes import arguments_of, fields_in, name_of
 from vivavoce.messages import read_messages
 
 NAME = "ragas"

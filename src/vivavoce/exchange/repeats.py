@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, cast
 
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, Row
 
 KeyOf = Callable[[Row], Hashable | None]
 """Returns a key that objects share which say the same, None of an object that may occur more than once."""

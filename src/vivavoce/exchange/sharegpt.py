@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from vivavoce.comparing.json_values import BrokenJson, parse
-from vivavoce.exchange.calls import arguments_of, name_of, tool_call
 from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable, set_aside, taken_back, text_of
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, Row
+from vivavoce.exchange.shapes import arguments_of, name_of, tool_call
 
 NAME = "sharegpt"
 _ROLES = {

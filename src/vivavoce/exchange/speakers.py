@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss
 
 _USERS = (
     *("user", "human", "customer", "client", "caller", "visitor", "patient", "student", "requester", "usr"),

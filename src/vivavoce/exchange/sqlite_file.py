@@ -10,7 +10,7 @@ from typing import cast
 
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import Problem
-from vivavoce.exchange.records import Record
+from vivavoce.exchange.format import Record
 
 BEGINS = b"SQLite format 3\x00"
 

@@ -1,4 +1,4 @@
-"""What the spans, runs and observations of a trace say that happened: models called, tools run, passages looked up."""
+"""What the steps of a trace say that happened, and what was looked up in them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from vivavoce.exchange.calls import arguments_of, name_of
 from vivavoce.exchange.conversations import Message, text_of
-from vivavoce.exchange.shapes import no_fields, no_items
+from vivavoce.exchange.shapes import arguments_of, fields_in, name_of, no_fields, no_items
+
+_PASSAGES = ("page_content", "pageContent", "content", "text")
+
+
+def passages_in(value: Any) -> list[str]:
+    """Return the texts of passages that were looked up, as a list of texts or of objects with a text."""
+    fields = fields_in(value)
+    held: Any = fields.get("documents", fields.get("output", value))
+    found: list[str] = []
+    for one in cast("list[Any]", held) if isinstance(held, list) else []:
+        inner = fields_in(one)
+        inner = {**inner, **fields_in(inner.get("kwargs")), **fields_in(inner.get("document"))}
+        text = one if isinstance(one, str) else next((inner[key] for key in _PASSAGES if key in inner), None)
+        if isinstance(text, str) and text:
+            found.append(text)
+    return found
+
 
 STEP = "step"
 """The key in the metadata of a message that says which step made it: its trace, its id, its agent and its model."""

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss
 from vivavoce.plugins import lazy
 
 Suite = dict[str, Any]

@@ -12,12 +12,20 @@ from typing import Any
 
 from vivavoce.comparing.call_outcomes import failed_if
 from vivavoce.errors import Problem
-from vivavoce.exchange.calls import state_outcome, tool_call
 from vivavoce.exchange.conversations import Message, set_aside
-from vivavoce.exchange.format import Format, Row
-from vivavoce.exchange.loss import NO_MESSAGES, Loss
-from vivavoce.exchange.records import Place, Record, scan_records
-from vivavoce.exchange.shapes import fields_in, filled, number_in, objects_in, text_in, texts_in, time_in, without
+from vivavoce.exchange.format import NO_MESSAGES, Format, Loss, Place, Record, Row, scan_records
+from vivavoce.exchange.shapes import (
+    fields_in,
+    filled,
+    number_in,
+    objects_in,
+    state_outcome,
+    text_in,
+    texts_in,
+    time_in,
+    tool_call,
+    without,
+)
 
 NAME = "tau"
 _LISTS = (("simulations",),)

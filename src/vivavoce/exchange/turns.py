@@ -16,13 +16,10 @@ from typing import Any, cast
 
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import Problem, UsageError, did_you_mean
-from vivavoce.exchange.calls import tool_call
 from vivavoce.exchange.conversations import Message, set_aside, text_of
-from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.format import Format, Loss, Place, Record, Row
 from vivavoce.exchange.grouping import Group, Member, grouped
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.shapes import fields_in, filled, number_in, objects_in, text_in, time_in
+from vivavoce.exchange.shapes import fields_in, filled, number_in, objects_in, text_in, time_in, tool_call
 from vivavoce.exchange.speakers import roles_of
 
 NAME = "turns"

@@ -14,8 +14,7 @@ from typing import Any, cast
 
 from vivavoce.comparing.call_outcomes import CallOutcome
 from vivavoce.comparing.json_values import BrokenJson, parse
-from vivavoce.comparing.text_parts import join_text_parts
-from vivavoce.exchange.calls import arguments_of, name_of, state_outcome, tool_call
+from vivavoce.comparing.text import join_text_parts
 from vivavoce.exchange.conversations import (
     Items,
     Message,
@@ -26,8 +25,8 @@ from vivavoce.exchange.conversations import (
     set_aside,
     taken_back,
 )
-from vivavoce.exchange.format import Row
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss, Row
+from vivavoce.exchange.shapes import arguments_of, name_of, state_outcome, tool_call
 
 NAME = "vercel"
 _ROLES = ("system", "user", "assistant")

@@ -23,7 +23,7 @@ from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.foreign_code import name_of, plain_number
 from vivavoce.models.json_schema import check_schema
-from vivavoce.pacing.waiting import call
+from vivavoce.pacing.loops import call
 from vivavoce.records.score import Failure, Finding, Raw, Score, State, Usage
 
 Function = Callable[..., Any]

@@ -27,7 +27,7 @@ from vivavoce.metrics.panel import asking
 from vivavoce.metrics.question import Call, Plan
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading, metric_input
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.records.call_states import recorded_calls
 from vivavoce.records.score import PASSING, Failure, Score, failed, shorten

@@ -23,7 +23,7 @@ from vivavoce.metrics.rating import RatingMetric, RatingOptions
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
-from vivavoce.pacing.waiting import call, wait_for
+from vivavoce.pacing.loops import call, wait_for
 from vivavoce.records.score import shorten
 from vivavoce.signatures import shows_options
 from vivavoce.user_code import source_of

@@ -17,7 +17,7 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric, Conversation, evaluatio
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import Expected, MultiTurnEvaluationInput, metric_input
 from vivavoce.models.custom import ModelLike, as_model
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Attempt, Run
 from vivavoce.records.score import Usage

@@ -30,7 +30,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.answers import read_answer
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.records.score import Usage, shorten, usage_of
 from vivavoce.signatures import shows_options
 

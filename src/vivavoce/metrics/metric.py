@@ -21,7 +21,7 @@ from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import Expected, MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
-from vivavoce.pacing.waiting import call, wait_for
+from vivavoce.pacing.loops import call, wait_for
 from vivavoce.records.score import Raw, failure_of, usage_of
 from vivavoce.samples.sample import Sample
 from vivavoce.signatures import shows_options

@@ -24,7 +24,7 @@ from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, transcrip
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.models.names import DefaultJudge
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.records.score import Failure, State, Usage, failure_of, shorten, usage_of
 
 Winner = Literal["first", "second", "tie"]

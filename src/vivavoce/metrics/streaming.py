@@ -18,7 +18,7 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import ModelReply
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.records.score import Usage, total, turn_label, usage_of
 from vivavoce.signatures import shows_options
 

@@ -17,12 +17,11 @@ from vivavoce.comparing.call_outcomes import words_say_failed
 from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.text import is_blank
 from vivavoce.conversation import mark_of, split_turns
-from vivavoce.messages import AnyMessage, RefusalPart, ToolMessage
+from vivavoce.messages import AnyMessage, RefusalPart, SessionMark, ToolMessage
 from vivavoce.records.agents import key_of
 from vivavoce.records.call_states import outcome_of
 from vivavoce.records.score import turn_label
 from vivavoce.safe_text import quoted
-from vivavoce.session_mark import SessionMark
 
 CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English, good enough to split a conversation that is far too long."""

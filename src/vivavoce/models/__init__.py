@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from vivavoce.models.names import open_model as open_model
 
 _LAZY = {
-    "AnthropicLLM": "llm",
-    "BaseLLM": "llm",
+    "AnthropicLLM": "custom",
+    "BaseLLM": "custom",
     "CachedModel": "cache",
     "Model": "model",
     "ModelReply": "model",
-    "OpenAILLM": "llm",
+    "OpenAILLM": "custom",
     "Request": "model",
-    "VertexAILLM": "llm",
+    "VertexAILLM": "custom",
     "as_model": "custom",
-    "get_default_model": "llm",
+    "get_default_model": "custom",
     "open_model": "names",
 }
 __all__ = [

@@ -14,7 +14,7 @@ from vivavoce.messages import HumanMessage
 from vivavoce.models.answers import StructuredAnswer, read_answer
 from vivavoce.models.model import Model, ModelReply, Request, Schema, identity_of
 from vivavoce.models.names import open_model
-from vivavoce.pacing.waiting import call, wait_for
+from vivavoce.pacing.loops import call, wait_for
 from vivavoce.records.score import shorten
 from vivavoce.settings import settings
 

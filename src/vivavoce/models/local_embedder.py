@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import MissingExtra, UsageError
 from vivavoce.models.embedder import Vector
-from vivavoce.pacing.waiting import in_thread
+from vivavoce.pacing.loops import in_thread
 
 if TYPE_CHECKING:
     import numpy as np

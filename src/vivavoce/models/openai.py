@@ -24,11 +24,8 @@ from vivavoce.models.modes import (
     step_down,
 )
 from vivavoce.models.prices import VARIABLE, price_of
-from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.limiter import Limiter
-from vivavoce.pacing.rate import RateLimit
-from vivavoce.pacing.retry import retrying
+from vivavoce.pacing.limiter import Breaker, Limiter, RateLimit, retrying
 from vivavoce.records.score import Usage, charge, shorten, total, usage_of
 from vivavoce.signatures import shows_options
 from vivavoce.wire.chat import ChatEndpoint, Completion, checked_settings, wire_messages

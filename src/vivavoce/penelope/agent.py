@@ -29,8 +29,8 @@ from vivavoce.metrics.panel import with_judges
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.waiting import wait_for
-from vivavoce.penelope.attack import WITHOUT_POLICY, AttackJudge
+from vivavoce.pacing.loops import wait_for
+from vivavoce.penelope.attack import WITHOUT_POLICY, AttackJudge, TargetRefusal
 from vivavoce.penelope.brief_problems import brief_problem
 from vivavoce.penelope.checks import default_checks
 from vivavoce.penelope.context import TestContext
@@ -44,7 +44,6 @@ from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.penelope.stopping import Limits
 from vivavoce.penelope.strategies import make_strategy
 from vivavoce.penelope.strategies.strategy import phases_of
-from vivavoce.penelope.target_refusal import TargetRefusal
 from vivavoce.penelope.tester import brief_hash
 from vivavoce.penelope.tools.analyze import AnalyzeTool
 from vivavoce.penelope.tools.check_facts import CheckFactsTool
@@ -60,7 +59,7 @@ from vivavoce.prohibitions import check_prohibitions
 from vivavoce.records.trajectory import Explore
 from vivavoce.settings import settings
 from vivavoce.signatures import shows_options
-from vivavoce.targets.channel import TargetChannel, open_channel
+from vivavoce.targets.dialogue import TargetChannel, open_channel
 from vivavoce.targets.given import as_target
 from vivavoce.targets.target import Opening, Target
 from vivavoce.user_code import source_of

@@ -18,7 +18,7 @@ from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.transcript import Shown, transcript
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.prompts import packaged
 from vivavoce.penelope.scenarios import (
     Part,

@@ -18,11 +18,10 @@ from vivavoce.metrics.question import carry_out
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.streaming import Stream
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
-from vivavoce.penelope.attack import AttackJudge
+from vivavoce.penelope.attack import AttackJudge, TargetRefusal
 from vivavoce.penelope.context import GoalProgress, TestContext, TestState, TurnMetrics
 from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
-from vivavoce.penelope.target_refusal import TargetRefusal
 from vivavoce.records.score import Usage, shorten
 from vivavoce.safe_text import safe
 

@@ -16,10 +16,9 @@ from vivavoce.messages import HumanMessage, describe
 from vivavoce.metrics.prompts import Wording
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, Request
-from vivavoce.pacing.waiting import wait_for
-from vivavoce.penelope.brief_problems import brief_problem
+from vivavoce.pacing.loops import wait_for
+from vivavoce.penelope.brief_problems import brief_problem, is_empty_word, placeholder_in, with_made_up_address
 from vivavoce.penelope.persona import Persona
-from vivavoce.penelope.placeholders import is_empty_word, placeholder_in, with_made_up_address
 from vivavoce.penelope.prompts import packaged
 from vivavoce.penelope.target_data import Excerpt, TargetData
 from vivavoce.prohibitions import check_prohibitions

@@ -32,8 +32,7 @@ from vivavoce.prohibitions import act_text
 from vivavoce.records.call_states import VISIBLE_CALLS, visible_calls
 from vivavoce.records.score import CANCELLED, Failure, Usage, failure_of
 from vivavoce.records.trajectory import Phase, TestStatus
-from vivavoce.targets.channel import TargetChannel
-from vivavoce.targets.dialogue import Dialogue
+from vivavoce.targets.dialogue import Dialogue, TargetChannel
 from vivavoce.targets.target import Opening
 
 OnCancelled = Callable[[TestResult], object]

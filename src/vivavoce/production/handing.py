@@ -1,12 +1,32 @@
-"""Conversations on their way to a judge: handed to a run, judged once the store has them, or passed over."""
+"""Conversations on their way to a judge: the run of their period, and what waits while no judge answers."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+from vivavoce.records.run import Outcome
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.run.execution import ended
+from vivavoce.run.experiment_run import new_id
+from vivavoce.store.store import Store
+
+
+def finish(store: Store, run_id: str) -> None:
+    """Say of a run that it is finished; why it stopped early, if it did, stays in the summary of its scores."""
+    run, grading = next(iter(store.series.graded_runs([run_id])), (None, None))
+    if run is None or run.status == "finished":
+        return
+    now = time.time()
+    if grading is not None and grading.summary is None:
+        store.update_grading(ended(grading, GradedRun(store, run, grading).summary(), now))
+    store.update_run(run.model_copy(update={"status": "finished", "finished_at": run.finished_at or now}))
+
 
 AT_ONCE = 32
 """Conversations that are handed out at a time."""
@@ -97,3 +117,70 @@ def close_period(database: sqlite3.Connection, run: str) -> None:
 
 def _talk(sample: str, row: str) -> Talk:
     return Talk(sample, {**json.loads(row), "id": sample})
+
+
+Per = Literal["day", "hour"]
+
+_LENGTHS = {"day": timedelta(days=1), "hour": timedelta(hours=1)}
+_NAMES = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dt%H"}
+
+
+def period_at(now: float, per: Per, name: str, store: Store) -> Period:
+    """Return the period that a time is in, with the id of a run that the store does not have yet."""
+    moment = datetime.fromtimestamp(now, UTC)
+    begins = moment.replace(minute=0, second=0, microsecond=0)
+    if per == "day":
+        begins = begins.replace(hour=0)
+    end = moment.strftime(_NAMES[per])
+    wanted, number = new_id(name, end), 1
+    while store.series.graded_runs([wanted]):
+        number += 1
+        wanted = new_id(name, f"{end}-{number}")
+    return Period(wanted, (begins + _LENGTHS[per]).timestamp())
+
+
+def in_words(time: float) -> str:
+    """Return a time as people write it, in UTC."""
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+FAILURES = 5
+"""Conversations in a row after which a judge is taken to answer nobody."""
+LOOKS_EVERY = 60.0
+"""Seconds between two conversations that are given to it meanwhile, to see whether it answers again."""
+
+_MEETS_OTHERS = frozenset(("connection", "http", "rate_limit", "timeout"))
+"""Kinds of failures that are likely to meet the next conversation as well."""
+
+
+class Outage:
+    """Whether the judges of what comes in answer, as far as the last conversations tell."""
+
+    def __init__(self) -> None:
+        self._failed = 0
+        self._next_look = 0.0
+
+    @property
+    def lasts(self) -> bool:
+        """Whether a judge answers nobody."""
+        return self._failed >= FAILURES
+
+    def hear(self, outcome: Outcome) -> bool:
+        """Take note of a conversation; return whether it is the one by which an outage begins or ends."""
+        before, scores = self.lasts, outcome.scores.values()
+        failures = [score.failure for score in scores if score.failure is not None and score.failure.blame == "judge"]
+        if any(one.kind in _MEETS_OTHERS for one in failures):
+            self._failed += 1
+        elif failures or any(score.usage is not None for score in scores):  # it answered, whatever it said
+            self._failed = 0
+        if self.lasts and not before:
+            self._next_look = time.monotonic() + LOOKS_EVERY
+        return self.lasts != before
+
+    def lets_one_through(self) -> bool:
+        """Return whether a conversation is to be given to a judge now."""
+        now = time.monotonic()
+        if self.lasts and now < self._next_look:
+            return False
+        self._next_look = now + LOOKS_EVERY
+        return True

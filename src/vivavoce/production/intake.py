@@ -1,7 +1,8 @@
-"""What a sender of telemetry sends, checked and read: one request of OTLP, or the lines of a file."""
+"""What a sender of telemetry sends, checked and read, and how it is answered."""
 
 from __future__ import annotations
 
+import json
 import marshal
 import zlib
 from collections.abc import Sequence
@@ -10,10 +11,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from vivavoce.comparing.json_values import BrokenJson, parse
+from vivavoce.exchange.format import Loss, Place, Record
 from vivavoce.exchange.grouping import Member
-from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.otlp_protobuf import BrokenProtobuf, decode
-from vivavoce.exchange.records import Place, Record
 from vivavoce.exchange.spans import members
 
 Signal = Literal["traces", "logs"]
@@ -154,3 +154,43 @@ def said(refused: Sequence[str], most: int = 3) -> str:
     different = list(dict.fromkeys(refused))
     more = f"; and {len(different) - most} more" if len(different) > most else ""
     return "; ".join(different[:most]) + more
+
+
+_INVALID, _UNAVAILABLE = 3, 14
+_REJECTED = {"traces": "rejectedSpans", "logs": "rejectedLogRecords"}
+
+
+def success(taken: Taken, signal: Signal, content_type: str) -> bytes:
+    """Return the body that says what was taken: empty, or which part was not."""
+    if not taken.rejected:
+        return b"" if content_type == PROTOBUF else b"{}"
+    message = said(taken.refused)
+    if content_type == PROTOBUF:
+        return _part(1, _whole(1, taken.rejected) + _part(2, message.encode()))
+    rejected = {_REJECTED[signal]: str(taken.rejected), "errorMessage": message}
+    return json.dumps({"partialSuccess": rejected}).encode()
+
+
+def failure(refused: Refused, content_type: str) -> bytes:
+    """Return the body that says why a request is refused."""
+    code = _UNAVAILABLE if refused.status in (429, 503) else _INVALID
+    if content_type == PROTOBUF:
+        return _whole(1, code) + _part(2, refused.message.encode("utf-8", "replace"))
+    return json.dumps({"code": code, "message": refused.message}).encode()
+
+
+def _whole(field: int, number: int) -> bytes:
+    return _number(field << 3) + _number(number)
+
+
+def _part(field: int, content: bytes) -> bytes:
+    return _number(field << 3 | 2) + _number(len(content)) + content
+
+
+def _number(number: int) -> bytes:
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    found.append(number)
+    return bytes(found)

@@ -13,8 +13,18 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from vivavoce.errors import StoreError
-from vivavoce.production.answers import failure, success
-from vivavoce.production.intake import ENCODINGS, JSON, LARGEST, PROTOBUF, SIGNALS, Refused, Request, Signal
+from vivavoce.production.intake import (
+    ENCODINGS,
+    JSON,
+    LARGEST,
+    PROTOBUF,
+    SIGNALS,
+    Refused,
+    Request,
+    Signal,
+    failure,
+    success,
+)
 from vivavoce.production.spool import RETRY_AFTER, Spool
 from vivavoce.server.access import Access
 from vivavoce.server.authenticator import Authenticator, bearer_in

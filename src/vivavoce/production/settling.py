@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vivavoce.errors import UsageError
-from vivavoce.exchange.format import Row
+from vivavoce.exchange.format import Loss, Place, Row
 from vivavoce.exchange.grouping import Member
-from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.records import Place
-from vivavoce.exchange.span_conversations import read_members
-from vivavoce.production.arriving import text_of
+from vivavoce.exchange.spans import read_members
+from vivavoce.production.spool import text_of
 
 AT_ONCE = 50
 """Bundles that one step makes conversations of, so that what comes in meanwhile need not wait long."""

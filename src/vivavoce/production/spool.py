@@ -1,26 +1,200 @@
-"""`Spool`: what came in, on disk before anybody is told that it was taken, until it is judged.
-
-It is an SQLite file of its own beside the store. All work on it is done in one thread; what many senders send at once
-is committed at once.
-"""
+"""`Spool`: what came in, on disk before anybody is told that it was taken, until it is judged."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.production.arriving import add
-from vivavoce.production.intake import Refused, Taken
-from vivavoce.production.schema import SCHEMA
-from vivavoce.production.tally import keep_tally
+from vivavoce.production.intake import Arrival, Refused, Taken
+from vivavoce.settings import WORKSPACE
+from vivavoce.store.database.address import is_postgresql
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS span (
+    number INTEGER PRIMARY KEY, bundle INTEGER NOT NULL, trace BLOB NOT NULL, identity BLOB NOT NULL, parent BLOB,
+    conversation BLOB, time NUMERIC, value BLOB NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS span_once ON span (trace, identity);
+CREATE INDEX IF NOT EXISTS span_of_bundle ON span (bundle);
+CREATE TABLE IF NOT EXISTS name (kind INTEGER, name BLOB, bundle INTEGER NOT NULL, PRIMARY KEY (kind, name))
+    WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS name_of_bundle ON name (bundle);
+CREATE TABLE IF NOT EXISTS bundle (
+    number INTEGER PRIMARY KEY, first REAL NOT NULL, last REAL NOT NULL, spans INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, own INTEGER NOT NULL, open INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS bundle_by_age ON bundle (open, last);
+CREATE TABLE IF NOT EXISTS talk (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL, version INTEGER NOT NULL, sample TEXT NOT NULL,
+    digest BLOB NOT NULL, row TEXT, state TEXT NOT NULL, run TEXT, settled REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS talk_by_id ON talk (id, version);
+CREATE INDEX IF NOT EXISTS talk_by_state ON talk (state, run, number);
+CREATE TABLE IF NOT EXISTS period (run TEXT PRIMARY KEY, ends REAL NOT NULL, spent INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS tally (hour INTEGER, what TEXT, number INTEGER NOT NULL, PRIMARY KEY (hour, what))
+    WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS file (file TEXT PRIMARY KEY, offset INTEGER NOT NULL);
+"""
+"""A bundle is what belongs together by traces and conversations; a talk is a conversation that a bundle became.
+
+A bundle is open as long as it may still grow. A talk is `waiting`, `given` to a run, `judged` once the store has it, or
+`passed`: it was not judged, because a budget was spent or it could not be read.
+A tally is how often something was counted in an hour, which begins at so many seconds since 1970.
+"""
+
+
+HOUR = 3600
+KEPT = 48 * HOUR
+"""Seconds for which an hour is kept; the store has it by then."""
+
+_ADD = """
+INSERT INTO tally VALUES (?, ?, ?) ON CONFLICT (hour, what) DO UPDATE SET number = number + excluded.number
+"""
+
+
+def keep_tally(database: sqlite3.Connection, counts: Counter[str], now: float) -> None:
+    """Add what a transaction counted to its hour."""
+    hour = hour_of(now)
+    database.executemany(_ADD, ((hour, what, number) for what, number in counts.items() if number))
+
+
+def tallies(database: sqlite3.Connection, since: int) -> dict[int, dict[str, int]]:
+    """Return what was counted in each hour from `since` on, and forget what is too old."""
+    database.execute("DELETE FROM tally WHERE hour < ?", (since - KEPT,))
+    found: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    for hour, what, number in database.execute("SELECT hour, what, number FROM tally WHERE hour >= ?", (since,)):
+        found[hour][what] = number
+    return dict(found)
+
+
+def hour_of(now: float) -> int:
+    """Return the beginning of the hour of a time, both in seconds since 1970."""
+    return int(now // HOUR) * HOUR
+
+
+_TRACE, _CONVERSATION = 0, 1
+_NAMELESS = b"\xff"
+"""How the identity begins of what has no id of its own: no text does, as bytes."""
+_INSERT = """
+INSERT INTO span (bundle, trace, identity, parent, conversation, time, value) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+_GROWN = """
+UPDATE bundle SET last = max(last, ?), spans = spans + 1, bytes = bytes + ?, own = max(own, ?), open = 1,
+    first = CASE WHEN open THEN first ELSE ? END WHERE number = ?
+"""
+_KNOWN = """
+SELECT span.number, open, value FROM span LEFT JOIN bundle ON bundle.number = span.bundle
+    WHERE trace = ? AND identity = ?
+"""
+_MERGED = """
+UPDATE bundle SET (first, last, spans, bytes, own, open) = (
+    SELECT min(CASE WHEN open THEN first ELSE ?3 END), max(last), sum(spans), sum(bytes), max(own), max(open)
+        FROM bundle WHERE number IN (?1, ?2)
+) WHERE number = ?1
+"""
+
+
+def add(database: sqlite3.Connection, taken: Taken, now: float, counts: Counter[str]) -> None:
+    """Keep what a request or a piece of a file holds, and how far the file is read."""
+    names: dict[tuple[int, bytes], int] = {}
+    for arrival in taken.arrivals:
+        _add(database, arrival, now, counts, names)
+    counts["refused"] += taken.rejected
+    if taken.position is not None:
+        database.execute("INSERT OR REPLACE INTO file VALUES (?, ?)", taken.position)
+
+
+def _add(
+    database: sqlite3.Connection,
+    arrival: Arrival,
+    now: float,
+    counts: Counter[str],
+    names: dict[tuple[int, bytes], int],
+) -> None:
+    member, value = arrival.member, arrival.value
+    trace = key_of(member.trace)
+    identity = (
+        _NAMELESS + blake2b(value, digest_size=16).digest() if member.identity is None else key_of(member.identity)
+    )
+    known = database.execute(_KNOWN, (trace, identity)).fetchone()
+    if known is not None:
+        counts["repeated"] += 1
+        number, is_open, before = known
+        if is_open and before != value:
+            database.execute("UPDATE span SET value = ? WHERE number = ?", (value, number))
+        return
+    conversation = None if member.conversation is None else key_of(member.conversation)
+    bundle = _bundle(database, trace, conversation, now, names)
+    parent = None if member.parent is None else key_of(member.parent)
+    database.execute(_INSERT, (bundle, trace, identity, parent, conversation, member.time, value))
+    database.execute(_GROWN, (now, len(value), arrival.is_own, now, bundle))
+    counts["spans"] += 1
+
+
+def _bundle(
+    database: sqlite3.Connection,
+    trace: bytes,
+    conversation: bytes | None,
+    now: float,
+    names: dict[tuple[int, bytes], int],
+) -> int:
+    """Return the bundle of a trace and a conversation; two that turn out to be one are made one."""
+    wanted = [(_TRACE, trace), *([] if conversation is None else [(_CONVERSATION, conversation)])]
+    found = {name: number for name in wanted if (number := _named(database, name, names)) is not None}
+    numbers = sorted(set(found.values()))
+    if not numbers:
+        made = "INSERT INTO bundle (first, last, spans, bytes, own, open) VALUES (?, ?, 0, 0, 0, 1)"
+        numbers = [int(database.execute(made, (now, now)).lastrowid or 0)]
+    elif len(numbers) == 2:
+        _merge(database, numbers[0], numbers[1], now)
+        names.clear()
+    for name in wanted:
+        names[name] = numbers[0]
+        if name not in found:
+            database.execute("INSERT INTO name VALUES (?, ?, ?)", (*name, numbers[0]))
+    return numbers[0]
+
+
+def _named(database: sqlite3.Connection, name: tuple[int, bytes], names: dict[tuple[int, bytes], int]) -> int | None:
+    if name in names:
+        return names[name]
+    row = database.execute("SELECT bundle FROM name WHERE kind = ? AND name = ?", name).fetchone()
+    return None if row is None else row[0]
+
+
+def _merge(database: sqlite3.Connection, kept: int, other: int, now: float) -> None:
+    database.execute(_MERGED, (kept, other, now))
+    database.execute("UPDATE span SET bundle = ? WHERE bundle = ?", (kept, other))
+    database.execute("UPDATE name SET bundle = ? WHERE bundle = ?", (kept, other))
+    database.execute("DELETE FROM bundle WHERE number = ?", (other,))
+
+
+def key_of(text: str) -> bytes:
+    """Return a text as bytes: one may have halves of characters, which the database takes for no text."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def text_of(key: bytes | None) -> str | None:
+    """Return the text of a key, None if it has none."""
+    return None if key is None or key.startswith(_NAMELESS) else key.decode("utf-8", "surrogatepass")
+
+
+def spool_path(place: str, name: str) -> Path:
+    """Return the file in which a watch of this name keeps what comes in."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "production"
+    beside = WORKSPACE / "vivavoce" if is_postgresql(place) else Path(place)
+    return beside.with_name(f"{beside.name}.{plain}.traces")
+
 
 T = TypeVar("T")
 

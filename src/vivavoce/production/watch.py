@@ -13,10 +13,7 @@ from functools import partial
 from vivavoce.errors import UsageError
 from vivavoce.production import beat, handing
 from vivavoce.production.beat import AlertRules, Beat
-from vivavoce.production.closing import finish
-from vivavoce.production.handing import Period, Talk
-from vivavoce.production.outage import Outage
-from vivavoce.production.schedule import Per, in_words, period_at
+from vivavoce.production.handing import Outage, Per, Period, Talk, finish, in_words, period_at
 from vivavoce.production.settling import KEPT, Rules, prune, settle
 from vivavoce.production.spool import Spool
 from vivavoce.records.run import AttemptEnded, Event, Run, RunStarted

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from vivavoce.comparing.thresholds import mean, reaches
 from vivavoce.errors import Blame, Fault, UsageError
+from vivavoce.messages import SessionMark
 from vivavoce.plugins import lazy
 from vivavoce.records.redaction import keys_of_environment, without_keys
-from vivavoce.session_mark import SessionMark
 
 CANCELLED = "cancelled"
 """The kind of the failure of a conversation that was cancelled; a run that is resumed holds it again."""

@@ -13,11 +13,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from vivavoce.conversation import mark_of
 from vivavoce.errors import Blame
-from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, StoredMessages, ToolCall, ToolMessage
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SessionMark, StoredMessages, ToolCall, ToolMessage
 from vivavoce.plugins import lazy
 from vivavoce.prohibitions import act_text
 from vivavoce.records.score import Evidence, Failure, FindingState, Score, Usage, score_fields, to_number
-from vivavoce.session_mark import SessionMark
 
 
 class Turn(BaseModel):

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from vivavoce.comparing.call_outcomes import words_say_failed
-from vivavoce.comparing.text_parts import join_text_parts
+from vivavoce.comparing.text import join_text_parts
 from vivavoce.messages import (
     AIMessage,
     AnyMessage,

@@ -18,8 +18,7 @@ from vivavoce.records.score import failure_of
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.run.experiment import Held, Scripted
 from vivavoce.samples.sample import Sample
-from vivavoce.targets.channel import TargetChannel
-from vivavoce.targets.dialogue import Dialogue
+from vivavoce.targets.dialogue import Dialogue, TargetChannel
 from vivavoce.targets.target import Opening, Target, gets_conversation, lacks_history
 from vivavoce.unchecked import changed, unchecked
 

@@ -44,7 +44,7 @@ from vivavoce.run.rounds import Rounds, Schedule
 from vivavoce.run.workers import INTERRUPTED, WorkerPool
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.store import Store
-from vivavoce.targets.channel import TargetChannel, open_channel
+from vivavoce.targets.dialogue import TargetChannel, open_channel
 from vivavoce.targets.target import Target
 
 HOLDING = ("driver", "target", "targets", "tester", "setup_script", "recording")

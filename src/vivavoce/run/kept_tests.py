@@ -16,7 +16,7 @@ from vivavoce.grading.metrics import metric_grader
 from vivavoce.metrics.evaluation import choose
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.result import TestResult
 from vivavoce.records.run import GIVEN_IN_PYTHON, AttemptKey, Grading, Run

@@ -20,7 +20,7 @@ from vivavoce.records.trajectory import TestStatus, Trajectory
 from vivavoce.run.drivers import OnTurn, held_of, opening_of, turns_taken
 from vivavoce.run.experiment import Held
 from vivavoce.samples.sample import Sample
-from vivavoce.targets.channel import TargetChannel
+from vivavoce.targets.dialogue import TargetChannel
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from vivavoce.errors import Problem, UsageError
 from vivavoce.files.rows import format_of
 from vivavoce.files.whole_file import whole_file
 from vivavoce.safe_text import encodable
-from vivavoce.samples.cells import json_cell
 from vivavoce.samples.content import Content, read_content
+from vivavoce.samples.table import json_cell
 
 try:
     import fcntl

@@ -1,6 +1,6 @@
 """`EvaluationDataset`: samples of one kind, and their way into lists, files and frames and back, nothing lost.
 
-In CSV and Parquet a text is a cell and everything else is JSON text in a cell; `vivavoce.samples.cells` says how an
+In CSV and Parquet a text is a cell and everything else is JSON text in a cell; `vivavoce.samples.table` says how an
 empty text differs from no text. In a frame, lists and objects are Python's own.
 """
 
@@ -26,11 +26,18 @@ from vivavoce.files.frames import (
     polars_table,
     write_parquet,
 )
-from vivavoce.samples.cells import json_cell
-from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
-from vivavoce.samples.evaluation_row import EvaluationSample, check_kind, filled_row, read_file, read_list, table_row
-from vivavoce.samples.ragas_row import ragas_row
-from vivavoce.samples.table import ArrowTable
+from vivavoce.samples.evaluation import (
+    EvaluationSample,
+    MultiTurnSample,
+    SingleTurnSample,
+    check_kind,
+    filled_row,
+    ragas_row,
+    read_file,
+    read_list,
+    table_row,
+)
+from vivavoce.samples.table import ArrowTable, json_cell
 
 if TYPE_CHECKING:
     from pandas import DataFrame

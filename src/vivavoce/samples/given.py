@@ -26,8 +26,7 @@ from vivavoce.exchange.objects import Live, are_messages, conversation_of, is_li
 from vivavoce.message_objects import role_of
 from vivavoce.messages import Message
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
-from vivavoce.samples.row import read_sample
-from vivavoce.samples.row_keys import UnknownKeys
+from vivavoce.samples.row import UnknownKeys, read_sample
 from vivavoce.samples.sample import Sample
 
 GivenRow = (

@@ -1,28 +1,59 @@
-"""The dataset of a suite: its samples one at a time, and a check of all of it before anything is run."""
+"""The dataset of a suite: its samples one at a time, a check of all of them, and a choice of some."""
 
 from __future__ import annotations
 
+import fnmatch
+import glob
 import os
+import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.exchange.detection import format_with
-from vivavoce.exchange.format import Format
-from vivavoce.exchange.formats import NATIVE, TABLE, format_named
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import NATIVE, TABLE, Format, Loss, format_named
 from vivavoce.exchange.native import check_columns
-from vivavoce.exchange.reading import scan
+from vivavoce.exchange.reading import format_with, scan
 from vivavoce.files.rows import format_of, scan_rows
 from vivavoce.messages import AIMessage, ToolCall
-from vivavoce.samples.row import check_fields, read_sample
-from vivavoce.samples.row_keys import UnknownKeys
+from vivavoce.samples.row import UnknownKeys, check_fields, read_sample
 from vivavoce.samples.sample import Sample
+
+_MAGIC = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The samples with one of these ids, or whose id matches one of these patterns of a shell (`*`, `?`, `[…]`)."""
+
+    ids: frozenset[str]
+    patterns: tuple[tuple[str, re.Pattern[str]], ...] = ()
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Self:
+        """Return the choice that these names make; a name that is an id counts as that id, whatever is in it."""
+        patterns = [(name, re.compile(fnmatch.translate(name))) for name in names if _MAGIC.search(name)]
+        return cls(frozenset(names), tuple(patterns))
+
+    def __contains__(self, sample_id: str) -> bool:
+        return sample_id in self.ids or any(pattern.match(sample_id) for _, pattern in self.patterns)
+
+    def missing(self, known: Iterable[str]) -> list[str]:
+        """Return the names that fit none of the ids, sorted."""
+        there = list(known)
+        left = self.ids.difference(there)
+        fitting = {name for name, pattern in self.patterns if name in left and any(map(pattern.match, there))}
+        return sorted(left - fitting)
+
+
+def exactly(sample_ids: Iterable[str]) -> list[str]:
+    """Return names that choose these samples alone, though their ids may look like patterns."""
+    return [glob.escape(one) for one in sample_ids]
+
 
 MAX_PROBLEMS = 10_000
 """Mistakes that an error lists, for it is kept in memory; it counts the others."""

@@ -12,10 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticSerializationError
 
 from vivavoce.conversation import split_turns
-from vivavoce.exchange.sessions import check_marks
-from vivavoce.messages import AnyMessage, HumanMessage, Messages, ToolCall, said_by_user, unread_text
+from vivavoce.exchange.native import check_marks
+from vivavoce.messages import AnyMessage, HumanMessage, Messages, SessionMark, ToolCall, said_by_user, unread_text
 from vivavoce.plugins import lazy
-from vivavoce.session_mark import SessionMark
 
 JsonScalar = str | int | float | bool | None
 _OF_RUBRICS = {"input", "ground_truth", "submission", "conversation"}

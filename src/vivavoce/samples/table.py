@@ -1,4 +1,4 @@
-"""`Tabular`: what can be had as tables of typed columns, for pandas, polars and Arrow."""
+"""Tables of typed columns, for pandas, polars and Arrow, and how a cell becomes text and is read back."""
 
 from __future__ import annotations
 
@@ -14,6 +14,58 @@ from vivavoce.safe_text import encodable
 if TYPE_CHECKING:
     from pandas import DataFrame as PandasFrame
     from polars import DataFrame as PolarsFrame
+import json
+
+from vivavoce.comparing.json_values import BrokenJson, parse
+
+
+def text_cell(text: str, *, lists: bool = False, empty_is_nothing: bool = True) -> str:
+    """Write a text into a cell; `lists` says that the column may hold lists too."""
+    if text == "" and not empty_is_nothing:
+        return text
+    return json.dumps(text, ensure_ascii=False) if _misleads(text, lists) else text
+
+
+def read_text(cell: str, *, lists: bool = False) -> str | list[Any]:
+    """Read a cell of a column of texts; `lists` says that the column may hold lists too."""
+    if lists and (items := _as_list(cell)) is not None:
+        return items
+    quoted = _as_string(cell)
+    return cell if quoted is None or not _misleads(quoted, lists) else quoted
+
+
+def json_cell(value: object) -> str:
+    """Write a list or an object into a cell.
+
+    Raises:
+        ValueError: it holds something that JSON does not have.
+    """
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _misleads(text: str, lists: bool) -> bool:
+    """Whether a cell with just this text would be read as something else."""
+    if text == "" or (lists and _as_list(text) is not None):
+        return True
+    quoted = _as_string(text)
+    return quoted is not None and _misleads(quoted, lists)
+
+
+def _as_list(text: str) -> list[Any] | None:
+    value = _parsed(text) if text[:1] == "[" and text[-1:] == "]" else None
+    return cast("list[Any]", value) if isinstance(value, list) else None
+
+
+def _as_string(text: str) -> str | None:
+    value = _parsed(text) if text[:1] == '"' and text[-1:] == '"' else None
+    return value if isinstance(value, str) else None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return parse(text)
+    except BrokenJson:
+        return None
 
 
 ArrowTable: TypeAlias = Any

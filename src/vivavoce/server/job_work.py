@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 
 from vivavoce.errors import StoreError, VivavoceError
 from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.loop_thread import LoopThread
+from vivavoce.pacing.loops import LoopThread
 from vivavoce.records.redaction import keys_of_environment, without_keys
 from vivavoce.report.strict_json import strict_json
 from vivavoce.run.execution import Execution

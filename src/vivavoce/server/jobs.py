@@ -19,7 +19,7 @@ from anyio import to_thread
 from pydantic import TypeAdapter
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.report.strict_json import strict_json
 from vivavoce.run.execution import Execution

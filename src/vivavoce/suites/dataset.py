@@ -9,9 +9,7 @@ from typing import Any
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.files.file_mentions import check_text
-from vivavoce.samples.content import Content, read_content
-from vivavoce.samples.difference import difference
-from vivavoce.samples.kept import kept_versions, read_version, unknown_version
+from vivavoce.samples.content import Content, difference, kept_versions, read_content, read_version, unknown_version
 from vivavoce.samples.rows import SampleCount, UnusableRows, check_samples, read_samples, unusable_rows
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.expecting import EXPECT, Assertions

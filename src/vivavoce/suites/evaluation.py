@@ -24,7 +24,7 @@ from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.file_handles import affordable
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.records.run import GIVEN_IN_PYTHON, Listener, Run
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring
 from vivavoce.run.experiment_run import ExperimentRun

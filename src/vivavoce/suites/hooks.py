@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from vivavoce.errors import UsageError
 from vivavoce.foreign_code import check_callable, name_of
-from vivavoce.pacing.waiting import call
+from vivavoce.pacing.loops import call
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MODEL = ("model_handle", "model_name")

@@ -16,7 +16,7 @@ from vivavoce.models.cache import CachedModel, OfflineModel, decode_repair, deco
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.models.names import model_identity, model_name
 from vivavoce.models.structured import wire_schema
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import is_file_reference
 from vivavoce.records.replies import JudgeCall, JudgeExchange, StoredReply
 from vivavoce.records.run import Grading, Outcome, Run

@@ -12,7 +12,7 @@ from vivavoce.models.custom import as_model
 from vivavoce.models.model import Model
 from vivavoce.models.names import model_identity, model_name, open_model
 from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.rate import RateLimit
+from vivavoce.pacing.limiter import RateLimit
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.suites.grader_spec import JudgeSpec

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vivavoce.plugins import lazy
-from vivavoce.targets.letta_tools import BaseTool
+from vivavoce.targets.letta_server import BaseTool
 
 MODULES: Mapping[str, Mapping[str, Any]] = {"letta_client.client": {"BaseTool": BaseTool}}
 """Modules that it no longer has."""

@@ -11,7 +11,7 @@ from typing import Any, cast
 from vivavoce.errors import UsageError
 from vivavoce.extensions import description, first_answer
 from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.records.replies import Batch
 from vivavoce.records.run import Listener, Run, is_from_python, is_watched, lacks_key, parts_of
 from vivavoce.run.execution import kept_answers
@@ -19,7 +19,7 @@ from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.notebook_progress import notebook_progress
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
-from vivavoce.samples.selection import Selection, exactly
+from vivavoce.samples.rows import Selection, exactly
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.expecting import EXPECT

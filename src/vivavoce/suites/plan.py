@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.pacing.file_handles import affordable
 from vivavoce.run.options import RunOptions
-from vivavoce.samples.rows import read_samples
+from vivavoce.samples.rows import Selection, read_samples
 from vivavoce.samples.sample import Sample
-from vivavoce.samples.selection import Selection
 from vivavoce.suites.dataset import dataset_source, policy_of, with_policy
 from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import TrialsUntil

@@ -21,7 +21,7 @@ from vivavoce.metrics.panel import asking
 from vivavoce.metrics.question import Run
 from vivavoce.metrics.types import Reading, metric_input
 from vivavoce.models.cache import OfflineModel
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import is_file_reference
 from vivavoce.records.call_states import outcome_of
 from vivavoce.records.run import Drawn, Sampling, Stratum

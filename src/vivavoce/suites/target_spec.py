@@ -11,8 +11,7 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from vivavoce.records.call_states import CallVisibility, default_calls
 from vivavoce.suites.part import SECRET, Address, SettingsOfModel, Spec
-from vivavoce.tools.approvals import Approvals
-from vivavoce.tools.forms import HandlerForm
+from vivavoce.tools.answer import Approvals, HandlerForm
 
 _FROM_OUTSIDE = re.compile(r"([\w.-]+[ =])?\$\{\w+\}")
 """A value that is an environment variable, optionally after a word such as `Bearer`."""

@@ -39,9 +39,8 @@ from vivavoce.targets.letta_server import LettaAccess
 from vivavoce.targets.mcp import McpTarget
 from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.recording import RecordingTarget
-from vivavoce.targets.target import Target, gets_conversation, lacks_history
+from vivavoce.targets.target import Target, cannot_return, gets_conversation, knows_users, lacks_history
 from vivavoce.targets.terminal import TerminalTarget
-from vivavoce.targets.user import cannot_return, knows_users
 from vivavoce.targets.websocket import Frames, WebSocketTarget
 from vivavoce.wire.http import Limits as WireLimits
 from vivavoce.wire.http import is_loopback

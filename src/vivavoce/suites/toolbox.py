@@ -20,13 +20,10 @@ from vivavoce.suites.target_spec import (
     RecordingTargetSpec,
 )
 from vivavoce.targets.environment import from_environment
-from vivavoce.tools.answer import Handler
-from vivavoce.tools.canned import Canned
-from vivavoce.tools.forms import FunctionForm, HandlerForm, RecordingForm
+from vivavoce.tools.answer import Canned, FunctionForm, Handler, HandlerForm, RecordingForm
 from vivavoce.tools.function import FunctionTool
 from vivavoce.tools.mcp import McpServer
-from vivavoce.tools.recordings import Recordings
-from vivavoce.tools.replay import Replay
+from vivavoce.tools.recordings import Recordings, Replay
 from vivavoce.tools.toolbox import Toolbox, by_name, check_row
 
 

@@ -11,10 +11,16 @@ from vivavoce.exchange.own_traffic import marked
 from vivavoce.messages import AnyMessage
 from vivavoce.records.score import shorten
 from vivavoce.targets.environment import as_variables, environment_of, from_environment
-from vivavoce.targets.places import NotThere, is_object, shape_of, value_at
-from vivavoce.targets.reply import read_reply
-from vivavoce.targets.target import Opening, Reply
-from vivavoce.targets.template import address_template, header_lines, structure_template
+from vivavoce.targets.target import Opening, Reply, read_reply
+from vivavoce.targets.template import (
+    NotThere,
+    address_template,
+    header_lines,
+    is_object,
+    shape_of,
+    structure_template,
+    value_at,
+)
 from vivavoce.wire.chat import wire_messages
 from vivavoce.wire.http import Answer, Client, Limits, checked_url
 

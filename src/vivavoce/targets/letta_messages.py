@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from vivavoce.comparing.text_parts import join_text_parts
+from vivavoce.comparing.text import join_text_parts
 from vivavoce.errors import Fault, RateLimited, TargetFault, UsageError
 from vivavoce.exchange.letta_messages import letta_part
 from vivavoce.messages import AnyMessage, ImagePart, TextPart, read_message

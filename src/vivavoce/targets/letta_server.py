@@ -1,4 +1,4 @@
-"""How to reach a Letta server, how to make an agent there, and which faults its errors are."""
+"""How to reach a Letta server, how to make an agent with its tools there, and which faults its errors are."""
 
 from __future__ import annotations
 
@@ -14,13 +14,47 @@ from typing import TYPE_CHECKING, Any, cast
 from vivavoce.errors import Fault, MissingExtra, RateLimited, SuiteFault, TargetFault
 from vivavoce.exchange.own_traffic import marked
 from vivavoce.records.score import shorten
-from vivavoce.targets.letta_tools import add_tool
 from vivavoce.targets.target import Opening
 from vivavoce.wire.http import Limits, checked_url, retry_after
 
 if TYPE_CHECKING:
     import httpx
     from letta_client import APIStatusError, AsyncLetta
+import ast
+import inspect
+from textwrap import dedent
+
+from pydantic import BaseModel
+
+
+class BaseTool(BaseModel):
+    """A tool whose `run` the server executes; `args_schema` is the model of its arguments."""
+
+    name: str | None = None
+    description: str | None = None
+    tags: list[str] | None = None
+    args_schema: type[BaseModel] | None = None
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Do what the tool does."""
+        raise NotImplementedError
+
+    def get_source_code(self) -> str:
+        """Return the source of `run` as a function of the tool's name, without `self`."""
+        (function,) = ast.parse(dedent(inspect.getsource(type(self).run))).body
+        assert isinstance(function, ast.FunctionDef)
+        function.name = self.name or function.name
+        del function.args.args[0]
+        return ast.unparse(function)
+
+
+async def add_tool(tools: Any, *, tool: BaseTool) -> Any:
+    """Create a tool on the server, or update it, and return what the server answers; `tools` are those of a client."""
+    schema = tool.args_schema.model_json_schema() if tool.args_schema else None
+    fields = {"args_json_schema": schema, "description": tool.description, "tags": tool.tags}
+    known = {name: value for name, value in fields.items() if value is not None}
+    return await tools.upsert(source_code=tool.get_source_code(), **known)
+
 
 CLOUD = "https://api.letta.com"
 LOCAL = "http://localhost:8283"

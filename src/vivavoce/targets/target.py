@@ -1,14 +1,77 @@
-"""The protocol of a system under test: open a session, send messages, close it."""
+"""The protocol of a system under test: open a session, send messages, read replies, close it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import logging
+import re
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
-from vivavoce.messages import AnyMessage
-from vivavoce.records.score import Usage
-from vivavoce.targets.user import User
+from vivavoce.errors import TargetFault
+from vivavoce.foreign_code import foreign_code
+from vivavoce.message_objects import role_of
+from vivavoce.messages import AIMessage, AnyMessage, Message, ToolMessage, read_messages, said_by_assistant
+from vivavoce.records.score import Usage, shorten
+
+log = logging.getLogger("vivavoce")
+
+_OTHER = re.compile(r"[^A-Za-z0-9]+")
+
+HOW_TO_KNOW = (
+    "a function that takes 'user', an HTTP body, WebSocket message or MCP arguments with {{ user }}, or a Letta agent "
+    "made by agent_file or agent_script"
+)
+"""The targets that can tell who comes back, in words."""
+
+
+@dataclass(slots=True)
+class User:
+    """One user of one attempt: `id` is new for every attempt, so that no attempt meets the memory of another.
+
+    `kept` is for targets, which find there in a later session, each under itself, what they made in an earlier one.
+    """
+
+    name: str
+    id: str
+    kept: dict[object, Any] = field(default_factory=dict[object, Any])
+    _at_end: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
+
+    def at_end(self, release: Callable[[], Awaitable[None]]) -> None:
+        """Have something released when no session of this user will follow."""
+        self._at_end.append(release)
+
+    async def forget(self) -> None:
+        """Release what was kept; what cannot be released is logged, and the conversation is kept."""
+        while self._at_end:
+            try:
+                with foreign_code():
+                    await self._at_end.pop()()
+            except Exception as error:
+                log.warning("what was kept of user %s is still there: %s: %s", self.id, type(error).__name__, error)
+
+
+def new_user(name: str | None, attempt: str, number: int) -> User:
+    """Return a user of an attempt, the one with this number there; the id has plain letters, digits and dashes only."""
+    known = name or "user"
+    return User(known, f"{_OTHER.sub('-', known).strip('-') or 'user'}-{attempt}-{number}")
+
+
+def new_attempt() -> str:
+    """Return what tells the users of one attempt from those of all others."""
+    return uuid.uuid4().hex[:12]
+
+
+def knows_users(target: object) -> bool:
+    """Say whether a target is told which user speaks, and so can know them again in a later session."""
+    return getattr(target, "knows_users", False) is True
+
+
+def cannot_return(name: str) -> str:
+    """Return why sessions with a target say nothing about its memory."""
+    return f"{name} is not told who speaks, so nobody can come back to it; sessions need {HOW_TO_KNOW}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +188,79 @@ def lacks_history(name: str) -> str:
         f"{name} keeps the conversation itself and cannot be given a 'history'; use a target that gets the whole "
         "conversation with each message, or say the history again as 'input'"
     )
+
+
+def read_reply(returned: object, source: str) -> Reply:
+    """Read a text, a message (an object or a wire dict), a list of those, or a `Reply`.
+
+    A list may hold tool calls, tool results and several assistant messages, in the order in which they happened.
+
+    Raises:
+        TargetFault: of kind `format`; the message begins with `source` and the evidence is what was returned.
+    """
+    if isinstance(returned, Reply):
+        messages = cast("object", returned.messages)
+        if isinstance(messages, list) and all(
+            isinstance(message, AIMessage | ToolMessage) for message in cast("list[object]", messages)
+        ):
+            return returned
+        raise _malformed(f"{source} returned a Reply whose messages are not all of assistant and tools", returned)
+    if isinstance(returned, str):
+        return Reply([said_by_assistant(returned)])
+    if (shape := _foreign_shape(returned)) is not None:
+        raise _malformed(f"{source} returned {shape}; {_NEEDED}", returned)
+    if isinstance(returned, Message | dict) or role_of(returned) is not None:
+        return Reply(_read_list([cast("Message", returned)], source))
+    if not isinstance(returned, list | tuple):
+        kind = "nothing (None)" if returned is None else f"something of type {type(returned).__name__}"
+        raise _malformed(f"{source} returned {kind}; {_NEEDED}", returned)
+    listed = cast("Sequence[object]", returned)
+    for index, member in enumerate(listed):
+        if (shape := _foreign_shape(member)) is not None:
+            raise _malformed(f"{source} returned a list whose item {index} is {shape}; {_NEEDED}", listed)
+    return Reply(_read_list(cast("Sequence[Message]", listed), source))
+
+
+_OF_MESSAGE = ("role", "type", "content", "tool_calls")
+"""Keys that an object needs one of to be read as a message."""
+_NEEDED = "return a text, a message, or a list of messages; structured output is a text of JSON: json.dumps(value)"
+
+
+def _foreign_shape(value: object) -> str | None:
+    """Return in words what an object is that is not a message; None for a message and for anything but an object."""
+    if not isinstance(value, dict):
+        return None
+    fields = cast("Mapping[object, object]", value)
+    if not fields.keys().isdisjoint(_OF_MESSAGE):
+        return None
+    keys = shorten(", ".join(f"'{key}'" for key in fields), 100)
+    return f"an object with the keys {keys}, which is not a message" if keys else "an empty object"
+
+
+def _read_list(returned: Sequence[Message], source: str) -> list[AnyMessage]:
+    try:
+        messages = read_messages(returned)
+    except (ValueError, TypeError) as error:
+        raise _malformed(f"{source} returned something that is not a list of messages: {error}", returned) from error
+    if not messages:
+        raise _malformed(f"{source} returned an empty list; at least one message is needed", returned)
+    for index, message in enumerate(messages):
+        if not isinstance(message, AIMessage | ToolMessage):
+            raise _malformed(
+                f"{source} returned message {index} of role '{message.role}'; a reply has assistant and tool messages",
+                returned,
+            )
+    return messages
+
+
+def _malformed(text: str, returned: object) -> TargetFault:
+    return TargetFault(text, kind="format", evidence=shorten(_shown(returned)))
+
+
+def _shown(returned: object) -> str:
+    """Return an object or a list as JSON, and as Python prints it what JSON cannot hold."""
+    value: Any = returned
+    try:
+        return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else repr(returned)
+    except (TypeError, ValueError, RecursionError):
+        return repr(returned)

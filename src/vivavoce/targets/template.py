@@ -1,20 +1,54 @@
-"""Templates of a request: structures whose texts hold variables such as `{{ message }}`.
-
-The suite's author writes the template; text of a model or a dataset is only ever a value in it and is never rendered.
-"""
+"""Templates of a request, and the places in a response that hold the reply."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 from urllib.parse import quote, urlsplit
 
 from jinja2 import TemplateError, Undefined, meta
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
 from vivavoce.safe_template import SafeEnvironment
+
+
+class NotThere(LookupError):
+    """Nothing stands at a path; the text says which step fails, and what is there instead."""
+
+
+def value_at(payload: Any, path: str) -> object:
+    """Return what stands at a path; the empty one is the whole.
+
+    Raises:
+        NotThere: nothing does.
+    """
+    here = payload
+    for step in _steps(path):
+        try:
+            here = here[int(step) if isinstance(here, list) else step]
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise NotThere(f"no '{step}' in {shape_of(here)}") from error
+    return here
+
+
+def _steps(path: str) -> list[str]:
+    return [step for step in path.removeprefix("$").replace("[", ".").replace("]", "").split(".") if step]
+
+
+def is_object(value: object) -> TypeGuard[dict[str, object]]:
+    """Return whether a value is an object of JSON."""
+    return isinstance(value, dict)
+
+
+def shape_of(value: Any) -> str:
+    """Return in words what a value of JSON is."""
+    if is_object(value):
+        return f"an object with {', '.join(value)[:200] or 'no keys'}"
+    return f"a list of {len(cast('list[object]', value))}" if isinstance(value, list) else json.dumps(value)[:80]
+
 
 _ONE_VARIABLE = re.compile(r"\s*\{\{-?\s*([A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}]+\])*)\s*-?\}\}\s*")
 

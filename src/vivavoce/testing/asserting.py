@@ -27,7 +27,7 @@ from vivavoce.metrics.evaluation import Named, OneOrMore, as_several, choose
 from vivavoce.metrics.panel import asking, with_judges
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.result import TestResult, dump_test
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Failure, Score

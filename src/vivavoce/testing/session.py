@@ -12,7 +12,7 @@ from vivavoce.errors import UsageError
 from vivavoce.models.cache import Replies, export_replies
 from vivavoce.models.model import Model
 from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.run.experiment_run import new_id

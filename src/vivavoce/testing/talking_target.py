@@ -8,9 +8,8 @@ from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import TargetFault
 from vivavoce.messages import HumanMessage
 from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.waiting import wait_for
-from vivavoce.targets.channel import open_channel
-from vivavoce.targets.dialogue import Dialogue
+from vivavoce.pacing.loops import wait_for
+from vivavoce.targets.dialogue import Dialogue, open_channel
 from vivavoce.targets.target import Opening, Session, Target
 
 TIMEOUT = 300.0

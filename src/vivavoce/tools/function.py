@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from typing_extensions import TypedDict
 
 from vivavoce.errors import Fault, SuiteFault, ToolError, UsageError
-from vivavoce.pacing.waiting import call
+from vivavoce.pacing.loops import call
 from vivavoce.records.score import EVIDENCE_LIMIT
 from vivavoce.tools.answer import Answer, Asked, failure, written
 

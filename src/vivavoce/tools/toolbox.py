@@ -6,7 +6,7 @@ import copy
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
 from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
@@ -14,13 +14,54 @@ from vivavoce.metrics.exact.arguments import show
 from vivavoce.records.score import shorten
 from vivavoce.targets.target import Opening
 from vivavoce.targets.tools import MadeCall, World, unanswered
-from vivavoce.tools.answer import Answer, Asked, Handler, failure
-from vivavoce.tools.approvals import REFUSED, Approvals, decided, read_approvals
-from vivavoce.tools.canned import Canned
-from vivavoce.tools.forms import read_cases
+from vivavoce.tools.answer import (
+    REFUSED,
+    Answer,
+    Approvals,
+    Asked,
+    Canned,
+    Handler,
+    decided,
+    failure,
+    read_approvals,
+    read_cases,
+)
 from vivavoce.tools.function import FunctionTool, properties
-from vivavoce.tools.replay import Replay
-from vivavoce.tools.server import Server, ServerSession
+from vivavoce.tools.recordings import Replay
+
+
+class ServerSession(Protocol):
+    """A server in one conversation."""
+
+    @property
+    def definitions(self) -> Sequence[Mapping[str, Any]]:
+        """The definitions of its tools."""
+        ...
+
+    async def answer(self, asked: Asked) -> Answer | None:
+        """Answer a call, None where the server has no such tool.
+
+        Raises:
+            SuiteFault: the server failed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End the session."""
+        ...
+
+
+class Server(Protocol):
+    """A server of tools."""
+
+    async def open(self) -> ServerSession:
+        """Begin a session.
+
+        Raises:
+            SuiteFault: the server cannot be reached.
+        """
+        ...
+
 
 Definition = Mapping[str, Any]
 GivenHandler = Handler | Callable[..., Any] | Mapping[str, Any] | Sequence[Mapping[str, Any]]

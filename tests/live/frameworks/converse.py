@@ -16,8 +16,7 @@ from vivavoce.messages import HumanMessage
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.loops import run
 from vivavoce.plugins import load_object
-from vivavoce.targets.channel import open_channel
-from vivavoce.targets.dialogue import Dialogue
+from vivavoce.targets.dialogue import Dialogue, open_channel
 from vivavoce.targets.given import as_target
 from vivavoce.targets.target import Opening
 

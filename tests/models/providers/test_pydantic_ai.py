@@ -223,7 +223,7 @@ async def test_each_way_to_fail_has_its_kind_and_shows_no_key(
 async def test_a_failure_that_passes_is_retried_by_us_alone(
     server: LoopbackServer, judge: Model, answer: Answer, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vivavoce.pacing.retry.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("vivavoce.pacing.limiter.FIRST_WAIT", 0.0)
     server.answer = in_turn(answer, says("fine"))
     assert (await judge.complete(Request(ASKED))).text == "fine"
     server.answer = lambda body: answer

@@ -23,8 +23,7 @@ from pydantic import ValidationError
 
 from vivavoce.errors import UsageError
 from vivavoce.exchange.conversion import convert
-from vivavoce.exchange.formats import NATIVE, format_named
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import NATIVE, Loss, format_named
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, Usage, failed, skipped
 from vivavoce.report.graded_run import GradedRun

@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from vivavoce.errors import UsageError
-from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.format import Loss
 from vivavoce.exchange.otel import FORMAT
 from vivavoce.exchange.reading import read
 from vivavoce.production.intake import taken

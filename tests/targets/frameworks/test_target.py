@@ -20,7 +20,7 @@ from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import arun_suite, run_suite
 from vivavoce.targets import FrameworkTarget
-from vivavoce.targets.channel import open_channel
+from vivavoce.targets.dialogue import open_channel
 from vivavoce.targets.frameworks.known import framework_of, frameworks
 from vivavoce.targets.given import as_target
 from vivavoce.targets.target import Opening

@@ -10,7 +10,7 @@ from vivavoce.errors import MissingExtra, UsageError
 from vivavoce.features.clusters.grouping import grouped
 from vivavoce.features.clusters.words import word_vectors
 from vivavoce.models.embedder import EmbedderLike, as_embedder, vectors_of
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 
 WORDS = "words"
 """What stands for comparing by words, in place of the name of an embedder."""

@@ -25,7 +25,7 @@ from vivavoce.features.realism.telling_apart import (
 from vivavoce.features.realism.unlike import Unlike, least_likely, least_resembled
 from vivavoce.features.realism.wording import sentence
 from vivavoce.models.embedder import Vector, as_embedder, vectors_of
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.report.text import count
 
 WITHOUT = "none"

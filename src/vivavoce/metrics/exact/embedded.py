@@ -15,7 +15,7 @@ from vivavoce.metrics.measuring import ExactMetric, MeasuringOptions, Part
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.embedder import Embedder, EmbedderLike, Vector, as_embedder, vectors_of
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 
 
 class EmbeddedMetric(ExactMetric):

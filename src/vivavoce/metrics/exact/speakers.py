@@ -15,10 +15,9 @@ import regex
 from vivavoce.comparing.text import BOUNDARY, FoldedText, fold, is_blank
 from vivavoce.conversation import mark_of, split_turns
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.messages import AnyMessage
+from vivavoce.messages import AnyMessage, SessionMark
 from vivavoce.metrics.measuring import Part
 from vivavoce.metrics.result import Evidence
-from vivavoce.session_mark import SessionMark
 
 T = TypeVar("T", bound=str)
 

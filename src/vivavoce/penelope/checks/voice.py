@@ -11,8 +11,8 @@ import regex
 
 from vivavoce.comparing.text import fold, is_blank
 from vivavoce.metrics.exact.speakers import compile_phrases
+from vivavoce.penelope.brief_problems import placeholder_in
 from vivavoce.penelope.context import TestContext, TestState
-from vivavoce.penelope.placeholders import placeholder_in
 
 LONGEST = 20_000
 """Characters of a message that may be sent."""

@@ -16,7 +16,7 @@ from vivavoce.errors import Fault, UsageError
 from vivavoce.messages import HumanMessage
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, Request
-from vivavoce.pacing.waiting import in_thread
+from vivavoce.pacing.loops import in_thread
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.prompts import packaged
 from vivavoce.penelope.tools.tool import Tool, ToolResult

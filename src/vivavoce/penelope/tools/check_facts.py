@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import UsageError
 from vivavoce.models.custom import ModelLike
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.tools.analysis import (
     LISTED,

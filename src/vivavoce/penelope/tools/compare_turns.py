@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import UsageError
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.tools.analysis import (
     LISTED,
     MODEL_LIMIT,

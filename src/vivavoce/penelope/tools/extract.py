@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.metrics.exact.personal_data import checked_region
 from vivavoce.models.custom import ModelLike
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.penelope.tools.analysis import (
     LISTED,
     MODEL_LIMIT,

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from vivavoce.errors import UsageError
 from vivavoce.foreign_code import name_of
-from vivavoce.pacing.waiting import call
+from vivavoce.pacing.loops import call
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.words import spelled_small
 from vivavoce.records.score import shorten

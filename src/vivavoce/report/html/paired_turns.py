@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
-from vivavoce.messages import AIMessage
+from vivavoce.messages import AIMessage, SessionMark
 from vivavoce.records.agents import Agents
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Failure
@@ -17,7 +17,6 @@ from vivavoce.report.html.score_notes import ScoreNote, TurnGrades, state_of, tu
 from vivavoce.report.transcript import words_of
 from vivavoce.report.word_difference import Stretch, same_share, word_difference
 from vivavoce.safe_text import safe
-from vivavoce.session_mark import SessionMark
 from vivavoce.store.browse.status import SampleStatus, worst_of
 
 SHOWN = 200

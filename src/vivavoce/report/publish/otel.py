@@ -16,8 +16,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from vivavoce.errors import Fault, UsageError
+from vivavoce.exchange.format import Loss
 from vivavoce.exchange.gen_ai import SCORED
-from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.otel import nanoseconds, otlp_attributes
 from vivavoce.exchange.own_traffic import RUN
 from vivavoce.exchange.parts import write_message

@@ -11,7 +11,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from vivavoce.errors import Fault, UsageError
-from vivavoce.pacing.retry import retrying
+from vivavoce.pacing.limiter import retrying
 from vivavoce.report.publish.request import Kind, Request
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import lazy
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.request import Kind, Request, counted, write_requests

@@ -14,7 +14,7 @@ from vivavoce.messages import Messages, ToolCall, describe
 from vivavoce.metrics.evaluation import EvaluationReport, choose, evaluate_input, input_of, stored_attempt
 from vivavoce.metrics.factory import Choice
 from vivavoce.metrics.types import metric_input
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.pacing.loops import wait_for
 from vivavoce.records.score import conversation_name
 from vivavoce.run.kept_tests import can_be_kept, keep_scores
 from vivavoce.samples.sample import JsonScalar, Sample

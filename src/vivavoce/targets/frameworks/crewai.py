@@ -16,7 +16,7 @@ from typing import Any, cast
 from vivavoce.errors import UsageError
 from vivavoce.exchange.objects import messages_of, plain
 from vivavoce.messages import AnyMessage, said_by_assistant
-from vivavoce.pacing.waiting import in_thread
+from vivavoce.pacing.loops import in_thread
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
 from vivavoce.targets.first_token import FirstToken

@@ -14,7 +14,7 @@ from typing import Any, cast
 from vivavoce.errors import TargetFault, UsageError
 from vivavoce.exchange.objects import plain
 from vivavoce.messages import AnyMessage, read_messages
-from vivavoce.pacing.waiting import in_thread
+from vivavoce.pacing.loops import in_thread
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
 from vivavoce.targets.first_token import FirstToken

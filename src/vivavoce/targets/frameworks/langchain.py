@@ -19,14 +19,13 @@ from pydantic_core import to_jsonable_python
 from vivavoce.errors import UsageError
 from vivavoce.message_objects import role_of
 from vivavoce.messages import AnyMessage, said_by_assistant
-from vivavoce.pacing.waiting import in_thread
+from vivavoce.pacing.loops import in_thread
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
 from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import Beginning, Framework, has, usage_in
 from vivavoce.targets.frameworks.target import FrameworkTarget
-from vivavoce.targets.reply import read_reply
-from vivavoce.targets.target import Reply
+from vivavoce.targets.target import Reply, read_reply
 
 _OUTPUTS = ("output", "answer", "response", "result", "text", "content")
 """Keys under which chains give their answer."""

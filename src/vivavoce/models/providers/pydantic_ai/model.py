@@ -33,11 +33,9 @@ from vivavoce.models.providers.pydantic_ai.translation import (
     usage_of_response,
 )
 from vivavoce.models.providers.pydantic_ai.unsent import KEPT, Keeping, Unsent
-from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.limiter import Limiter
+from vivavoce.pacing.limiter import Breaker, Limiter, retrying
 from vivavoce.pacing.loops import PerLoop
-from vivavoce.pacing.retry import retrying
 from vivavoce.records.score import Usage, charge, shorten, total
 from vivavoce.wire.http import Limits
 
