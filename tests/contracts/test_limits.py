@@ -299,17 +299,17 @@ TRIES: dict[str, tuple[Try, ...]] = {
     ),
     "safe_template.MAX_STEPS": (lambda _, size: rendering("{% for a in rows %}{% endfor %}", rows=range(size)),),
     "safe_template.MAX_OUTPUT_CHARS": (lambda _, size: rendering("{{ text }}", text="x" * size),),
-    "models.schema_budget.MAX_SCHEMA_NODES": schema(lambda size: {"enum": list(range(size - 2))}),
-    "models.schema_budget.MAX_SCHEMA_DEPTH": schema(
+    "models.json_schema.MAX_SCHEMA_NODES": schema(lambda size: {"enum": list(range(size - 2))}),
+    "models.json_schema.MAX_SCHEMA_DEPTH": schema(
         lambda size: json.loads('{"not":' * (size - 1) + "{}" + "}" * (size - 1))
     )[:1],  # a suite may be nested less deep
-    "models.schema_budget.MAX_STEPS": (
+    "models.json_schema.MAX_STEPS": (
         lambda _, size: checked({"items": {"minimum": 0}}, [1] * _items(size)),
         lambda entries, size: entries.evaluate(
             {"metric": "json_schema", "config": {"schema": {"items": {"minimum": 0}}}}, json.dumps([1] * _items(size))
         ),
     ),
-    "models.schema_budget.MAX_REFERENCES": (
+    "models.json_schema.MAX_REFERENCES": (
         *by_reply(
             "json_schema",
             {"schema": {"properties": {"a": {"$ref": "#"}}}},
@@ -375,25 +375,25 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "server.job_requests.MOST_AT_ONCE": (
         lambda entries, size: entries.job({"kind": "evaluation", "metrics": ["refusal"], "max_concurrent": size}),
     ),
-    "records.comment.LONGEST_COMMENT": (
+    "records.label.LONGEST_COMMENT": (
         lambda entries, size: entries.send("POST", f"{TRIAL}/comments", {"text": "x" * size}),
     ),
     "records.label.LONGEST_NOTE": (
         lambda entries, size: entries.send("PUT", f"{TRIAL}/labels?grader=g", {"verdict": "pass", "note": "x" * size}),
     ),
-    "records.remarks.LONGEST_TITLE": (
+    "records.label.LONGEST_TITLE": (
         lambda entries, size: entries.send("PATCH", RUN, {"title": "x" * size}),
         lambda entries, size: entries.form("/runs/RUN/remarks", {"title": "x" * size}),
     ),
-    "records.remarks.LONGEST_NOTES": (
+    "records.label.LONGEST_NOTES": (
         lambda entries, size: entries.send("PATCH", RUN, {"notes": "x" * size}),
         lambda entries, size: entries.form("/runs/RUN/remarks", {"notes": "x" * size}),
     ),
-    "records.remarks.LONGEST_TAG": (
+    "records.label.LONGEST_TAG": (
         lambda entries, size: entries.send("PATCH", RUN, {"tags": ["x" * size]}),
         lambda entries, size: entries.form("/runs/RUN/remarks", {"tags": "x" * size}),
     ),
-    "records.remarks.MOST_TAGS": (
+    "records.label.MOST_TAGS": (
         lambda entries, size: entries.send("PATCH", RUN, {"tags": [f"t{i}" for i in range(size)]}),
         lambda entries, size: entries.form("/runs/RUN/remarks", {"tags": ", ".join(f"t{i}" for i in range(size))}),
     ),

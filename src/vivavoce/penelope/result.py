@@ -22,7 +22,7 @@ from vivavoce.samples.table import Tabular
 
 
 class TestResult(Tabular, TestOutcome[TestContext, Turn, MetricResult, TurnMetrics]):
-    """The outcome of a test; its fields are those of `records.test.TestOutcome`.
+    """The outcome of a test; its fields are those of `records.trajectory.TestOutcome`.
 
     `state` is what the target made of the state of the row; a record of the test has it in its trajectory.
     """

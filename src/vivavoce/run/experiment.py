@@ -61,7 +61,7 @@ class Samples:
     """Where the samples come from: `read` yields them one at a time, the same ones each time that a run resumes.
 
     `count` is their number, None if it is not known before the end. `dataset` is a hash that identifies them, or
-    `records.origin.GIVEN_IN_PYTHON`; `place` is where they are, in words. Regrading needs neither.
+    `records.run.GIVEN_IN_PYTHON`; `place` is where they are, in words. Regrading needs neither.
     Where they were drawn from more, `sampling` says how, and `drawn` how each of them was, in their order.
     """
 
