@@ -291,6 +291,26 @@ async def test_a_broken_connection_is_tried_once_more_where_the_method_allows_it
             await ask(url, times=2, method="POST")
 
 
+async def test_a_cookie_is_given_to_the_caller_and_not_sent_back() -> None:
+    sent = b"HTTP/1.1 200 OK\r\nSet-Cookie: id=1; Path=/\r\nSet-Cookie: b=\xe9\r\nContent-Length: 5\r\n\r\nhello"
+    async with server(saying(sent)) as (url, came):
+        answers = await ask(url.replace("127.0.0.1", "localhost"), times=2)
+    assert [answer.cookies for answer in answers] == [{"id": "1", "b": "\ufffd"}] * 2
+    assert b"cookie:" not in b"".join(came).lower()
+
+
+async def test_a_long_header_is_read() -> None:
+    long = b"HTTP/1.1 200 OK\r\nX: %b\r\nContent-Length: 5\r\n\r\nhello" % (b"x" * 60_000)
+    async with server(saying(long)) as (url, _):
+        assert (await ask(url))[0].text == "hello"
+
+
+async def test_a_charset_that_is_not_text_is_replaced() -> None:
+    sent = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=\xe9\r\nContent-Length: 5\r\n\r\nhello"
+    async with server(saying(sent)) as (url, _):
+        assert (await ask(url))[0].text == "hello"
+
+
 async def test_an_answer_to_head_has_no_body() -> None:
     async with server(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n")) as (url, _):
         answers = await ask(url, method="HEAD")
