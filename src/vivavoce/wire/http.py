@@ -1,4 +1,4 @@
-"""The one place where HTTP is spoken: bounded in size and time, and every way to fail has a name.
+"""`Client`: sends HTTP requests, bounded in size and time; every way to fail has a name.
 
 A fault's `kind` is `timeout`, `connection`, `rate_limit`, `http` (a status that is not a success), `size` or `format`.
 Redirects are not followed: a conversation goes to the address the user named and to no other.
@@ -111,7 +111,7 @@ class Client:
             Fault: anything else; `retryable` when the request never arrived, or is repeatable and the
                 connection, the time or the server (5xx) failed.
         """
-        source = self._hidden(f"{method} {_place(url)}")
+        source = self._hide_text(f"{method} {_place(url)}")
         limit = asyncio.timeout(self.limits.timeout or None)
         try:
             async with limit:
@@ -119,8 +119,8 @@ class Client:
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            said = f"{source}: no answer within {self.limits.timeout:g} s"
-            raise self.fault(said, kind="timeout", retryable=repeatable) from error
+            message = f"{source}: no answer within {self.limits.timeout:g} s"
+            raise self.fault(message, kind="timeout", retryable=repeatable) from error
         except ExchangeError as error:
             raise self._broken(error, source, repeatable) from error
         if response.is_cut:
@@ -146,18 +146,18 @@ class Client:
     def _refused(self, response: Response, source: str, charset: str, repeatable: bool) -> Fault:
         status, wait = response.status, response.header("Retry-After")
         evidence = shorten(_decode(self._hide(response.body), charset))
-        said = f"{source} answered {status} {self._hidden(response.reason)}".rstrip()
+        message = f"{source} answered {status} {self._hide_text(response.reason)}".rstrip()
         if 300 <= status < 400:
-            place = self._hidden(_place(response.header("Location") or "").removeprefix("://"))
-            return self.fault(f"{said} to '{place}', which is not followed; give that address", kind="http")
+            place = self._hide_text(_place(response.header("Location") or "").removeprefix("://"))
+            return self.fault(f"{message} to '{place}', which is not followed; give that address", kind="http")
         if status == 429 or (status == 503 and wait):
             after, blame = retry_after(wait), self.fault.blame
-            return RateLimited(said, retry_after=after, evidence=evidence, blame=blame, status=status)
+            return RateLimited(message, retry_after=after, evidence=evidence, blame=blame, status=status)
         again = repeatable and status >= 500
-        return self.fault(said, kind="http", evidence=evidence, retryable=again, status=status)
+        return self.fault(message, kind="http", evidence=evidence, retryable=again, status=status)
 
     def _broken(self, error: ExchangeError, source: str, repeatable: bool) -> Fault:
-        problem = self._hidden(str(error))
+        problem = self._hide_text(str(error))
         if error.stage == "tls":
             return self.fault(f"{source}: no secure connection: {problem}", kind="connection")
         if error.stage == "connect":
@@ -166,7 +166,7 @@ class Client:
             return self.fault(f"{source}: the answer is not HTTP: {problem}", kind="format")
         return self.fault(f"{source}: the connection broke: {problem}", kind="connection", retryable=repeatable)
 
-    def _hidden(self, text: str) -> str:
+    def _hide_text(self, text: str) -> str:
         return self._hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")
 
     def _hide(self, body: bytes, length: int = 1) -> bytes:

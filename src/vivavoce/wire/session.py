@@ -1,6 +1,6 @@
 """`HttpSession`: sends requests with aiohttp, under our rules; `open_session` applies the rules for other users.
 
-aiohttp follows no redirect, keeps no cookie, reads no proxy and no password from the environment, and unpacks no body
+aiohttp does not follow redirects, keep cookies, read proxies or passwords from the environment, or decompress bodies
 here. It repeats a request once where the connection broke, if the method is idempotent (RFC 9110, 9.2.2), and never a
 POST or PATCH.
 """
@@ -36,12 +36,12 @@ KEEP_ALIVE_SECONDS = 15.0
 MAX_HEADER_BYTES = 65_536
 """Size of one line in the head of an answer."""
 BUFFER_BYTES = 65_536
-"""What is read ahead of its reader."""
+"""How much of an answer aiohttp reads ahead."""
 MAX_UNCHUNKED_BYTES = 2**20
 """Size of a body that aiohttp sends in one piece without a warning."""
 
 _GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
-"""Told apart by how they begin."""
+"""zlib tells them apart by how they begin."""
 _COMPRESSED = frozenset(("gzip", "x-gzip", "deflate"))
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BREAKS = re.compile(r"[\r\n\0]")
@@ -54,7 +54,7 @@ Stage = Literal["connect", "tls", "answer", "format"]
 
 
 class ExchangeError(Exception):
-    """Report that a request has no whole answer; `stage` says how far it came."""
+    """A request has no whole answer; `stage` says how far it came."""
 
     def __init__(self, problem: str, stage: Stage) -> None:
         super().__init__(problem)
@@ -77,7 +77,7 @@ class Response:
 
     def header_values(self, name: str) -> list[str]:
         """Return every value of a header, in the order they were sent."""
-        return [_repaired(value) for value in self.headers.getall(name, ())]
+        return [_repair(value) for value in self.headers.getall(name, ())]
 
 
 class _Body:
@@ -162,13 +162,13 @@ class HttpSession:
         except aiohttp.ClientHttpProxyError as error:
             raise ExchangeError(f"the proxy answered {error.status} {error.message}".rstrip(), "connect") from error
         except aiohttp.ClientResponseError as error:
-            raise ExchangeError(_summary(error.message), "format") from error
+            raise ExchangeError(_summarize(error.message), "format") from error
         except asyncio.CancelledError as error:
             if not self._session.closed or ((task := asyncio.current_task()) and task.cancelling()):
                 raise
             raise ExchangeError("the client was closed", "answer") from error  # aiohttp cancels those who wait for it
         except (aiohttp.ClientError, OSError) as error:
-            raise ExchangeError(_summary(str(error)) or type(error).__name__, "answer") from error
+            raise ExchangeError(_summarize(str(error)) or type(error).__name__, "answer") from error
 
     async def close(self) -> None:
         """Close the connections."""
@@ -182,7 +182,7 @@ class HttpSession:
             if body.is_cut:
                 response.close()
                 break
-        return Response(response.status, _repaired(response.reason or ""), response.headers, body.join(), body.is_cut)
+        return Response(response.status, _repair(response.reason or ""), response.headers, body.join(), body.is_cut)
 
 
 def open_session(
@@ -266,11 +266,11 @@ def _connector_class() -> type[TCPConnector]:
     return Connector
 
 
-def _repaired(text: str) -> str:
+def _repair(text: str) -> str:
     """Return the text of a header, which aiohttp reads with surrogates for bytes that are not UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _summary(text: str) -> str:
+def _summarize(text: str) -> str:
     """Return what aiohttp says about an answer, without the bytes of it that follow."""
-    return _repaired(_QUOTED_BYTES.split(text.strip(), maxsplit=1)[0])
+    return _repair(_QUOTED_BYTES.split(text.strip(), maxsplit=1)[0])
