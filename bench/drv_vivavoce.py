@@ -28,7 +28,7 @@ sys.path.insert(0, str(CONVERSATIONS.parent.parent))
 meter = import_module("h")
 if find_spec("uvloop"):
     import_module("uvloop")
-for lazy in ("yarl", "aiohappyeyeballs", "sqlalchemy.dialects.sqlite.pysqlite"):
+for lazy in ("aiohttp", "sqlalchemy.dialects.sqlite.pysqlite"):
     import_module(lazy)
 
 

@@ -147,6 +147,12 @@ def test_the_public_names_are_there_sorted_and_few() -> None:
     assert set(names) <= set(dir(vivavoce))
 
 
+def test_one_module_opens_sessions_of_aiohttp() -> None:
+    assert [name_of(path) for path in SOURCES if "ClientSession(" in path.read_text()] == [
+        "src/vivavoce/wire/session.py"
+    ]
+
+
 def test_modules_are_imported_by_name_in_four_places_only() -> None:
     """Our names, the registry's things, and the optional packages for tables."""
     users = [name_of(path) for path in SOURCES if "import_module(" in path.read_text()]

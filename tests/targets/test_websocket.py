@@ -166,6 +166,29 @@ async def test_a_connection_that_is_refused_may_be_tried_again() -> None:
             await WebSocketTarget("bot", url + "/nowhere").open(Opening("c", "s"))
 
 
+async def test_a_redirect_is_not_followed_with_the_headers_of_the_user() -> None:
+    requests: list[web.Request] = []
+
+    async def redirect(request: web.Request) -> web.Response:
+        raise web.HTTPTemporaryRedirect(elsewhere, text="x" * 100_000)
+
+    async def bot(socket: web.WebSocketResponse, text: str) -> None:
+        await socket.send_str(text)
+
+    async with served(bot, requests) as elsewhere:
+        app = web.Application()
+        app.add_routes([web.get("/talk", redirect)])
+        runner = web.AppRunner(app, shutdown_timeout=0.01)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        target = WebSocketTarget("bot", f"ws://127.0.0.1:{runner.addresses[0][1]}/talk", headers={"X-Key": "secret"})
+        with pytest.raises(TargetFault, match="bot refused to connect: status 307") as caught:
+            await target.open(Opening("c", "s"))
+        await runner.cleanup()
+    assert (caught.value.kind, caught.value.retryable) == ("http", False)
+    assert requests == []
+
+
 async def test_a_sample_without_what_the_template_says_is_an_error_of_the_suite() -> None:
     async with served(_gone) as url:
         target = WebSocketTarget("bot", url, message="{{ message }} {{ sample.extra_vars.city }}")

@@ -55,6 +55,7 @@ from vivavoce.store.browse.listing import (
     TurnPage,
 )
 from vivavoce.store.search.candidates import Kind as SearchKind
+from vivavoce.wire.session import open_session
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -495,7 +496,7 @@ class AsyncClient(Together):
         waits = aiohttp.ClientTimeout(total=None, sock_connect=self._connections.limits.timeout, sock_read=read_seconds)
         try:
             async with (
-                aiohttp.ClientSession(timeout=waits, read_bufsize=2**22) as session,
+                open_session(1, timeout=waits, buffer_bytes=2**22) as session,
                 session.get(url, headers=headers, allow_redirects=False) as response,
             ):
                 if response.status != 200:

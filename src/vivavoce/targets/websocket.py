@@ -18,6 +18,7 @@ from vivavoce.targets.target import Opening, Reply, read_reply
 from vivavoce.targets.template import NotThere, address_template, header_lines, structure_template, value_at
 from vivavoce.wire.chat import wire_messages
 from vivavoce.wire.http import checked_url
+from vivavoce.wire.session import open_session
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession, ClientWebSocketResponse, WSMessage
@@ -135,13 +136,13 @@ class WebSocketSession:
         Raises:
             TargetFault: it cannot be opened.
         """
-        from aiohttp import ClientError, ClientSession, WSServerHandshakeError
+        from aiohttp import ClientError, WSServerHandshakeError
 
         target = self._target
         url = target.url.fill({**self._values, **_NOTHING_YET})
         headers = marked(header_lines(target.headers.fill({**self._values, **_NOTHING_YET}), target.headers.place))
         first = None if target.first is None else target.first.fill({**self._values, **_NOTHING_YET})
-        self._client = ClientSession()
+        self._client = open_session(1, is_websocket=True)
         try:
             async with asyncio.timeout(target.timeout):
                 self._socket = await self._client.ws_connect(url, headers=headers, max_msg_size=_LARGEST)

@@ -1,4 +1,4 @@
-"""The one place where HTTP is spoken: bounded in size and time, and every way to fail has a name.
+"""`Client`: sends HTTP requests, bounded in size and time; every way to fail has a name.
 
 A fault's `kind` is `timeout`, `connection`, `rate_limit`, `http` (a status that is not a success), `size` or `format`.
 Redirects are not followed: a conversation goes to the address the user named and to no other.
@@ -26,10 +26,7 @@ from pydantic_core import from_json
 from vivavoce.errors import Fault, RateLimited, TargetFault, UsageError
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.records.score import shorten
-from vivavoce.wire.exchange import Broken, Response
-from vivavoce.wire.pool import Pool
-from vivavoce.wire.proxied import ProxiedClient
-from vivavoce.wire.request import encoded, parsed
+from vivavoce.wire.session import ExchangeError, HttpSession, Response
 
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s"';]+)""", re.IGNORECASE)
 NO_HEADERS: Mapping[str, str] = {}
@@ -95,9 +92,8 @@ class Client:
         self.fault = fault
         self._secrets = tuple(secret.encode() for secret in secrets if secret)
         self._proxies: dict[str, str | None] = {}
-        most, size = self.limits.concurrency, self.limits.size
-        self._direct = PerLoop(lambda: Pool(most, size))
-        self._proxied = PerLoop(lambda: ProxiedClient(most, size), ProxiedClient.drop)
+        concurrency, size = self.limits.concurrency, self.limits.size
+        self._sessions = PerLoop(lambda: HttpSession(concurrency, size), lambda session: session.drop())
 
     async def request(
         self,
@@ -115,19 +111,19 @@ class Client:
             Fault: anything else; `retryable` when the request never arrived, or is repeatable and the
                 connection, the time or the server (5xx) failed.
         """
-        source = self._hide(f"{method} {_place(url)}".encode()).decode()
+        source = self._hide_text(f"{method} {_place(url)}")
         limit = asyncio.timeout(self.limits.timeout or None)
         try:
             async with limit:
-                response = await self._exchange(method, url, data, headers)
+                response = await self._sessions.get().exchange(method, url, data, headers, self._proxy(url))
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            said = f"{source}: no answer within {self.limits.timeout:g} s"
-            raise self.fault(said, kind="timeout", retryable=repeatable) from error
-        except Broken as error:
+            message = f"{source}: no answer within {self.limits.timeout:g} s"
+            raise self.fault(message, kind="timeout", retryable=repeatable) from error
+        except ExchangeError as error:
             raise self._broken(error, source, repeatable) from error
-        if response.cut:
+        if response.is_cut:
             raise self._too_large(response, source)
         charset = _charset(response.header("Content-Type"))
         if 200 <= response.status < 300:
@@ -137,16 +133,8 @@ class Client:
 
     async def close(self) -> None:
         """Close the connections of this event loop; a later request opens new ones."""
-        if (direct := self._direct.take()) is not None:
-            await direct.close()
-        if (proxied := self._proxied.take()) is not None:
-            await proxied.close()
-
-    async def _exchange(self, method: str, url: str, data: bytes | None, headers: Mapping[str, str]) -> Response:
-        if proxy := self._proxy(url):
-            return await self._proxied.get().exchange(proxy, method, url, data, headers)
-        address = parsed(url)
-        return await self._direct.get().exchange(address.origin, method, encoded(method, address, headers, data))
+        if (session := self._sessions.take()) is not None:
+            await session.close()
 
     def _too_large(self, response: Response, source: str) -> Fault:
         return self.fault(
@@ -158,24 +146,28 @@ class Client:
     def _refused(self, response: Response, source: str, charset: str, repeatable: bool) -> Fault:
         status, wait = response.status, response.header("Retry-After")
         evidence = shorten(_decode(self._hide(response.body), charset))
-        said = f"{source} answered {status} {response.reason}".rstrip()
+        message = f"{source} answered {status} {self._hide_text(response.reason)}".rstrip()
         if 300 <= status < 400:
-            place = _place(response.header("Location") or "").removeprefix("://")
-            return self.fault(f"{said} to '{place}', which is not followed; give that address", kind="http")
+            place = self._hide_text(_place(response.header("Location") or "").removeprefix("://"))
+            return self.fault(f"{message} to '{place}', which is not followed; give that address", kind="http")
         if status == 429 or (status == 503 and wait):
             after, blame = retry_after(wait), self.fault.blame
-            return RateLimited(said, retry_after=after, evidence=evidence, blame=blame, status=status)
+            return RateLimited(message, retry_after=after, evidence=evidence, blame=blame, status=status)
         again = repeatable and status >= 500
-        return self.fault(said, kind="http", evidence=evidence, retryable=again, status=status)
+        return self.fault(message, kind="http", evidence=evidence, retryable=again, status=status)
 
-    def _broken(self, error: Broken, source: str, repeatable: bool) -> Fault:
+    def _broken(self, error: ExchangeError, source: str, repeatable: bool) -> Fault:
+        problem = self._hide_text(str(error))
         if error.stage == "tls":
-            return self.fault(f"{source}: no secure connection: {error}", kind="connection")
+            return self.fault(f"{source}: no secure connection: {problem}", kind="connection")
         if error.stage == "connect":
-            return self.fault(f"{source}: cannot connect: {error}", kind="connection", retryable=True)
+            return self.fault(f"{source}: cannot connect: {problem}", kind="connection", retryable=True)
         if error.stage == "format":
-            return self.fault(f"{source}: the answer is not HTTP: {error}", kind="format")
-        return self.fault(f"{source}: the connection broke: {error}", kind="connection", retryable=repeatable)
+            return self.fault(f"{source}: the answer is not HTTP: {problem}", kind="format")
+        return self.fault(f"{source}: the connection broke: {problem}", kind="connection", retryable=repeatable)
+
+    def _hide_text(self, text: str) -> str:
+        return self._hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")
 
     def _hide(self, body: bytes, length: int = 1) -> bytes:
         for secret in self._secrets:
@@ -256,7 +248,7 @@ def _charset(content_type: str | None) -> str:
 
 def _cookies(response: Response) -> dict[str, str]:
     """Return the cookies that an answer sets, as browsers read them (RFC 6265, 5.2)."""
-    set_here = (line.partition(";")[0].partition("=") for line in response.all_of("Set-Cookie"))
+    set_here = (line.partition(";")[0].partition("=") for line in response.header_values("Set-Cookie"))
     return {name.strip(): value.strip().strip('"') for name, sign, value in set_here if sign and name.strip()}
 
 
