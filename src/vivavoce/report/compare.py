@@ -241,9 +241,8 @@ class _Both:
         found = difference_of(differences, self.level)
         if found is None:
             return {}
-        graded = self._is_graded(name)
         flips = None
-        if graded and self._has_threshold(name):
+        if self._is_graded(name) and self._has_threshold(name):
             flips = tuple(int(np.count_nonzero(shared & one.passes & ~other.passes)) for one, other in ((a, b), (b, a)))
         return {
             "n": found.n,
@@ -254,8 +253,8 @@ class _Both:
             "high": found.high,
             "detectable": found.detectable,
             "p_value": found.p_value,
-            "loss": _loss(found, differences, flips, self.level),
-            "graded": graded,
+            "loss": loss_of(found, differences, flips, self.level),
+            "graded": any(bool(((means > 0) & (means < 1)).any()) for means in (before, after)),
             "sign_p_value": found.sign_p_value,
             "wins": found.wins,
             "losses": found.losses,
@@ -338,7 +337,7 @@ def _counts(side: GradedSide, target: str, grader: str) -> Side:
     return Side(scored=states["scored"], errors=states["error"], skipped=states["skipped"], **rates)
 
 
-def _loss(
+def loss_of(
     found: PairedDifference, differences: Sequence[float], flips: tuple[int, int] | None, level: float
 ) -> Loss | None:
     """Return the one-sided tests of whether b is worse; `flips` are passes that were lost and gained, if they count."""

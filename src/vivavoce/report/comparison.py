@@ -93,9 +93,10 @@ class GraderComparison(Compared):
 
     `difference` is b - a with its interval of the `level`, and `p_value` is that of this difference: it is at most
     1 - `level` where the interval excludes zero. `loss` has the one-sided tests of whether b is worse. A true
-    difference of `detectable`, up or down, shows in 80 of 100 such comparisons; where scores are `graded`, so neither 0
-    nor 1, it is an upper limit, and a smaller difference may show as often. `sign_p_value` asks of wins and losses,
-    from b's view, whether they are equally likely, however large they are. Unknown values are None.
+    difference of `detectable`, up or down, shows in 80 of 100 such comparisons. Where scores are `graded`, so some
+    means over trials are neither 0 nor 1, it is an upper limit: a smaller difference may show as often. `sign_p_value`
+    asks of wins and losses, from b's view, whether they are equally likely, however large they are. Unknown values are
+    None.
 
     `passed` passed on both, `worsened` on a only, `improved` on b only; a scenario passes when every trial with a score
     does. `breaks` names the samples that passed in every trial on a and pass in none on b, `lost` those that passed

@@ -230,16 +230,6 @@ def _at_least(samples: int, changes: int, chance: float) -> float:
     return 1 - fewer
 
 
-def drawn_for_half_width(drawn: int, population: int) -> int:
-    """Return how many of a population have to be drawn for an interval half as wide as that of so many `drawn`.
-
-    The variance goes with 1 / drawn - 1 / population, and has to be a quarter.
-
-    Source: W. G. Cochran, Sampling Techniques, third edition (1977), section 2.6.
-    """
-    return math.ceil(1 / ((1 / drawn - 1 / population) / 4 + 1 / population) - 1e-9)
-
-
 def labels_for(half_width: float, wrong: float = WORST) -> int:
     """Return how many labels, drawn at random, give a rate without the judge's errors to within a half width.
 
