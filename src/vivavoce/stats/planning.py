@@ -182,6 +182,8 @@ def seen_by(samples: int, within: float, trials: int, power: float, level: float
     It solves the formula of `samples_for` for the difference, which is on both sides of it. The formula is for many
     samples. Of few, at least `fewest_changes` have to change: the share of samples that change is at least the one
     with which so many do with this power. `level` is that of the interval in which the difference has to show.
+
+    Samples flip from one end of the scale to the other, which is the worst case: of graded scores it is an upper limit.
     """
     if samples < fewest_changes(level):
         return None
