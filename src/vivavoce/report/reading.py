@@ -39,11 +39,17 @@ def p_text(p_value: float | None) -> str:
 
 
 def _detectable(graders: Sequence[GraderComparison]) -> Iterator[str]:
-    """Yield how large a change had to be to show, of the graders without a clear one, or that none could."""
+    """Yield how large a change had to be to show, of the graders without a clear one, or that none could.
+
+    For graded scores it is an upper limit, for changes of whole samples from one end of the scale to the other.
+    """
     same = [one for one in graders if one.reading == "same"]
-    if by := [f"{safe(one.name)} by {one.detectable:.2g}" for one in same if one.detectable is not None]:
-        some, each = ("A change", "") if len(by) == 1 else ("Changes", "each ")
-        yield f"{some} of {listed(by)} would {each}have shown in {POWER:.0%} of such comparisons."
+    by = [(one.graded, f"{safe(one.name)} by {one.detectable:.2g}") for one in same if one.detectable is not None]
+    for graded, share in ((False, f"{POWER:.0%}"), (True, f"at least {POWER:.0%}")):
+        if changes := [text for each, text in by if each == graded]:
+            some, each = ("A change", "") if len(changes) == 1 else ("Changes", "each ")
+            less = "; smaller ones may show, too" if graded else ""
+            yield f"{some} of {listed(changes)} would {each}have shown in {share} of such comparisons{less}."
     for one in same:
         if one.n < (fewest := fewest_changes(one.level)):
             yield f"{count(one.n, 'sample')} cannot show any change of {safe(one.name)}: it takes at least {fewest}."

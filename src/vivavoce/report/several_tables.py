@@ -16,7 +16,7 @@ from vivavoce.report.several import Line, SeveralComparisons
 from vivavoce.report.side_by_side import ruling_lines
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.terminal import interval, number
-from vivavoce.report.worse import reason_lines, sentence
+from vivavoce.report.worse import reason_lines
 from vivavoce.safe_text import safe
 
 _COLUMNS = (
@@ -94,7 +94,7 @@ def _markdown(found: SeveralComparisons) -> Iterator[str]:
     yield from table(_HEADS, "llrrrrllrrr", (_markdown_row(found, line) for line in found.lines))
     yield from ("", _level(found))
     for letter, one in found.lettered:
-        ruling = [] if one.ruling is None else [sentence(one.ruling).capitalize(), *reason_lines(one.ruling)]
+        ruling = [] if one.ruling is None else [one.ruling.sentence.capitalize(), *reason_lines(one.ruling)]
         lines = [*ruling, *(change.sentence for change in one.changes), *one.notes]
         yield from (["", f"{letter}:", "", *(f"- {code(text, 400)}" for text in lines)] if lines else [])
 
