@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
 from vivavoce.plugins import lazy
+from vivavoce.records.score import shorten
 from vivavoce.safe_text import quoted
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Prompt:
         try:
             return self.template.render(values)
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-            raise SuiteFault(f"{self.name} cannot be rendered: {error}", kind="prompt") from error
+            raise SuiteFault(f"{self.name} cannot be rendered: {shorten(str(error))}", kind="prompt") from error
 
     @cached_property
     def template(self) -> Template:

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 from jinja2 import TemplateError, Undefined, meta
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
+from vivavoce.records.score import shorten
 from vivavoce.safe_template import SafeEnvironment
 
 
@@ -72,7 +73,7 @@ class Template:
         try:
             return self._fill(values)
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-            raise SuiteFault(f"{self.place}: {error}", kind="template") from error
+            raise SuiteFault(f"{self.place}: {shorten(str(error))}", kind="template") from error
 
 
 def structure_template(structure: object, place: str, allowed: Sequence[str]) -> Template:
