@@ -28,7 +28,7 @@ def test_a_reference_to_what_is_no_schema_is_refused(holder: str) -> None:
 
 
 def test_patterns_under_a_default_are_not_reached_by_unevaluated_properties() -> None:
-    default = {"patternProperties": {CATASTROPHE: {}}}
+    default: dict[str, Any] = {"patternProperties": {CATASTROPHE: {}}}
     with pytest.raises(UsageError, match="is not a schema in it"):
         mismatch({VICTIM: 1}, {"$ref": "#/default", "unevaluatedProperties": False, "default": default})
 
@@ -70,28 +70,28 @@ def test_references_to_schemas_work() -> None:
         assert "is not of type" in str(mismatch({key: value}, schema))
 
 
-@pytest.mark.parametrize(
-    ("schema", "value"),
-    [
-        ({"contains": True, "unevaluatedItems": False}, [0] * 100_000),
-        (
-            {"allOf": [{"additionalProperties": {}}], "unevaluatedProperties": False},
-            dict.fromkeys(map(str, range(10**5))),
-        ),
-        ({"allOf": [{"format": "uri"}] * 4_900}, "a:" + "b" * 10**6),
-        ({"allOf": [{"uniqueItems": True}] * 4_900}, [[0] * 100_000]),
-        ({"allOf": [{"uniqueItems": True}] * 4_900}, ["x" * 3_000_000]),
-        ({"allOf": [{"propertyNames": {}}] * 30}, MANY),
-        ({"items": {}}, [0] * 250_000),
-        (
-            {
-                "$defs": {"text": {"const": "x" * 5_000_000}, "fan": {"allOf": [{"$ref": "#/$defs/text"}] * 300}},
-                "allOf": [{"$ref": "#/$defs/fan"}] * 300,
-            },
-            "x" * 5_000_000,
-        ),
-    ],
-)
+COSTLY: list[tuple[dict[str, Any], object]] = [
+    ({"contains": True, "unevaluatedItems": False}, [0] * 100_000),
+    (
+        {"allOf": [{"additionalProperties": {}}], "unevaluatedProperties": False},
+        dict.fromkeys(map(str, range(10**5))),
+    ),
+    ({"allOf": [{"format": "uri"}] * 4_900}, "a:" + "b" * 10**6),
+    ({"allOf": [{"uniqueItems": True}] * 4_900}, [[0] * 100_000]),
+    ({"allOf": [{"uniqueItems": True}] * 4_900}, ["x" * 3_000_000]),
+    ({"allOf": [{"propertyNames": {}}] * 30}, MANY),
+    ({"items": {}}, [0] * 250_000),
+    (
+        {
+            "$defs": {"text": {"const": "x" * 5_000_000}, "fan": {"allOf": [{"$ref": "#/$defs/text"}] * 300}},
+            "allOf": [{"$ref": "#/$defs/fan"}] * 300,
+        },
+        "x" * 5_000_000,
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "value"), COSTLY)
 def test_work_is_counted_before_it_is_done(schema: dict[str, Any], value: object) -> None:
     with pytest.raises(GraderFault, match=f"more than {MAX_STEPS:,} steps"):
         mismatch(value, schema)

@@ -243,7 +243,8 @@ class _Both:
             return {}
         flips = None
         if self._is_graded(name) and self._has_threshold(name):
-            flips = tuple(int(np.count_nonzero(shared & one.passes & ~other.passes)) for one, other in ((a, b), (b, a)))
+            lost, gained = shared & a.passes & ~b.passes, shared & b.passes & ~a.passes
+            flips = int(np.count_nonzero(lost)), int(np.count_nonzero(gained))
         return {
             "n": found.n,
             "mean_a": math.fsum(before.tolist()) / found.n,
