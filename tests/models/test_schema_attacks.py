@@ -41,19 +41,19 @@ def test_a_property_with_the_name_of_a_keyword_is_a_schema(name: str) -> None:
     assert "does not match" in str(mismatch({name: VICTIM}, schema)), "read by us, with our bounds"
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"$ref": "#/minimum", "minimum": 0},
-        {"$ref": "#/allOf/-1", "allOf": [{}]},
-        {"$ref": "#/nowhere"},
-        {"$ref": "#nowhere"},
-        {"$ref": "http://[::1"},
-        {"$id": "http://[::1"},
-        {"multipleOf": float("inf")},
-        {"$dynamicRef": "#/default", "default": {}},
-    ],
-)
+NOWHERE: list[dict[str, Any]] = [
+    {"$ref": "#/minimum", "minimum": 0},
+    {"$ref": "#/allOf/-1", "allOf": [{}]},
+    {"$ref": "#/nowhere"},
+    {"$ref": "#nowhere"},
+    {"$ref": "http://[::1"},
+    {"$id": "http://[::1"},
+    {"multipleOf": float("inf")},
+    {"$dynamicRef": "#/default", "default": {}},
+]
+
+
+@pytest.mark.parametrize("schema", NOWHERE)
 def test_a_reference_or_a_number_that_leads_nowhere_is_refused(schema: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         mismatch(1, schema)
