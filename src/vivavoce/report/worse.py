@@ -16,6 +16,7 @@ from vivavoce.report.comparison import (
     RulingReason,
     TargetComparison,
 )
+from vivavoce.report.reading import measured_change
 from vivavoce.report.text import count
 from vivavoce.stats.paired import holm
 from vivavoce.stats.planning import fewest_changes
@@ -120,6 +121,8 @@ def _reasons(found: Comparison, tolerance: Tolerance, family: _Family) -> Iterat
     for kind, names in (("target", found.targets_only_b), ("grader", found.graders_only_b)):
         if names:
             yield _new(kind, names)
+    if found.targets and all(one.measured and not one.n for target in found.targets for one in target.graders):
+        yield _undecided("no grader has a threshold that says what is worse: {metric: …, threshold: …}")
     for target in found.targets:
         named = f"{target.target_b}: " if len(found.targets) > 1 else ""
         for reason in _of_target(target, tolerance, family):
@@ -133,6 +136,9 @@ def _of_target(target: TargetComparison, tolerance: Tolerance, family: _Family) 
     if target.unmatched_b:
         yield _new("sample", target.unmatched_b)
     for one in target.graders:
+        if one.measured is not None and not one.n:
+            yield RulingReason(verdict=None, text=f"{measured_change(one)}, which decides nothing without a threshold")
+            continue
         yield _of_grader(one, tolerance, family, target.target_b)
         yield from _of_samples(one, tolerance.no_breaks and one.note is None)
 

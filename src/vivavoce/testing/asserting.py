@@ -22,7 +22,7 @@ from vivavoce.errors import (
 from vivavoce.grading.expect_metric import ExpectMetric, asked_by
 from vivavoce.grading.function_grader import FunctionGrading
 from vivavoce.grading.grader import Grader
-from vivavoce.grading.metrics import metric_grader
+from vivavoce.grading.metrics import deciding_grader
 from vivavoce.messages import Message
 from vivavoce.metrics.evaluation import Named, OneOrMore, as_several, choose
 from vivavoce.metrics.judges import asking, with_judges
@@ -154,7 +154,7 @@ async def _measured(
     for metric in chosen:
         if any(part.model is None for part in asking(metric)):
             raise UsageError(f"the metric '{metric.name}' {_NEEDS_JUDGE}")
-    measured = [metric_grader(metric.name, metric) for metric in chosen]
+    measured = [deciding_grader(metric.name, metric) for metric in chosen]
     graders = (*measured, *_own_graders(subject, judges, bool(measured)))
     if not graders:
         raise UsageError("nothing is asserted: give metrics, such as metrics=['refusal'], or expect=[…]")

@@ -278,7 +278,8 @@ def _trial(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
 
 
 def _value(score: Score) -> object:
-    return score.state if score.value is None else score.value
+    number = score.measured if score.value is None else score.value
+    return score.state if number is None else number
 
 
 def suite_file(path: Path, parent: pytest.Collector, open_session: OpenSession) -> SuiteFile:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.records.comment import Comment
+from vivavoce.records.details import MeasurementSummary
 from vivavoce.records.failure import Failure
 from vivavoce.records.label import Label
 from vivavoce.records.run import Status, Verdict
@@ -27,7 +28,8 @@ class Headline(Listed):
 
     `low` and `high` are the 95% interval of the mean over `n` scores, `pass_rate` is the share that passes, and
     `tester_errors`, `raw_pass_rate` and `highest_pass_rate` say what the tester spoiled, `population` for how many
-    conversations they are estimates, all of them as the summary has them.
+    conversations they are estimates, all of them as the summary has them. `measured` sums up the scores of a grader
+    that measures.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Headline(Listed):
     n: int
     errors: int
     skipped: int
+    measured: MeasurementSummary | None = None
 
 
 class RunEntry(Listed):
@@ -91,16 +94,21 @@ class TurnScore(Listed):
     turn: int
     state: State
     value: float | None = None
+    measured: float | None = None
     passed: bool | None = None
 
 
 class ScoreEntry(Listed):
-    """The score of a grader, or the reward, for an attempt; a reason is shortened."""
+    """The score of a grader, or the reward, for an attempt; a reason is shortened.
+
+    A measurement has no value but the number `measured`, as in `Score`.
+    """
 
     kind: Literal["grade", "reward"]
     name: str
     state: State
     value: float | None = None
+    measured: float | None = None
     passed: bool | None = None
     reason: str | None = None
     failure: Failure | None = None
@@ -213,6 +221,7 @@ class ListedScore(Listed):
     turn: int | None = None
     state: State
     value: float | None = None
+    measured: float | None = None
     passed: bool | None = None
     reason: str | None = None
     failure: Failure | None = None

@@ -26,7 +26,7 @@ from vivavoce.store.database import batch_tables, server_tables
 from vivavoce.store.database.server_tables import BigId
 from vivavoce.store.database.text import Name, Text
 
-HEAD = "0016"
+HEAD = "0017"
 """The newest migration; versions are ordered as text."""
 
 metadata = server_tables.metadata
@@ -138,11 +138,12 @@ scores = Table(
     Column("findings", Text),
     Column("other_evidence", Text),
     Column("settings", Text),
-    CheckConstraint("(state = 'scored') = (value IS NOT NULL)", name="scored_has_value"),
+    CheckConstraint("(state = 'scored') = (value IS NOT NULL OR raw IS NOT NULL)", name="scored_has_value"),
 )
 """`turn` is NULL for the whole conversation; such a row counts in `turns` how many turns were graded apart.
 
-`passed` is 1 or 0, NULL without a score. `raw`, `findings`, `other_evidence`, `settings` and `extra` are JSON.
+`value` is NULL for a measurement, which has its number in `raw`. `passed` is 1 or 0, NULL without a score and for a
+measurement. `raw`, `findings`, `other_evidence`, `settings` and `extra` are JSON.
 """
 
 Index(

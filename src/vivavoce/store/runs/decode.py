@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, Grading, Run
 from vivavoce.records.sampling import Drawn
-from vivavoce.records.score import Score
+from vivavoce.records.score import Score, State, measured_of
 from vivavoce.records.trajectory import Turn
 from vivavoce.records.usage import Usage
 from vivavoce.store.browse.status import split_tags
@@ -110,6 +110,11 @@ def score_of(row: AnyRow, turns: Sequence[Score] = ()) -> Score:
         fingerprint=row.fingerprint,
         settings=_json(row.settings) or {},
     )
+
+
+def measured_in(state: State, value: float | None, raw: str | None) -> float | None:
+    """Return the number of a score that is a measurement, from its cells; None for any other score."""
+    return None if raw is None or value is not None else measured_of(state, value, _json(raw))
 
 
 def _json(text: str | None) -> Any:
