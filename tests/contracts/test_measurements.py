@@ -24,7 +24,7 @@ from server.live import get, serving
 from vivavoce import evaluate
 from vivavoce.cli.in_parts import InParts
 from vivavoce.cli.part_runs import run_in_parts
-from vivavoce.errors import UsageError
+from vivavoce.errors import SuiteFault, UsageError
 from vivavoce.metrics.evaluation import evaluate_conversation
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
@@ -56,7 +56,14 @@ from vivavoce.run.summary import GraderSummary
 from vivavoce.store.store import Store
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.opening import run_suite
+from vivavoce.testing import viva_assert
 
+SUITE = """\
+name: words
+driver: replay
+dataset: {dataset}
+graders: {{words: {{kind: metric, metric: response_length}}}}
+"""
 NUMBERS = {"a": 1.0, "b": 2.0, "c": 6.0}
 MEAN, LOWEST, HIGHEST = 3.0, 1.0, 6.0
 
@@ -284,16 +291,13 @@ def test_python_measures_without_a_threshold(tmp_path: Path) -> None:
 
 def test_parts_that_are_merged_keep_the_numbers(folder: Path, tmp_path: Path) -> None:
     suite = tmp_path / "turns.viva.yaml"
-    suite.write_text(
-        f"name: parts\ndriver: replay\ndataset: {folder / 'talks.jsonl'}\n"
-        "graders: {turns: {kind: metric, metric: response_length}}\n"
-    )
+    suite.write_text(SUITE.format(dataset=folder / "talks.jsonl"))
     place = str(tmp_path / "parts.db")
     assert run_in_parts(load_suite(suite), InParts(str(tmp_path / "parts")), RunOptions(), place, quiet=True) == 0
     with Store.open(place, create=False) as store:
         (entry,) = store.runs()
         graded = GradedRun(store, entry, store.grading(entry.id))
-        _shows(graded.summary().grader("turns"))
+        _shows(graded.summary().grader("words"))
 
 
 DECIDING = {
@@ -334,6 +338,19 @@ def test_an_assertion_needs_a_threshold(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", ASSERT], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "UsageError: response_length has no highest score and needs a threshold" in done.stderr
+
+
+def test_a_run_that_only_measures_asserts_nothing(run: RunResult) -> None:
+    with pytest.raises(SuiteFault, match="nothing was asserted: no grader decides what passes"):
+        viva_assert(run)
+
+
+def test_pytest_skips_what_is_only_measured(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "words.viva.yaml").write_text(SUITE.format(dataset=folder / "talks.jsonl"))
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rs", "words.viva.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert "3 skipped" in done.stdout
+    assert "only measured: words; a threshold decides what passes" in done.stdout
 
 
 def test_the_command_measures_and_succeeds(folder: Path, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.suites.grader_spec import JudgeSpec
-from vivavoce.testing.failure_text import all_scores, broken, broken_text, missed, missed_text, name_of
+from vivavoce.testing.failure_text import all_scores, broken, broken_text, decides, missed, missed_text, name_of
 from vivavoce.testing.running import RunningTest, running_test
 from vivavoce.testing.session import SharedSession
 
@@ -302,4 +302,6 @@ def _assert_run(result: RunResult) -> Mapping[str, Score]:
         see = show_command(run_id, "SAMPLE", options)
         head = f"run {run_id} is inconclusive: {result.stopped_by or 'something could not be judged'}; {see}"
         raise SuiteFault("\n".join([head, *reasons, *texts[:SHOWN], *shown]), kind="inconclusive")
+    if summary.verdict is None and not any(decides(outcome) for outcome in outcomes):
+        raise SuiteFault("nothing was asserted: no grader decides what passes", kind="inapplicable")
     return outcomes[0].scores if len(outcomes) == 1 else {}
