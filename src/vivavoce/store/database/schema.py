@@ -1,4 +1,4 @@
-"""The tables, as the newest migration leaves them; types and constraints are those SQLite and PostgreSQL share.
+"""The tables, as the newest step of `migrations` leaves them; SQLite and PostgreSQL share types and constraints.
 
 JSON is text that we encode, so that both databases give back what was given. Times are seconds since the epoch.
 """
@@ -26,8 +26,8 @@ from vivavoce.store.database import batch_tables, server_tables
 from vivavoce.store.database.server_tables import BigId
 from vivavoce.store.database.text import Name, Text
 
-HEAD = "0017"
-"""The newest migration; versions are ordered as text."""
+HEAD = "1001"
+"""The version of these tables; versions are ordered as text, and those below 1001 are from before the first release."""
 
 metadata = server_tables.metadata
 """All tables, also those of servers and of batch services."""

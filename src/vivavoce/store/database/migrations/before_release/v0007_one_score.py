@@ -10,9 +10,6 @@ from typing import Any, cast
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0007"
-down_revision = "0006"
-
 _NAME = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 _BATCH = 2000
 _REPEATED = ("turns_passed", "turns_total", "per_turn_grades")

@@ -5,9 +5,6 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0016"
-down_revision = "0015"
-
 
 def upgrade() -> None:
     """Add the columns; no conversation so far was drawn."""

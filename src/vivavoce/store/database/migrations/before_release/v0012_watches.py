@@ -5,9 +5,6 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0012"
-down_revision = "0011"
-
 _NAME = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 
 

@@ -9,9 +9,6 @@ from typing import Any, cast
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0006"
-down_revision = "0005"
-
 _id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 _name = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 _BATCH = 2000

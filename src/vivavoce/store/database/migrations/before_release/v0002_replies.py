@@ -5,9 +5,6 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
-
 _name = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 
 

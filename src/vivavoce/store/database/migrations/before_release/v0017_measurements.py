@@ -5,9 +5,6 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0017"
-down_revision = "0016"
-
 _ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 _NAME = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 _CHECK = "(state = 'scored') = (value IS NOT NULL OR raw IS NOT NULL)"

@@ -5,9 +5,6 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0004"
-down_revision = "0003"
-
 _id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 _name = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 

@@ -11,9 +11,6 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0009"
-down_revision = "0008"
-
 _NAME = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 _BATCH = 2000
 _KNOWN = """UPDATE standings SET target = (SELECT a.target FROM attempts a WHERE a.id = standings.attempt_id),

@@ -5,9 +5,6 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0003"
-down_revision = "0002"
-
 
 def upgrade() -> None:
     """Add the column; what was recorded before has none."""
