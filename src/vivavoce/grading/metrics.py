@@ -78,13 +78,14 @@ def deciding_grader(name: str, metric: BaseMultiTurnMetric) -> Grader:
     """
     grader = metric_grader(name, metric)
     if not grader.decides:
-        raise UsageError(needs_threshold(name))
+        raise UsageError(needs_threshold(name, metric.name))
     return grader
 
 
-def needs_threshold(name: str) -> str:
-    """Return why nothing can pass or fail by a grader or a metric that only measures."""
-    return f"{name} has no highest score and needs a threshold, which decides what passes: {{metric: …, threshold: …}}"
+def needs_threshold(name: str, metric: str = "…") -> str:
+    """Return why nothing can pass or fail by a grader of a metric that only measures."""
+    how = f"{{metric: {metric}, threshold: …}}"
+    return f"{name} has no highest score and needs a threshold, which decides what passes: {how}"
 
 
 def with_answer(messages: Sequence[AnyMessage], text: str) -> list[AnyMessage]:

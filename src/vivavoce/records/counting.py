@@ -1,6 +1,6 @@
 """Counting: records keep turns and trials from 0, and whoever reads or writes them, a person or a judge, counts from 1.
 
-Here one becomes the other, and nowhere else; `docs/decisions/0021-counting.md` says which counts where.
+Here one becomes the other, and nowhere else; `docs/decisions/0019-counting.md` says which counts where.
 """
 
 from __future__ import annotations
