@@ -10,9 +10,11 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
+from pathlib import Path
 
 from sqlalchemy import Connection, text
+
+from vivavoce.plugins import lazy
 
 FIRST_RELEASE = "1001"
 """The schema of the first release; a version is ordered as text."""
@@ -59,10 +61,10 @@ def run_steps(connection: Connection, steps: Sequence[Step]) -> None:
 
 
 def _steps_in(folder: str) -> Iterator[Step]:
-    package = import_module(f"{__name__}.{folder}")
-    for name in sorted(module.name for module in pkgutil.iter_modules(package.__path__)):
-        module = import_module(f"{package.__name__}.{name}")
-        yield Step(name[1:5], (module.__doc__ or "").splitlines()[0].rstrip("."), module.upgrade)
+    for name in sorted(module.name for module in pkgutil.iter_modules([str(Path(__file__).parent / folder)])):
+        module = f"{__name__}.{folder}.{name}"
+        title = str(lazy(f"{module}:__doc__")).splitlines()[0].rstrip(".")
+        yield Step(name[1:5], title, lazy(f"{module}:upgrade"))
 
 
 def _keep_tables() -> None:
