@@ -24,7 +24,7 @@ from server.live import get, serving
 from vivavoce import evaluate
 from vivavoce.cli.in_parts import InParts
 from vivavoce.cli.part_runs import run_in_parts
-from vivavoce.errors import SuiteFault, UsageError
+from vivavoce.errors import UsageError
 from vivavoce.metrics.evaluation import evaluate_conversation
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
@@ -56,7 +56,6 @@ from vivavoce.run.summary import GraderSummary
 from vivavoce.store.store import Store
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.opening import run_suite
-from vivavoce.testing import viva_assert
 
 SUITE = """\
 name: words
@@ -333,6 +332,13 @@ from vivavoce.testing import viva_assert
 viva_assert([{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Hello!"}], ["response_length"])
 """
 
+ASSERT_RUN = """
+from vivavoce import evaluate
+from vivavoce.testing import viva_assert
+talk = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Hello!"}]
+viva_assert(evaluate([{"id": "a", "messages": talk}], ["turn_count"]))
+"""
+
 
 def test_an_assertion_needs_a_threshold(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", ASSERT], cwd=tmp_path, capture_output=True, text=True, timeout=60)
@@ -340,9 +346,10 @@ def test_an_assertion_needs_a_threshold(tmp_path: Path) -> None:
     assert "UsageError: response_length has no highest score and needs a threshold" in done.stderr
 
 
-def test_a_run_that_only_measures_asserts_nothing(run: RunResult) -> None:
-    with pytest.raises(SuiteFault, match="nothing was asserted: no grader decides what passes"):
-        viva_assert(run)
+def test_a_run_that_only_measures_asserts_nothing(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", ASSERT_RUN], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "SuiteFault: nothing was asserted: no grader decides what passes" in done.stderr
 
 
 def test_pytest_skips_what_is_only_measured(folder: Path, tmp_path: Path) -> None:
