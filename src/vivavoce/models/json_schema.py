@@ -1,4 +1,19 @@
-"""JSON Schema, draft 2020-12: how a value breaks a schema, with bounds on what a check may cost."""
+"""JSON Schema, draft 2020-12: how a value breaks a schema, with bounds on what a check may cost.
+
+Schemas come from requests and suites, the values from systems under test and from models. `jsonschema` searches with
+the standard library's regular expressions, which cannot be interrupted, so the keywords that search are ours.
+`uniqueItems` is ours, too: the library compares each item with each. So is `multipleOf`, which the library computes in
+binary fractions, and `format`: the library checks some formats only where other packages are installed. Every
+keyword counts its steps.
+
+A short schema can ask for endless work: `allOf` with two references to the next definition, 30 times, is a billion
+checks, and a definition that refers to itself never ends. A thread cannot be stopped from outside, so every keyword
+counts what it does, and a check that costs too much ends with a fault.
+
+Patterns follow ECMA 262 and are put into the words of the library that searches; the two differ where a text would pass
+that the pattern forbids: the dollar is the end only, classes and word edges are about ASCII, and spaces and line ends
+have lists of their own.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,16 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.extensions import description
 from vivavoce.records.run import Grading
 from vivavoce.report.changes import Change, changes_between, metric_change
-from vivavoce.report.comparison import Comparison, Flip, GraderComparison, Loss, MeanDifference, Side, TargetComparison
+from vivavoce.report.comparison import (
+    Comparison,
+    Flip,
+    GraderComparison,
+    Loss,
+    MeanDifference,
+    MeasuredChange,
+    Side,
+    TargetComparison,
+)
 from vivavoce.report.pairing import Pairing, Scenarios, pair
 from vivavoce.report.sampled import check_even
 from vivavoce.report.sides import GradedSide, Origin, SampleScores, side_of
@@ -218,6 +227,7 @@ class _Both:
             note=note,
             at_worst=self._with_errors(name, pairs, 1.0, 0.0),
             at_best=self._with_errors(name, pairs, 0.0, 1.0),
+            measured=_measured_change(target_a.measured(name)[pairs.places_a], target_b.measured(name)[pairs.places_b]),
         )
         return found.model_copy(update=self._difference(name, a, b))
 
@@ -322,6 +332,16 @@ class _Both:
         change = metric_change(self.a.grading, self.b.grading, name)
         what = f" ({change.phrases})" if change is not None and change.phrases else ""
         return f"changed between the two gradings{what}; part of the difference may come from the grader"
+
+
+def _measured_change(before: NDArray[np.float64], after: NDArray[np.float64]) -> MeasuredChange | None:
+    """Return how far the means of measurements are apart over the samples that both sides measured."""
+    shared = ~(np.isnan(before) | np.isnan(after))
+    n = int(np.count_nonzero(shared))
+    if not n:
+        return None
+    mean_a, mean_b = (math.fsum(side[shared].tolist()) / n for side in (before, after))
+    return MeasuredChange(n=n, mean_a=mean_a, mean_b=mean_b, difference=mean_b - mean_a)
 
 
 _SPOILED = {"tester_errors", "pass_rate", "raw_pass_rate", "highest_pass_rate"}

@@ -11,9 +11,9 @@ from vivavoce.records.run import Verdict
 from vivavoce.report.changes import Change
 from vivavoce.samples.table import Tabular
 
-Reading: TypeAlias = Literal["worse", "better", "same", "unknown", "incomparable", "nothing"]
+Reading: TypeAlias = Literal["worse", "better", "same", "unknown", "incomparable", "measured", "nothing"]
 """What a difference says: `same` if its interval includes zero, `unknown` without an interval, `incomparable` if the
-grader changed, and `nothing` if no sample has a score on both sides."""
+grader changed, `measured` if it only measures, and `nothing` if no sample has a score on both sides."""
 
 
 class Compared(BaseModel):
@@ -88,6 +88,15 @@ class MeanDifference(Compared):
     loss: Loss | None = None
 
 
+class MeasuredChange(Compared):
+    """The means of the measurements of the `n` scenarios that both sides measured, in the metric's own unit."""
+
+    n: int
+    mean_a: float
+    mean_b: float
+    difference: float
+
+
 class GraderComparison(Compared):
     """One grader (or the reward) on both sides, over the `n` scenarios that both have scored.
 
@@ -104,7 +113,8 @@ class GraderComparison(Compared):
     those that only b could, and `dropped` those that b skips. `note` says why the two sides may not be comparable,
     and `comparable` is False where the grader is known to have changed. `at_worst` and `at_best` are the change if
     the scores that are missing because of errors had been the worst and the best for b, None where there are no
-    errors.
+    errors. `measured` is the change of a grader that measures: its scores are neither better nor worse, and count in
+    none of the other figures.
     """
 
     name: str
@@ -138,12 +148,13 @@ class GraderComparison(Compared):
     note: str | None = None
     at_worst: MeanDifference | None = None
     at_best: MeanDifference | None = None
+    measured: MeasuredChange | None = None
 
     @property
     def reading(self) -> Reading:
         """What the difference says."""
         if not self.n:
-            return "nothing"
+            return "nothing" if self.measured is None else "measured"
         if not self.comparable:
             return "incomparable"
         if self.low is None or self.high is None:

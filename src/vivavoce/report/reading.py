@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from vivavoce.report.comparison import GraderComparison, Reading
+from vivavoce.report.measurements import measured_text
 from vivavoce.report.text import count, listed
 from vivavoce.safe_text import safe
 from vivavoce.stats.paired import POWER
@@ -16,6 +17,7 @@ WORDS: Mapping[Reading, str] = {
     "same": "no clear change",
     "unknown": "too few pairs",
     "incomparable": "not comparable",
+    "measured": "only measured",
     "nothing": "nothing to compare",
 }
 STYLES: Mapping[Reading, str] = {"worse": "red", "better": "green"}
@@ -30,7 +32,27 @@ def in_markdown(reading: Reading) -> str:
 def remarks(graders: Sequence[GraderComparison]) -> list[str]:
     """Return what a reader should know of the figures of some graders, a sentence each."""
     sign = _sign_note(graders)
-    return [*_detectable(graders), *([] if sign is None else [sign])]
+    return [*measured_remarks(graders), *_detectable(graders), *([] if sign is None else [sign])]
+
+
+def measured_change(one: GraderComparison) -> str:
+    """Return in a sentence how a grader that measures changed; empty for any other."""
+    found = one.measured
+    if found is None:
+        return ""
+    before, after = measured_text(found.mean_a), measured_text(found.mean_b)
+    sign = "+" if found.difference >= 0 else "−"
+    change = f"{sign}{measured_text(abs(found.difference))}"
+    return f"{safe(one.name)} measures: mean {before} before, {after} after ({change}, n {found.n:,})"
+
+
+def measured_remarks(graders: Sequence[GraderComparison]) -> Iterator[str]:
+    """Yield how each grader that measures changed."""
+    yield from (
+        f"{said}; without a threshold that is neither better nor worse."
+        for said in map(measured_change, graders)
+        if said
+    )
 
 
 def p_text(p_value: float | None) -> str:

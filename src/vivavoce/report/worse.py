@@ -17,7 +17,7 @@ from vivavoce.report.comparison import (
     RulingReason,
     TargetComparison,
 )
-from vivavoce.report.reading import p_text
+from vivavoce.report.reading import measured_change, p_text
 from vivavoce.report.text import count
 from vivavoce.stats.paired import holm
 from vivavoce.stats.planning import fewest_changes
@@ -186,6 +186,9 @@ def _reasons(comparison: Comparison, tolerance: Tolerance, family: _Family) -> I
     for kind, names in (("target", comparison.targets_only_b), ("grader", comparison.graders_only_b)):
         if names:
             yield _new(kind, names)
+    graders = [grader for target in comparison.targets for grader in target.graders]
+    if graders and all(grader.measured and not grader.n for grader in graders):
+        yield _undecided("no grader has a threshold that says what is worse: {metric: …, threshold: …}")
     for target in comparison.targets:
         named = f"{target.target_b}: " if len(comparison.targets) > 1 else ""
         for reason in _of_target(target, tolerance, family):
@@ -199,6 +202,9 @@ def _of_target(target: TargetComparison, tolerance: Tolerance, family: _Family) 
     if target.unmatched_b:
         yield _new("sample", target.unmatched_b)
     for one in target.graders:
+        if one.measured is not None and not one.n:
+            yield RulingReason(verdict=None, text=f"{measured_change(one)}, which decides nothing without a threshold")
+            continue
         yield _of_grader(one, tolerance, family, target.target_b)
         yield from _of_samples(one, tolerance.no_breaks and one.note is None)
 

@@ -1,4 +1,9 @@
-"""Drawing some of many conversations with known probabilities, and means over the whole they stand for."""
+"""Drawing some of many conversations with known probabilities, and means over the whole they stand for.
+
+Simple, stratified and importance sampling are one case each of the same formulas: `vivavoce.stats.sampled` draws.
+
+What is drawn depends on the seed alone: numpy keeps the numbers of its `RandomState` as they are for ever.
+"""
 
 from __future__ import annotations
 

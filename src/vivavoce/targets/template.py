@@ -1,4 +1,7 @@
-"""Templates of a request, and the places in a response that hold the reply."""
+"""Templates of a request, and the places in a response that hold the reply.
+
+The suite's author writes the template; text of a model or a dataset is only ever a value in it and is never rendered.
+"""
 
 from __future__ import annotations
 
