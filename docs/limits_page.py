@@ -42,6 +42,7 @@ class Limit:
 _ERROR = "error of the score"
 _TEMPLATES = "safe_template"
 _SCHEMAS = "models.json_schema"
+_CHECKS = "models.schema_check"
 _SIMILARITY = "comparing.similarity"
 
 SECTIONS: dict[str, tuple[Limit, ...]] = {
@@ -56,8 +57,9 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
     "JSON Schema": (
         Limit(_SCHEMAS, "MAX_SCHEMA_NODES", "values", "values of a schema, at all levels"),
         Limit(_SCHEMAS, "MAX_SCHEMA_DEPTH", "levels", "levels of a schema"),
-        Limit(_SCHEMAS, "MAX_STEPS", "steps", "keywords that one check evaluates, and mistakes it finds", _ERROR),
-        Limit(_SCHEMAS, "MAX_REFERENCES", "references", "`$ref` followed one inside another", _ERROR),
+        Limit(_SCHEMAS, "MAX_SCHEMA_CHARS", "characters", "a schema as JSON"),
+        Limit(_CHECKS, "MAX_STEPS", "steps", "keywords that one check evaluates, what they read, and mistakes", _ERROR),
+        Limit(_CHECKS, "MAX_REFERENCES", "references", "`$ref` followed one inside another", _ERROR),
     ),
     "Regular expressions": (
         Limit("expressions", "MAX_PATTERN_CHARS", "characters", "text of a pattern"),

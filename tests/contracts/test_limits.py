@@ -303,13 +303,14 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "models.json_schema.MAX_SCHEMA_DEPTH": schema(
         lambda size: json.loads('{"not":' * (size - 1) + "{}" + "}" * (size - 1))
     )[:1],  # a suite may be nested less deep
-    "models.json_schema.MAX_STEPS": (
+    "models.json_schema.MAX_SCHEMA_CHARS": schema(lambda size: {"const": "x" * (size - len('{"const": ""}'))}),
+    "models.schema_check.MAX_STEPS": (
         lambda _, size: checked({"items": {"minimum": 0}}, [1] * _items(size)),
         lambda entries, size: entries.evaluate(
             {"metric": "json_schema", "config": {"schema": {"items": {"minimum": 0}}}}, json.dumps([1] * _items(size))
         ),
     ),
-    "models.json_schema.MAX_REFERENCES": (
+    "models.schema_check.MAX_REFERENCES": (
         *by_reply(
             "json_schema",
             {"schema": {"properties": {"a": {"$ref": "#"}}}},
