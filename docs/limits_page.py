@@ -74,6 +74,15 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
     "Numbers in text": (
         Limit("comparing.numbers", "MAX_TEXT_CHARS", "characters", "a text in which numbers are read", _ERROR),
     ),
+    "Personal data": (
+        Limit(
+            "metrics.exact.personal_data",
+            "MAX_SEARCHED_CHARS",
+            "characters",
+            "each message that `personal_data` searches",
+            _ERROR,
+        ),
+    ),
     "Files": (
         Limit("suites.document", "MAX_BYTES", "bytes", "a YAML file"),
         Limit("suites.document", "MAX_NODES", "values", "values of a YAML file, after its aliases are expanded"),

@@ -340,6 +340,9 @@ TRIES: dict[str, tuple[Try, ...]] = {
         ),
     ),
     "comparing.numbers.MAX_TEXT_CHARS": by_reply("numeric", {}, lambda size: "1".rjust(size, " "), "1"),
+    "metrics.exact.personal_data.MAX_SEARCHED_CHARS": (
+        lambda entries, size: entries.evaluate({"metric": "personal_data"}, "x" * size),
+    ),
     "suites.document.MAX_BYTES": document(lambda size: "name: x\n" + "#" * (size - 8), "bytes"),
     "suites.document.MAX_NODES": document(lambda size: f"name: x\nwhat: {list(range(size - 3))}", "values"),
     "suites.document.MAX_DEPTH": document(nested_yaml, "nested"),
