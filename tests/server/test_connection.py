@@ -157,7 +157,7 @@ def test_failures_to_accept_are_logged_in_one_line_a_second(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("vivavoce.server.connection.time.monotonic", lambda: now[0])
     monkeypatch.setattr(module, "_LOGGER", logging.getLogger("connections"))
     failures = module.AcceptFailures()
     context = {"message": "socket.accept() out of system resource", "exception": OSError(24, "Too many open files")}

@@ -111,7 +111,8 @@ class TimedConnection(H11Protocol):
     @property
     def is_idle(self) -> bool:
         """Whether no request has arrived that is not answered yet."""
-        return not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete)
+        cycle: Any = self.cycle  # None before the first request
+        return not self.transport.is_closing() and (cycle is None or cycle.response_complete)
 
     def _close(self, status: HTTPStatus) -> None:
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # nothing has been answered yet
