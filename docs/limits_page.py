@@ -40,6 +40,7 @@ class Limit:
 
 
 _ERROR = "error of the score"
+_TURNED_AWAY = "503, or in place of one without a request"
 _TEMPLATES = "safe_template"
 _SCHEMAS = "models.json_schema"
 _CHECKS = "models.schema_check"
@@ -98,6 +99,7 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
     ),
     "Requests to a server": (
         Limit("server.access", "MAX_BODY", "bytes", "the body of a request"),
+        Limit("server.connection", "MAX_CONNECTIONS", "connections", "connections at a time", _TURNED_AWAY),
         Limit("server.pages.forms", "MAX_FORM", "bytes", "a form of a page"),
         Limit("server.job_requests", "MOST_AT_ONCE", "conversations", "conversations of a job at a time"),
     ),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 
@@ -22,6 +24,7 @@ from vivavoce.comparing.similarity import near_repeats
 from vivavoce.errors import GraderFault
 from vivavoce.models.json_schema import mismatch
 from vivavoce.safe_template import SafeEnvironment, TemplateTooLarge
+from vivavoce.server import connection
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 
@@ -267,6 +270,21 @@ def endless(entries: Entries, seconds: int) -> Outcome:
         return entries.evaluate({"metric": "regex_match"}, hostile, reference="(a|aa)+$")
 
 
+def half_sent(entries: Entries, size: int) -> Outcome:
+    """Open connections up to a lower limit, or as many more: is the first one still there to send its request?"""
+    host = urlsplit(entries.url)
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+        patch.setattr(connection, "MAX_CONNECTIONS", 3)
+        address = (host.hostname or "", host.port or 0)
+        count = 3 + size - VALUES["server.connection.MAX_CONNECTIONS"]
+        first, *_, last = [stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(count)]
+        request = f"GET /livez HTTP/1.1\r\nhost: {host.netloc}\r\n\r\n".encode()
+        last.sendall(request)
+        assert last.recv(20).startswith(b"HTTP/1.1 200 ")  # by now all are accepted
+        first.sendall(request)
+        return "accepted" if first.recv(20).startswith(b"HTTP/1.1 200 ") else "error"
+
+
 def nested_yaml(levels: int) -> str:
     """Return a suite one of whose values is nested this deep, counted from the top."""
     return "name: x\nwhat: " + "[" * (levels - 1) + "1" + "]" * (levels - 1) + "\n"
@@ -375,6 +393,7 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "server.access.MAX_BODY": (
         lambda entries, size: entries.send("PATCH", RUN, b'{"notes": "x"}' + b" " * (size - 14)),
     ),
+    "server.connection.MAX_CONNECTIONS": (half_sent,),
     "server.pages.forms.MAX_FORM": (lambda entries, size: entries.form_of(size),),
     "server.job_requests.MOST_AT_ONCE": (
         lambda entries, size: entries.job({"kind": "evaluation", "metrics": ["refusal"], "max_concurrent": size}),

@@ -13,7 +13,21 @@ from pydantic import ValidationError
 from vivavoce.server.request_settings import SETTINGS, CountSetting, NumberSetting, WordSetting, check_setting
 from vivavoce.server.requested_metrics import RequestedMetric
 
-NEVER = (True, False, math.nan, math.inf, -math.inf, 10**400, "x" * 100_000, ["x"] * 100_000, [1], [], {}, [[]], "")
+NEVER: list[Any] = [
+    True,
+    False,
+    math.nan,
+    math.inf,
+    -math.inf,
+    10**400,
+    "x" * 100_000,
+    ["x"] * 100_000,
+    [1],
+    [],
+    {},
+    [[]],
+    "",
+]
 """Values of no setting."""
 
 

@@ -95,10 +95,16 @@ class TimedConnection(H11Protocol):
         """Take a connection, and wait for its first request."""
         super().connection_made(transport)
         self._became_idle = next(_MOMENTS)
-        if len(self.connections) > max_connections() and not self._take_place():
+        if self._is_beyond_limit() and not self._take_place():
             self._close(HTTPStatus.SERVICE_UNAVAILABLE)
             return
         self._begin()
+
+    def _is_beyond_limit(self) -> bool:
+        limit = max_connections()
+        if len(self.connections) <= limit:
+            return False
+        return sum(not connection.transport.is_closing() for connection in self.connections) > limit
 
     def _take_place(self) -> bool:
         """Close the connection that has waited longest without a request; return whether there is one."""
