@@ -40,8 +40,10 @@ class Limit:
 
 
 _ERROR = "error of the score"
+_TURNED_AWAY = "503, or in place of one without a request"
 _TEMPLATES = "safe_template"
 _SCHEMAS = "models.json_schema"
+_CHECKS = "models.schema_check"
 _SIMILARITY = "comparing.similarity"
 
 SECTIONS: dict[str, tuple[Limit, ...]] = {
@@ -57,8 +59,9 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
     "JSON Schema": (
         Limit(_SCHEMAS, "MAX_SCHEMA_NODES", "values", "values of a schema, at all levels"),
         Limit(_SCHEMAS, "MAX_SCHEMA_DEPTH", "levels", "levels of a schema"),
-        Limit(_SCHEMAS, "MAX_STEPS", "steps", "keywords that one check evaluates, and mistakes it finds", _ERROR),
-        Limit(_SCHEMAS, "MAX_REFERENCES", "references", "`$ref` followed one inside another", _ERROR),
+        Limit(_SCHEMAS, "MAX_SCHEMA_CHARS", "characters", "a schema as JSON"),
+        Limit(_CHECKS, "MAX_STEPS", "steps", "keywords that one check evaluates, what they read, and mistakes", _ERROR),
+        Limit(_CHECKS, "MAX_REFERENCES", "references", "`$ref` followed one inside another", _ERROR),
     ),
     "Regular expressions": (
         Limit("expressions", "MAX_PATTERN_CHARS", "characters", "text of a pattern"),
@@ -72,6 +75,15 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
     ),
     "Numbers in text": (
         Limit("comparing.numbers", "MAX_TEXT_CHARS", "characters", "a text in which numbers are read", _ERROR),
+    ),
+    "Personal data": (
+        Limit(
+            "metrics.exact.personal_data",
+            "MAX_SEARCHED_CHARS",
+            "characters",
+            "each message that `personal_data` searches",
+            _ERROR,
+        ),
     ),
     "Files": (
         Limit("suites.document", "MAX_BYTES", "bytes", "a YAML file"),
@@ -88,6 +100,7 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
     ),
     "Requests to a server": (
         Limit("server.access", "MAX_BODY", "bytes", "the body of a request"),
+        Limit("server.connection", "MAX_CONNECTIONS", "connections", "connections at a time", _TURNED_AWAY),
         Limit("server.pages.forms", "MAX_FORM", "bytes", "a form of a page"),
         Limit("server.job_requests", "MOST_AT_ONCE", "conversations", "conversations of a job at a time"),
     ),
@@ -115,4 +128,12 @@ def limits_page() -> str:
         lines += [f"## {title}", "", "| what | at most | beyond | constant |", "|---|---|---|---|"]
         lines += [f"| {row.what} | {row.value:,} {row.unit} | {row.beyond} | `{row.key}` |" for row in rows]
         lines.append("")
+    settings = import_module("vivavoce.server.request_settings").SETTINGS
+    lines += ["## Settings of a judge in requests", "", "A request may set nothing else. Each may also be `null`.", ""]
+    lines += [
+        "| setting | value |",
+        "|---|---|",
+        *(f"| `{name}` | {rule.expected} |" for name, rule in settings.items()),
+    ]
+    lines.append("")
     return "\n".join(lines)

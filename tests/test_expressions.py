@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import Expression, check_expression
@@ -25,9 +29,18 @@ def test_a_search_that_takes_too_long_is_a_fault(monkeypatch: pytest.MonkeyPatch
         assert caught.value.kind == "timeout"
 
 
-def test_what_is_no_expression_is_told() -> None:
-    with pytest.raises(UsageError, match=r"'\(' is not a regular expression"):
-        Expression("(")
+@pytest.mark.parametrize(
+    "text", ["(", "(?V0)(?V1)", "(?L)(?u)", "(?a)(?u)x", r"\p{zzz}", "(?<n>a)(?<n", "[a-", "a{9,1}"]
+)
+def test_what_is_not_an_expression_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a regular expression"):
+        Expression(text)
+
+
+@given(st.text(alphabet="()?VLuax01{},[]\\pPkg<>=!:|*+^$~#&-bB ", max_size=12))
+def test_any_text_is_an_expression_or_the_users_mistake(text: str) -> None:
+    with suppress(UsageError):
+        assert Expression(text).found_in("aax") in (True, False)
 
 
 @pytest.mark.parametrize("text", ["order \\d+", r"^\S", r".*foo.*bar", r"EUR\s*24[.,]90\s*$", r"\p{Greek}"])

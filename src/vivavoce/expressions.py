@@ -54,7 +54,9 @@ class Expression:
         try:
             with counted_work(UsageError):
                 self._pattern: Any = regex.compile(text)
-        except (regex.error, RecursionError, OverflowError) as error:
+        except UsageError:
+            raise
+        except Exception as error:  # the compiler raises many kinds: regex.error, ValueError for flags, OverflowError
             raise UsageError(f"'{self.text}' is not a regular expression: {error}") from error
         self.groups: int = self._pattern.groups
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 
@@ -22,6 +24,7 @@ from vivavoce.comparing.similarity import near_repeats
 from vivavoce.errors import GraderFault
 from vivavoce.models.json_schema import mismatch
 from vivavoce.safe_template import SafeEnvironment, TemplateTooLarge
+from vivavoce.server import connection
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 
@@ -267,6 +270,21 @@ def endless(entries: Entries, seconds: int) -> Outcome:
         return entries.evaluate({"metric": "regex_match"}, hostile, reference="(a|aa)+$")
 
 
+def half_sent(entries: Entries, size: int) -> Outcome:
+    """Open connections up to a lower limit, or as many more: is the first one still there to send its request?"""
+    host = urlsplit(entries.url)
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+        patch.setattr(connection, "MAX_CONNECTIONS", 3)
+        address = (host.hostname or "", host.port or 0)
+        count = 3 + size - VALUES["server.connection.MAX_CONNECTIONS"]
+        first, *_, last = [stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(count)]
+        request = f"GET /livez HTTP/1.1\r\nhost: {host.netloc}\r\n\r\n".encode()
+        last.sendall(request)
+        assert last.recv(20).startswith(b"HTTP/1.1 200 ")  # by now all are accepted
+        first.sendall(request)
+        return "accepted" if first.recv(20).startswith(b"HTTP/1.1 200 ") else "error"
+
+
 def nested_yaml(levels: int) -> str:
     """Return a suite one of whose values is nested this deep, counted from the top."""
     return "name: x\nwhat: " + "[" * (levels - 1) + "1" + "]" * (levels - 1) + "\n"
@@ -304,13 +322,14 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "models.json_schema.MAX_SCHEMA_DEPTH": schema(
         lambda size: json.loads('{"not":' * (size - 1) + "{}" + "}" * (size - 1))
     )[:1],  # a suite may be nested less deep
-    "models.json_schema.MAX_STEPS": (
+    "models.json_schema.MAX_SCHEMA_CHARS": schema(lambda size: {"const": "x" * (size - len('{"const": ""}'))}),
+    "models.schema_check.MAX_STEPS": (
         lambda _, size: checked({"items": {"minimum": 0}}, [1] * _items(size)),
         lambda entries, size: entries.evaluate(
             {"metric": "json_schema", "config": {"schema": {"items": {"minimum": 0}}}}, json.dumps([1] * _items(size))
         ),
     ),
-    "models.json_schema.MAX_REFERENCES": (
+    "models.schema_check.MAX_REFERENCES": (
         *by_reply(
             "json_schema",
             {"schema": {"properties": {"a": {"$ref": "#"}}}},
@@ -340,6 +359,9 @@ TRIES: dict[str, tuple[Try, ...]] = {
         ),
     ),
     "comparing.numbers.MAX_TEXT_CHARS": by_reply("numeric", {}, lambda size: "1".rjust(size, " "), "1"),
+    "metrics.exact.personal_data.MAX_SEARCHED_CHARS": (
+        lambda entries, size: entries.evaluate({"metric": "personal_data"}, "x" * size),
+    ),
     "suites.document.MAX_BYTES": document(lambda size: "name: x\n" + "#" * (size - 8), "bytes"),
     "suites.document.MAX_NODES": document(lambda size: f"name: x\nwhat: {list(range(size - 3))}", "values"),
     "suites.document.MAX_DEPTH": document(nested_yaml, "nested"),
@@ -372,6 +394,7 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "server.access.MAX_BODY": (
         lambda entries, size: entries.send("PATCH", RUN, b'{"notes": "x"}' + b" " * (size - 14)),
     ),
+    "server.connection.MAX_CONNECTIONS": (half_sent,),
     "server.pages.forms.MAX_FORM": (lambda entries, size: entries.form_of(size),),
     "server.job_requests.MOST_AT_ONCE": (
         lambda entries, size: entries.job({"kind": "evaluation", "metrics": ["refusal"], "max_concurrent": size}),
@@ -410,8 +433,8 @@ def _terms(count: int) -> str:
 
 
 def _items(steps: int) -> int:
-    """Return how many items take so many steps: two each, one for `items`, and one for 16 of them."""
-    return next(n for n in range(steps, 0, -1) if 2 * n + 1 + n // 16 <= steps)
+    """Return how many items take so many steps: one each, one for `items`, and one for 16 of them."""
+    return next(n for n in range(steps, 0, -1) if n + 1 + n // 16 <= steps)
 
 
 def test_the_page_lists_every_limit_that_is_tried_here() -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
-from vivavoce.models.json_schema import mismatch, schema_pattern
+from vivavoce.models.json_schema import mismatch
+from vivavoce.models.schema_texts import schema_pattern
 
 CASES = [
     ("^a$", "a", True),

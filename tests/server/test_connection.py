@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -100,3 +106,67 @@ def test_an_answer_may_take_longer(store: Store, monkeypatch: pytest.MonkeyPatch
         with serving(store, ServerPolicy(models=frozenset({name}))) as url:
             body = {"messages": TALK, "goal": "learn the offer", "metrics": ["goal_achievement"], "judge": name}
             assert send("POST", f"{url}/api/v1/evaluations", body).json()["all_passed"]
+
+
+def test_a_new_connection_takes_the_place_of_one_without_a_request(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_CONNECTIONS", 4)
+    with serving(store) as url, ExitStack() as stack:
+        half_sent = [stack.enter_context(connected(url)) for _ in range(4)]
+        for connection in half_sent:
+            connection.sendall(b"GET /livez HTTP/1.1\r\n")
+        for _ in range(2):
+            assert get(f"{url}/api/v1/health").status == 200
+        assert rest(half_sent[0]).startswith(b"HTTP/1.1 503 ")
+        half_sent[-1].sendall(head(url).lstrip() + b"\r\n")
+        assert half_sent[-1].recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+def test_where_each_connection_has_a_request_another_one_is_turned_away(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived, answered = threading.Event(), threading.Event()
+
+    def answer(_: object) -> Any:
+        arrived.set()
+        answered.wait(30)
+        return VERDICT
+
+    monkeypatch.setattr(module, "MAX_CONNECTIONS", 1)
+    with LoopbackServer(answer) as judge:
+        name = f"{judge.base_url}#examiner"
+        with serving(store, ServerPolicy(models=frozenset({name}))) as url:
+            body = {"messages": TALK, "goal": "learn the offer", "metrics": ["goal_achievement"], "judge": name}
+            with ThreadPoolExecutor() as pool:
+                evaluation = pool.submit(send, "POST", f"{url}/api/v1/evaluations", body)
+                assert arrived.wait(30)
+                with connected(url) as connection:
+                    assert rest(connection).startswith(b"HTTP/1.1 503 ")
+                answered.set()
+                assert evaluation.result().json()["all_passed"]
+
+
+@pytest.mark.parametrize(("handles", "most"), [(None, 1_000), (4_096, 1_000), (1_024, 512), (1, 1)])
+def test_half_of_the_files_are_for_connections(handles: int | None, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "handle_limit", lambda: handles)
+    assert module.max_connections() == most
+
+
+def test_failures_to_accept_are_logged_in_one_line_a_second(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("vivavoce.server.connection.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(module, "_LOGGER", logging.getLogger("connections"))
+    failures = module.AcceptFailures()
+    context = {"message": "socket.accept() out of system resource", "exception": OSError(24, "Too many open files")}
+    with closing(asyncio.new_event_loop()) as loop:
+        for second in range(3):
+            now[0] = 100.0 + second
+            for _ in range(1_000):
+                failures(loop, context)
+        failures(loop, {"message": "something else"})
+    *lines, last = [record.getMessage() for record in caplog.records]
+    assert [line.rpartition(" (")[2] for line in lines] == ["1 failures)", "1000 failures)", "1000 failures)"]
+    assert last == "something else"

@@ -15,7 +15,7 @@ from vivavoce.production.folder import Folder
 from vivavoce.production.receiver import Receiver
 from vivavoce.production.watch import TICK, Watch
 from vivavoce.server.authenticator import Authenticator
-from vivavoce.server.connection import TimedConnection
+from vivavoce.server.connection import AcceptFailures, server_config
 from vivavoce.server.listening import Listening
 
 PATIENCE = 5
@@ -40,14 +40,10 @@ async def watch_requests(watch: Watch, opened: Listening) -> None:
     authenticator = Authenticator(watch.store, access.digest, proxied=access.proxied) if access.demanded else None
     receiver = Receiver(watch.spool, access, authenticator)
     server = _Server(
-        uvicorn.Config(
+        server_config(
             receiver,
-            http=TimedConnection,
             lifespan="off",
             log_level="error",
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
             timeout_graceful_shutdown=PATIENCE,
         )
     )
@@ -83,6 +79,7 @@ async def watch_folder(watch: Watch, folder: Folder) -> None:
 
 
 async def _serve(server: uvicorn.Server, bound: socket.socket) -> None:
+    asyncio.get_running_loop().set_exception_handler(AcceptFailures())
     await server.serve(sockets=[bound])
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from vivavoce.errors import UsageError
 from vivavoce.safe_text import safe
 from vivavoce.server.access import Access
+from vivavoce.server.connection import BACKLOG
 from vivavoce.store.store import Store
 
 EVERYWHERE = ("0.0.0.0", "::")
@@ -95,7 +96,7 @@ def listening(host: str, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
-        bound.listen(2048)
+        bound.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         bound.close()
         why = getattr(error, "strerror", None) or error

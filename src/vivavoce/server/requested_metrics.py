@@ -5,43 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import UsageError
 from vivavoce.grading.extractors import extractors
 from vivavoce.metrics.config import Scope
 from vivavoce.metrics.factory import LOCAL, Choice, named_metric, reaches_out
+from vivavoce.server.request_settings import check_setting, check_settings
 from vivavoce.suites.part import SettingsOfModel
 
-SETTINGS = (
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "max_tokens",
-    "max_completion_tokens",
-    "seed",
-    "stop",
-    "reasoning_effort",
-    "verbosity",
-    "frequency_penalty",
-    "presence_penalty",
-)
-"""What a request may set of a judge; anything else could choose another model, address, header or price."""
 
-
-def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    for name, value in settings.items():
-        if name not in SETTINGS:
-            raise ValueError(f"'{name}' cannot be set in a request{did_you_mean(name, SETTINGS)}")
-        if not all(isinstance(each, str | int | float | None) for each in _several(name, value)):
-            raise ValueError(f"'{name}' needs a number or a word, got {type(value).__name__}")
-    return settings
-
-
-def _several(name: str, value: Any) -> list[object]:
-    """Return the values of a setting, of which only `stop` may have more than one."""
-    return list(cast("list[object]", value)) if name == "stop" and isinstance(value, list) else [value]
+def _check_temperature(value: object) -> object:
+    check_setting("temperature", value)
+    return value
 
 
 class RequestedMetric(BaseModel):
@@ -56,8 +32,8 @@ class RequestedMetric(BaseModel):
     config: dict[str, Any] = Field(default_factory=dict)
     extractor: str | None = None
     extractor_config: dict[str, Any] = Field(default_factory=dict)
-    temperature: float | None = Field(default=0.0, allow_inf_nan=False)
-    settings: Annotated[SettingsOfModel, AfterValidator(_check_settings)] = Field(default_factory=dict)
+    temperature: Annotated[float | None, BeforeValidator(_check_temperature)] = Field(default=0.0, allow_inf_nan=False)
+    settings: Annotated[SettingsOfModel, AfterValidator(check_settings)] = Field(default_factory=dict)
 
 
 Metrics = Annotated[list[str | RequestedMetric], Field(min_length=1, max_length=100)]

@@ -21,7 +21,7 @@ from vivavoce.plugins import lazy
 from vivavoce.report.html.rendering import read_templates
 from vivavoce.run.execution import RARELY
 from vivavoce.server.app import create_app
-from vivavoce.server.connection import TimedConnection
+from vivavoce.server.connection import AcceptFailures, server_config
 from vivavoce.server.event_log import log
 from vivavoce.server.listening import Listening, listen
 from vivavoce.server.metering import Meter
@@ -43,19 +43,20 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: FastAPI, *, logs: bool = False) -> None:
         super().__init__(
-            uvicorn.Config(
+            server_config(
                 app,
-                http=TimedConnection,
                 log_level=None if logs else "error",
                 log_config=None if logs else LOGGING_CONFIG,
                 access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                ws="none",
                 timeout_graceful_shutdown=PATIENCE,
             )
         )
         self._jobs = app.state.jobs
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections."""
+        asyncio.get_running_loop().set_exception_handler(AcceptFailures())
+        await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop cleanly; finished work of jobs is stored, and the rest can be resumed."""

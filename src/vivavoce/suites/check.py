@@ -40,7 +40,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from vivavoce.models.json_schema import FORMATS, unchecked_formats
+from vivavoce.models.json_schema import unchecked_formats
+from vivavoce.models.schema_texts import FORMATS
 from vivavoce.suites.grader_spec import FunctionGraderSpec, MetricGraderSpec
 
 GRADER = "json_schema"

@@ -71,7 +71,12 @@ class Moment:
 
     def turns_from(self, other: Moment) -> int:
         """Return how many turns lie between the two, 0 in the same turn."""
-        return abs(_number(self.turn) - _number(other.turn))
+        return abs(self.turn_number - other.turn_number)
+
+    @property
+    def turn_number(self) -> int:
+        """The turn, where -1 is what precedes the first user message."""
+        return -1 if self.turn is None else self.turn
 
     def argument(self, path: str) -> tuple[JsonValue] | None:
         """Return an argument of the call, alone in a tuple, or a value inside of one; None where it is not there."""
@@ -139,10 +144,6 @@ def _words(message: AnyMessage) -> str:
     """Return the words of a message, which for a marked refusal stand elsewhere."""
     words = message.words if isinstance(message, AIMessage) else message.text
     return "" if is_blank(words) else words
-
-
-def _number(turn: int | None) -> int:
-    return -1 if turn is None else turn
 
 
 _WORDS: Mapping[str, Speaker] = {"user_says": "user", "assistant_says": "assistant", "tool_says": "tool"}

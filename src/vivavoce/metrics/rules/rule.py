@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Self
@@ -12,8 +13,13 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.metrics.rules.event import Event, Moment
+from vivavoce.metrics.rules.occurrences import Occurrences
 from vivavoce.metrics.rules.sameness import identity
+from vivavoce.records.score import shorten
+from vivavoce.work_time import counted_work
 from vivavoce.written import Written
+
+_MAX_PHRASE_CHARS = 500
 
 _GOES_WITH: Mapping[str, tuple[str, ...]] = {
     "each": ("only_after", "followed_by"),
@@ -147,12 +153,17 @@ def check(rule: Rule, moments: Sequence[Moment], history_turns: int = 0) -> Chec
     it counts as what comes before: for `only_after`, `after`, and `at_most`.
 
     Raises:
-        GraderFault: an expression takes too long on a message.
+        GraderFault: an expression takes too long on a message, or no time is left for the request.
     """
+    with counted_work() as check_time:
+        return _checked(rule, moments, history_turns, check_time)
+
+
+def _checked(rule: Rule, moments: Sequence[Moment], history_turns: int, check_time: Callable[[], None]) -> Checked:
     if rule.each is not None:
-        return _each(rule, rule.each, moments, history_turns)
+        return _each(rule, rule.each, moments, history_turns, check_time)
     if rule.never is not None:
-        return _never(rule.never, rule.after, moments, history_turns)
+        return _never(rule.never, rule.after, moments, history_turns, check_time)
     own = _own(moments, history_turns)
     if rule.always is not None:
         happened = bool(_made(rule.always, own))
@@ -161,7 +172,7 @@ def check(rule: Rule, moments: Sequence[Moment], history_turns: int = 0) -> Chec
     assert rule.of is not None
     if idle := _idle(rule.of, own):
         return Checked(0, [], idle)
-    breaks = _too_many(rule.at_most, rule.of, moments)
+    breaks = _too_many(rule.at_most, rule.of, moments, check_time)
     return Checked(1, [item for item in breaks if item.moment is None or _is_own(item.moment, history_turns)])
 
 
@@ -195,24 +206,38 @@ def _possible(event: Event, moments: Sequence[Moment]) -> list[Moment]:
     return [moment for moment in moments if event.may_happen_in(moment)]
 
 
-def _each(rule: Rule, each: Event, moments: Sequence[Moment], history_turns: int) -> Checked:
+def _each(
+    rule: Rule, each: Event, moments: Sequence[Moment], history_turns: int, check_time: Callable[[], None]
+) -> Checked:
     heads = _possible(each, _own(moments, history_turns))
     if not heads:
         return Checked(0, [], f"no {each.phrase}")
     wanted = [
-        *((event, _made(event, moments)[::-1], _is_before, "before") for event in rule.only_after),  # nearest first
-        *((event, _made(event, moments), _is_after, "after") for event in rule.followed_by),
+        *((Occurrences(event, _made(event, moments), check_time), "before") for event in rule.only_after),
+        *((Occurrences(event, _made(event, moments), check_time), "after") for event in rule.followed_by),
     ]
+    problems = [f"no {_short(event.event.phrase)} {side} it{event.event.reach}" for event, side in wanted]
     breaks = [
-        Break(f"{head.line}: no {event.phrase} {side} it{event.reach}", head)
+        Break(f"{head.line}: {problem}", head)
         for head in heads
-        for event, found, lies, side in wanted
-        if not any(lies(one, head) and event.belongs_to(one, head) for one in found)
+        for (occurrences, side), problem in zip(wanted, problems, strict=True)
+        if not (occurrences.has_before(head) if side == "before" else occurrences.has_after(head))
     ]
     return Checked(len(heads), breaks)
 
 
-def _never(never: Event, after: Event | None, moments: Sequence[Moment], history_turns: int) -> Checked:
+def _short(phrase: str) -> str:
+    """Return a phrase that each of many breaks may quote."""
+    return shorten(phrase, _MAX_PHRASE_CHARS) or ""
+
+
+def _never(
+    never: Event,
+    after: Event | None,
+    moments: Sequence[Moment],
+    history_turns: int,
+    check_time: Callable[[], None],
+) -> Checked:
     own = _own(moments, history_turns)
     heads = _possible(never, own)
     if after is None:
@@ -224,47 +249,47 @@ def _never(never: Event, after: Event | None, moments: Sequence[Moment], history
         return Checked(0, [], f"no {after.phrase}")
     place = {id(moment): number for number, moment in enumerate(moments)}
 
-    def began_before(one: Moment, head: Moment) -> bool:  # also in the same message: who did both knew the first
-        return place[id(one)] < place[id(head)]
+    problem = f"this must never come after a {_short(after.phrase)}{after.reach}"
+
+    def may_belong(moment: Moment, head: Moment) -> bool:
+        check_time()
+        # it began before, also in the same message: who did both knew the first
+        return place[id(moment)] < place[id(head)] and after.may_belong_to(moment, head)
 
     breaks = [
-        Break(f"{head.line}: this must never come after a {after.phrase}{after.reach}", head)
-        for head in heads
-        if any(began_before(one, head) and after.may_belong_to(one, head) for one in found)
+        Break(f"{head.line}: {problem}", head) for head in heads if any(may_belong(moment, head) for moment in found)
     ]
     return Checked(1, breaks)
 
 
-def _too_many(most: int, event: Event, moments: Sequence[Moment]) -> Iterator[Break]:
+def _too_many(most: int, event: Event, moments: Sequence[Moment], check_time: Callable[[], None]) -> Iterator[Break]:
     """Yield where an event happens too often; arguments that nobody can read may be those of any other call."""
     groups = defaultdict[tuple[str | None, ...], list[Moment]](list)
     unread: list[Moment] = []
+    allowed = f"at most {most} may happen{_short(event.sameness)}{event.reach}"
     for moment in _possible(event, moments):
+        check_time()
         if moment.is_unread and event.same:
             unread.append(moment)
-            counts = [_near(event, moment, [*group, *unread]) for group in groups.values() or [[]]]
+            near = _near(event, moment, unread)
+            counts = [_near(event, moment, group) + near for group in groups.values() or [[]]]
         else:
-            groups[_values(event, moment)].append(moment)
-            counts = [_near(event, moment, [*groups[_values(event, moment)], *unread])]
+            group = groups[_values(event, moment)]
+            group.append(moment)
+            counts = [_near(event, moment, group) + _near(event, moment, unread)]
         if max(counts) > most:
-            allowed = f"at most {most} may happen{event.sameness}{event.reach}"
             yield Break(f"{moment.line}: this is number {max(counts)}, and {allowed}", moment)
 
 
 def _near(event: Event, moment: Moment, others: Sequence[Moment]) -> int:
-    """Return how many events are as near to a moment as the rule says."""
-    return sum(event.within_turns is None or one.turns_from(moment) <= event.within_turns for one in others)
+    """Return how many events are as near to a moment as the rule says; none of them comes after it."""
+    if event.within_turns is None:
+        return len(others)
+    first = moment.turn_number - event.within_turns
+    return len(others) - bisect_left(others, first, key=lambda other: other.turn_number)
 
 
 def _values(event: Event, moment: Moment) -> tuple[str | None, ...]:
     """Return the values by which events are counted apart; an argument that is not there is a value of its own."""
     found = (moment.argument(name) for name in event.same or ())
     return tuple(None if one is None else identity(one[0]) for one in found)
-
-
-def _is_before(one: Moment, head: Moment) -> bool:
-    return one.before(head)
-
-
-def _is_after(one: Moment, head: Moment) -> bool:
-    return head.before(one)
