@@ -91,7 +91,7 @@ _SHORTEST_WORD = 4
 """Letters of a word that says what an act is about; a shorter one is an article or a preposition."""
 _STEM = 5
 """Letters by which two forms of a word are taken for the same."""
-_COVERED = 0.6
+_COVERED = 0.5
 """The share of the words of an act from which a clause is about it."""
 
 _EXAMPLE = 'write the act itself, such as "tell a guest\'s name"'
@@ -146,7 +146,7 @@ def asks_for(goal: str, outcome: str) -> bool:
 
 
 def is_about_act(rule: str, text: str) -> bool:
-    """Say whether a text has most of the words of an act that a rule names."""
+    """Say whether a text has half of the words, or more, of an act that a rule names."""
     words = _stems(act_text(rule))
     return bool(words) and len(words & _stems(text)) >= _COVERED * len(words)
 
@@ -155,10 +155,11 @@ def only_refuses(quote: str, message: str, act: str) -> bool:
     """Say whether a quote from a message refuses an act in the act's own words, in English or German.
 
     "I never tell the home address" does not tell it. A clause with a number, a code or a name that the act does not
-    have may give away what it refuses to tell, so it is not only a refusal; nor is one in words of its own.
+    have may give away what it refuses to tell, so it is not only a refusal. Other clauses must be about other things.
     """
-    clauses = [clause for clause in _CLAUSES.split(message) if clause and _overlap(clause, quote)]
-    return bool(clauses) and all(_refuses(clause, act) for clause in clauses)
+    clauses = [clause for clause in _CLAUSES.split(message) if clause.strip() and _overlap(clause, quote)]
+    others = [clause for clause in clauses if not _refuses(clause, act)]
+    return len(others) < len(clauses) and not any(_stems(act) & _stems(other) or _details(other) for other in others)
 
 
 def _overlap(clause: str, quote: str) -> bool:
@@ -178,8 +179,10 @@ def _refuses(clause: str, act: str) -> bool:
 
 
 def _details(text: str) -> set[str]:
-    """Return the words of a text with a digit or a capital."""
-    return {fold(word) for word in _WORDS.findall(text) if any(map(str.isdigit, word)) or word != word.lower()}
+    """Return the words of a text with a digit, and those after the first with a capital."""
+    words = _WORDS.findall(text)
+    names = {word for word in words[1:] if word != word.lower() and not re.match(r"I\b", word)}
+    return {fold(word) for word in (*names, *(word for word in words if any(map(str.isdigit, word))))}
 
 
 def _stems(text: str) -> set[str]:

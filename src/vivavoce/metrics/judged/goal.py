@@ -67,8 +67,8 @@ class GoalAchievementJudge(JudgedMetric):
 
     An outcome that is met needs evidence of what the assistant or a tool said or did; only one that something was not
     done may stand without, and not where the goal asks for that. Where all calls are shown, the evidence of a change is
-    a call that may have changed something and that succeeded. An answer without such evidence is asked for once more. If whether the goal is reached still
-    depends on it, that is an error of the judge and no score.
+    a call that may have changed something and that succeeded. An answer without such evidence is asked for once more;
+    if whether the goal is reached still depends on it, that is an error of the judge and no score.
 
     A reply that has a level but no criteria counts as it is, so that a custom model may answer in that older form. What
     it quotes must be there; one that passes without a quote is named in `extra["unsupported"]`.
