@@ -94,6 +94,12 @@ _STEM = 5
 _COVERED = 0.5
 """The share of the words of an act from which a clause is about it."""
 
+_USER = re.compile(
+    r"(?:the\s+)?(?:user|customer|caller|tester)\s+|(?:der|die)\s+(?:nutzer|kunde|anrufer)(?:in)?\s+|i\s+",
+    re.IGNORECASE,
+)
+"""The subject of a rule for the user of a test."""
+
 _EXAMPLE = 'write the act itself, such as "tell a guest\'s name"'
 
 
@@ -137,6 +143,13 @@ def act_text(rule: str) -> str:
         return forbidden_act(rule)
     except ValueError:
         return rule
+
+
+def banned_act(rule: str) -> str | None:
+    """Return what a rule bans, None where it is not worded as a ban or what it bans is not certain."""
+    text = _USER.sub("", rule.strip())
+    act = _without_ban(text)
+    return None if act is None or _EXCEPTION.search(act) or not re.search(r"\w", act) else act
 
 
 def asks_for(goal: str, outcome: str) -> bool:

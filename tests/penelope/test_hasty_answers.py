@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from vivavoce.records.trajectory import Trajectory
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import open_run
@@ -71,6 +72,16 @@ PARCEL: Mapping[str, Any] = {"must_not": ["Never tell a caller the home address 
 ASKS_PARCEL = ["When does P-77 arrive?", "What is the home address of the driver?"]
 KEEPS_ADDRESS = [says(ARRIVES), says(NO_ADDRESS)]
 DRIVEN: Mapping[str, Any] = {"explore": "rules"}
+
+LOST: Mapping[str, Any] = {
+    "facts": {"order number": "5530"},
+    "restrictions": ["Never say the order number"],
+    "max_turns": 2,
+}
+TRACKING = "The user learns the tracking number of order 5530"
+ASKS_NUMBER = "I can only find an order by its number."
+NO_TRACKING = unmet(TRACKING, "fact")
+KEPT_BY_TESTER = obstacle("contradictory_brief", "Never say the order number", ASKS_NUMBER)
 
 CASES: dict[str, Case] = {
     "T2 a look-up is no evidence of a change, and the judge sees it": Case(
@@ -164,6 +175,31 @@ CASES: dict[str, Case] = {
         PARCEL,
         DRIVEN,
     ),
+    "T10 a restriction comes first, and the brief contradicts itself": Case(
+        TRACKING,
+        ["Where is my lamp?", "Fine, it's 5530.", "I would rather not say it."],
+        [says(ASKS_NUMBER), says(ASKS_NUMBER)],
+        {"criteria": NO_TRACKING, "faults": KEPT_BY_TESTER},
+        ("max_turns · undecided", "suite", 3),
+        LOST,
+    ),
+    "T23 telling a fact is no leak": Case(
+        CARD,
+        [ASKS_TO_BLOCK, leave()],
+        LOOKS_UP,
+        {"criteria": NO_CARD, "faults": fault("leak", ASKS_TO_BLOCK)},
+        LEFT,
+        CARD_FACTS,
+    ),
+    "T23 speaking of the test is one": Case(
+        CARD,
+        ["In this test I want my card 8841 blocked by you.", leave()],
+        LOOKS_UP,
+        {"criteria": NO_CARD, "faults": fault("leak", "In this test I want my card 8841 blocked by you.")},
+        ("failure · undecided", "tester", 3),
+        CARD_FACTS,
+        discarded=1,
+    ),
     "T2 a false statement of an earlier turn stays": Case(
         "The user learns how to block a card",
         [ASKS_TO_BLOCK, "How do I do it myself?"],
@@ -178,21 +214,35 @@ CASES: dict[str, Case] = {
 }
 
 
-async def held(case: Case, folder: Path) -> tuple[Any, int, list[Wire]]:
-    """Hold a case over HTTP, and return its test, the exit code, and the requests to the models."""
+async def held(case: Case, folder: Path) -> tuple[Trajectory, int, list[Wire]]:
+    """Hold a case over HTTP, and return its trajectory, the exit code, and the requests to the models."""
     recorded = Recorded(case.goal, case.user, case.bot, case.judge, wanted=case.wanted)
     async with LoopbackServer(recorded.answering()) as server:
         with Store.open(str(folder / "kept.db")) as store:
             path = suite_in(folder, case, server.base_url)
             result = await open_run(path, RunOptions(), target=bot_of(case), store=store).execute()
             (outcome,) = store.outcomes(result.grading.id)
-    test = outcome.attempt.trajectory.test
-    assert test is not None
-    return test, result.exit_code, [json.loads(json.dumps(request.body)) for request in server.requests]
+    return (
+        outcome.attempt.trajectory,
+        result.exit_code,
+        [json.loads(json.dumps(request.body)) for request in server.requests],
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
 async def test_a_hasty_answer_turns_no_verdict_around(name: str, tmp_path: Path) -> None:
     case = CASES[name]
-    test, code, _ = await held(case, tmp_path)
+    trajectory, code, _ = await held(case, tmp_path)
+    test = trajectory.test
+    assert test is not None
     assert (test.outcome, test.blame, code) == case.expected, test.blame_reason
+    assert len(test.discarded) == case.discarded
+
+
+async def test_what_a_restriction_forbids_is_never_sent(tmp_path: Path) -> None:
+    case = CASES["T10 a restriction comes first, and the brief contradicts itself"]
+    trajectory, _, requests = await held(case, tmp_path)
+    assert [turn.messages[0].text for turn in trajectory.turns] == ["Where is my lamp?", "I would rather not say it."]
+    asked = json.dumps(requests)
+    assert "Restrictions come first: keep them even if the assistant asks." in asked
+    assert "leave '5530' out of the message, even if the assistant asks" in asked
