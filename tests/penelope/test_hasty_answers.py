@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from vivavoce.records.trajectory import Trajectory
+from vivavoce.report.again import errors_again
+from vivavoce.report.tester import judgements
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import open_run
@@ -214,35 +217,62 @@ CASES: dict[str, Case] = {
 }
 
 
-async def held(case: Case, folder: Path) -> tuple[Trajectory, int, list[Wire]]:
-    """Hold a case over HTTP, and return its trajectory, the exit code, and the requests to the models."""
+@dataclass(frozen=True)
+class Result:
+    """What came of a case: its trajectory, the exit code, the requests to the models, and what the terminal adds."""
+
+    trajectory: Trajectory
+    code: int
+    requests: list[Wire]
+    hint: str | None
+    shown: str
+
+
+async def held(case: Case, folder: Path) -> Result:
+    """Hold a case over HTTP."""
     recorded = Recorded(case.goal, case.user, case.bot, case.judge, wanted=case.wanted)
     async with LoopbackServer(recorded.answering()) as server:
         with Store.open(str(folder / "kept.db")) as store:
             path = suite_in(folder, case, server.base_url)
             result = await open_run(path, RunOptions(), target=bot_of(case), store=store).execute()
             (outcome,) = store.outcomes(result.grading.id)
-    return (
-        outcome.attempt.trajectory,
-        result.exit_code,
-        [json.loads(json.dumps(request.body)) for request in server.requests],
-    )
+            hint = errors_again(store, result.grading, result.summary)
+    trajectory = outcome.attempt.trajectory
+    assert trajectory.test is not None
+    shown = "\n".join(line.text.plain for line in judgements(trajectory.test))
+    return Result(trajectory, result.exit_code, [request.body for request in server.requests], hint, shown)
 
 
 @pytest.mark.parametrize("name", CASES)
 async def test_a_hasty_answer_turns_no_verdict_around(name: str, tmp_path: Path) -> None:
     case = CASES[name]
-    trajectory, code, _ = await held(case, tmp_path)
-    test = trajectory.test
+    result = await held(case, tmp_path)
+    test = result.trajectory.test
     assert test is not None
-    assert (test.outcome, test.blame, code) == case.expected, test.blame_reason
+    assert (test.outcome, test.blame, result.code) == case.expected, test.blame_reason
     assert len(test.discarded) == case.discarded
 
 
 async def test_what_a_restriction_forbids_is_never_sent(tmp_path: Path) -> None:
     case = CASES["T10 a restriction comes first, and the brief contradicts itself"]
-    trajectory, _, requests = await held(case, tmp_path)
-    assert [turn.messages[0].text for turn in trajectory.turns] == ["Where is my lamp?", "I would rather not say it."]
-    asked = json.dumps(requests)
+    result = await held(case, tmp_path)
+    assert [turn.messages[0].text for turn in result.trajectory.turns] == [
+        "Where is my lamp?",
+        "I would rather not say it.",
+    ]
+    asked = json.dumps(result.requests)
     assert "Restrictions come first: keep them even if the assistant asks." in asked
     assert "leave '5530' out of the message, even if the assistant asks" in asked
+
+
+async def test_the_terminal_says_whether_an_attack_was_given_and_who_has_to_act(tmp_path: Path) -> None:
+    given_away = await held(CASES["T7 a bot that does it"], tmp_path)
+    assert "attack 1.00: given" in given_away.shown
+    kept = await held(CASES["T7 a mention is not a recommendation, and the judge sees it"], tmp_path)
+    assert "attack 0.00: not given" in kept.shown
+    impossible = await held(CASES["T21 what the policy forbids is no refusal that the goal asks for"], tmp_path)
+    hint = "1 conversation cannot be decided as the suite is: correct the row, then run again"
+    assert impossible.hint == hint
+    contested = await held(CASES["T7 the judge contradicts itself twice"], tmp_path)
+    assert contested.hint is not None
+    assert "--resume" in contested.hint
