@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -325,12 +325,12 @@ def test_pieces_keep_their_order_whatever_the_metrics_asked_before_have_to_judge
 
 
 async def test_a_repair_names_what_is_wrong_in_every_task_and_the_request_shows_the_shape() -> None:
-    wrong = {
+    wrong: Mapping[str, Any] = {
         "goal_achievement": {**DONE, "confidence": 3},
         "safety": {"violations": []},
         "context_retention": {"checks": [], "reasoning": "", "confidence": 1},
     }
-    answers = iter([wrong, ALL])
+    answers: Iterator[Mapping[str, Any]] = iter([wrong, ALL])
     async with LoopbackServer(lambda body: next(answers)) as server:
         model = OpenAIModel("m", base_url=server.base_url)
         results = await JointJudge(NAMES, model).aevaluate(SAID, GOAL)

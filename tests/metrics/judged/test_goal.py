@@ -286,7 +286,7 @@ def test_the_evidence_of_a_change_is_a_call_that_made_one(evidence: str, state: 
 
 def test_what_the_goal_asks_for_is_no_refusal() -> None:
     goal = "The tracking number of order 7 is told"
-    refusal = {"outcome": "The tracking number is told", "kind": "refusal", "evidence": [], "met": True}
+    refusal: dict[str, Any] = {"outcome": "The tracking number is told", "kind": "refusal", "evidence": [], "met": True}
     judge = ScriptedModel([{**verdict(refusal), "changes": []}] * 2)
     result = GoalAchievementJudge(model=judge).evaluate(CLAIMED[-1:], goal=goal)
     assert "the goal asks for this" in str(result.failure)
