@@ -287,7 +287,8 @@ def test_the_evidence_of_a_change_is_a_call_that_made_one(evidence: str, state: 
 def test_what_the_goal_asks_for_is_no_refusal() -> None:
     goal = "The tracking number of order 7 is told"
     refusal: dict[str, Any] = {"outcome": "The tracking number is told", "kind": "refusal", "evidence": [], "met": True}
-    judge = ScriptedModel([{**verdict(refusal), "changes": []}] * 2)
+    answer: dict[str, Any] = {**verdict(refusal), "changes": []}
+    judge = ScriptedModel([answer] * 2)
     result = GoalAchievementJudge(model=judge).evaluate(CLAIMED[-1:], goal=goal)
     assert "the goal asks for this" in str(result.failure)
     assert "The goal asks for this" in judge.requests[1].messages[-1].text
