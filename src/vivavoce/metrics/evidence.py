@@ -306,7 +306,8 @@ class Claim:
     def problem(self, checker: Checker) -> str:
         """Return what is wrong with the evidence, as a request to the judge."""
         if self.objection:
-            return f"{self.objection[0].upper()}{self.objection[1:]}: {_quote(self.what)}."
+            instead = f"; your evidence is {_quote(self.evidence[0].text)}" if self.evidence else ""
+            return f"{self.objection[0].upper()}{self.objection[1:]}: {_quote(self.what)}{instead}."
         if not self.evidence:
             rule = "Copy a quote exactly from one message, or give the reference of a tool call."
             return f"There is no evidence for {_quote(self.what)}. {rule}"
