@@ -1,9 +1,10 @@
 """How often the statistical promises are kept: a table of promises, what was asked, and what simulations measured.
 
 `python bench/promises.py` makes 2,000 simulated sets of data for each row; `python bench/promises.py 300` makes 300.
-A row ends with "kept" where the measured rate is within the bounds. Two tables of exact rates follow: those of
-Wilson's interval at the worst rate there is, and those of a comparison of passes and failures. Every other interval is
-in `intervals.py`, `sampled.py`, `stopping.py`, `forks.py`, `cascade.py` and `realism.py`.
+A row ends with "kept" where the measured rate is within the bounds. Tables of exact rates follow: those of Wilson's
+interval at the worst rate there is, those of graded scores with two values, and those of a comparison of passes and
+failures, and of rare gains. Every other interval is in `intervals.py`, `sampled.py`, `stopping.py`, `forks.py`,
+`cascade.py` and `realism.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,10 +21,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from numpy.typing import NDArray
 
+from vivavoce.records.run import Verdict
+from vivavoce.report.compare import loss_of
+from vivavoce.report.comparison import Comparison, GraderComparison, Side, TargetComparison
+from vivavoce.report.worse import Tolerance, ruled
 from vivavoce.stats.agreement import agreement
+from vivavoce.stats.bounded_mean import bounded_mean
 from vivavoce.stats.groups import RATE, Cell, Sample, adjusted, group_differences
 from vivavoce.stats.intervals import mean_interval, share_interval, wilson
-from vivavoce.stats.paired import POWER, PairedDifference, difference_of, holm
+from vivavoce.stats.paired import POWER, PairedDifference, difference_of
 from vivavoce.stats.planning import samples_for, trial_variance
 from vivavoce.stats.two_means import mean_differences
 
@@ -212,22 +218,75 @@ def even_changes(samples: int, deviation: float) -> Promise:
     return Promise("a change by `compare`, same mean", data, measure, 0.0, 0.05 + SLACK)
 
 
+def gate(graders: Sequence[tuple[Floats, tuple[int, int] | None]]) -> Verdict:
+    """Return the verdict of `--fail-on-worse` for the differences of some graders, with the passes lost and gained."""
+    rows = [_graded(str(number), differences, flips) for number, (differences, flips) in enumerate(graders)]
+    target = TargetComparison(
+        target_a="bot", target_b="bot", matched=rows[0].n, unmatched_a=[], unmatched_b=[], graders=rows
+    )
+    comparison = Comparison(
+        suite_a="s", run_a="a", grading_a="a1", suite_b="s", run_b="b", grading_b="b1", targets=[target],
+        targets_only_a=[], targets_only_b=[], graders_only_a=[], graders_only_b=[],
+    )  # fmt: skip
+    ruling = ruled(comparison, Tolerance()).ruling
+    assert ruling is not None
+    return ruling.verdict
+
+
+def _graded(name: str, differences: Floats, flips: tuple[int, int] | None) -> GraderComparison:
+    found, side = _compared(differences), Side(scored=len(differences), errors=0, skipped=0)
+    loss = loss_of(found, differences.tolist(), flips, 0.95)
+    return GraderComparison(
+        name=name, a=side, b=side, n=found.n, difference=found.mean, low=found.low, high=found.high,
+        p_value=found.p_value, loss=loss, same_fingerprint=True,
+    )  # fmt: skip
+
+
 def worse_build(graders: int, samples: int, flips: float) -> Promise:
     """No grader changed: how often one of them is worse after the correction of Holm."""
 
     def measure(random: Random, sets: int) -> float:
-        wrong = 0
-        for _ in range(sets):
-            changes = random.choice([-1.0, 0.0, 1.0], (graders, samples), p=[flips / 2, 1 - flips, flips / 2])
-            found = [_compared(row) for row in changes]
-            p_values = [1.0 if one.p_value is None else one.p_value for one in found]
-            wrong += any(
-                one.mean < 0 and adjusted_p <= 0.05 for one, adjusted_p in zip(found, holm(p_values), strict=True)
-            )
-        return wrong / sets
+        shares = [flips / 2, 1 - flips, flips / 2]
+        builds = random.choice([-1.0, 0.0, 1.0], (sets, graders, samples), p=shares)
+        return sum(gate([(row, None) for row in build]) == "fail" for build in builds) / sets
 
     data = f"{graders} graders, {samples} samples, {flips:.0%} flip"
-    return Promise("`--fail-on-worse` fails, none changed", data, measure, 0.0, 0.025 + SLACK)
+    return Promise("`--fail-on-worse` fails, none changed", data, measure, 0.0, 0.05 + SLACK)
+
+
+def worse_graded(graders: int, samples: int, deviation: float, *verdicts: Verdict) -> Promise:
+    """Graded scores around 0.7, with a threshold of 0.7 that the same noise crosses, and none changed."""
+
+    def measure(random: Random, sets: int) -> float:
+        sets = max(1, sets // 4)  # they take long
+        return sum(gate(_noisy(random, graders, samples, deviation, 0.0)) in verdicts for _ in range(sets)) / sets
+
+    data = f"{graders} graded with a threshold, {samples} samples, standard deviation {deviation}"
+    what = " or ".join(verdicts)
+    return Promise(f"`--fail-on-worse` says {what}, none changed", data, measure, 0.0, 0.05 * len(verdicts) + SLACK)
+
+
+def _noisy(
+    random: Random, graders: int, samples: int, deviation: float, lost: float
+) -> list[tuple[Floats, tuple[int, int]]]:
+    """Return differences and flips of graders whose scores vary around 0.7 on both sides, and fall on b."""
+    before = random.normal(0.7, deviation, (graders, samples)).clip(0, 1)
+    after = random.normal(0.7 - lost, deviation, (graders, samples)).clip(0, 1)
+    passed, passes = before >= 0.7, after >= 0.7
+    flips = zip((passed & ~passes).sum(axis=1).tolist(), (passes & ~passed).sum(axis=1).tolist(), strict=True)
+    return list(zip(after - before, flips, strict=True))
+
+
+def loss_shown(samples: int, lost: float, deviation: float, low: float, *verdicts: Verdict) -> Promise:
+    """One graded grader without a threshold loses on average: how often the gate says so."""
+
+    def measure(random: Random, sets: int) -> float:
+        sets = max(1, sets // 4)  # they take long
+        changes = random.normal(-lost, deviation, (sets, samples)).clip(-1, 1)
+        return sum(gate([(row, None)]) in verdicts for row in changes) / sets
+
+    data = f"{samples} samples lose {lost}, standard deviation {deviation}"
+    return Promise(f"`--fail-on-worse` says {' or '.join(verdicts)}", data, measure, low, 1.0)
 
 
 def detectable(samples: int, flips: float, low: float = POWER - 0.05) -> Promise:
@@ -288,19 +347,19 @@ def _power(samples: int, rate: float) -> float:
     return change_shown(samples, rate * (1 - after), (1 - rate) * after)
 
 
-def change_shown(samples: int, lose: float, gain: float) -> float:
+def change_shown(samples: int, lose: float, gain: float, alpha: float = 0.025) -> float:
     """Return exactly how often samples of which shares turn to failures and to passes show that b is worse.
 
-    Of those that turn, the interval excludes 0 where McNemar's exact test has a one-sided p value of at most 2.5%.
+    Of those that turn, McNemar's exact test has a one-sided p value of at most `alpha`: 2.5% where the interval
+    excludes 0, and 5% where `--fail-on-worse` fails.
     """
-    return float(
-        _binomial(samples, lose + gain) @ [_shown(turned, gain / (lose + gain)) for turned in range(samples + 1)]
-    )
+    turns = _binomial(samples, lose + gain)
+    return float(turns @ [_shown(turned, gain / (lose + gain), alpha) for turned in range(samples + 1)])
 
 
-def _shown(turned: int, gain: float) -> float:
+def _shown(turned: int, gain: float, alpha: float) -> float:
     """Return how often so few of those that turned are passes that McNemar's test sees the others as worse."""
-    few = int((_binomial(turned, 0.5).cumsum() <= 0.025).sum())
+    few = int((_binomial(turned, 0.5).cumsum() <= alpha + 1e-12).sum())
     return float(_binomial(turned, gain)[:few].sum())
 
 
@@ -378,10 +437,20 @@ PROMISES: tuple[Promise, ...] = (
     even_changes(20, 0.2),
     even_changes(100, 0.2),
     even_changes(500, 0.05),
+    even_changes(500, 0.2),
+    even_changes(1000, 0.2),
     worse_build(1, 50, 0.2),
     worse_build(3, 50, 0.2),
     worse_build(10, 50, 0.2),
     worse_build(20, 50, 0.2),
+    worse_graded(1, 20, 0.02, "fail"),
+    worse_graded(1, 50, 0.1, "fail"),
+    worse_graded(1, 100, 0.2, "fail"),
+    worse_graded(5, 50, 0.1, "fail"),
+    worse_graded(1, 50, 0.1, "fail", "inconclusive"),
+    loss_shown(50, 0.05, 0.1, 0.08, "fail"),
+    loss_shown(50, 0.05, 0.1, 0.9, "fail", "inconclusive"),
+    loss_shown(100, 0.05, 0.1, 0.9, "fail"),
     detectable(10, 0.2, low=0.65),
     detectable(20, 0.1),
     detectable(50, 0.2),
@@ -432,25 +501,110 @@ def lowest_coverage(samples: int, low: float, high: float) -> tuple[float, float
     return min((coverage(samples, rate), rate) for rate in [low, high, *near] if low <= rate <= high and 0 < rate < 1)
 
 
-def highest_false_change(samples: int) -> tuple[float, float]:
+def two_values(samples: int, score: float, rate: float) -> tuple[float, float]:
+    """Return the coverage of scores that are `score` at a rate and otherwise 0, and how often `on: lower` passes them.
+
+    The gate's value is their mean.
+    """
+    ends, mean = _ends_of_two(samples, score), score * rate
+    chances = _binomial(samples, rate)
+    holds = (ends[:, 0] <= mean + 1e-12) & (mean - 1e-12 <= ends[:, 1])
+    return float(chances @ holds), float(chances @ (ends[:, 0] >= mean - 1e-15))
+
+
+@lru_cache
+def _ends_of_two(samples: int, score: float) -> Floats:
+    """Return the interval of the mean for each number of scores that are not 0."""
+    found = [mean_interval([score] * number + [0.0] * (samples - number)) for number in range(samples + 1)]
+    return np.array([(one.low, one.high) for one in found if one is not None])
+
+
+def worst_of_two(samples: int, score: float) -> tuple[float, float, float]:
+    """Return of two-valued scores the lowest coverage with a mean of 10% to 90%, and outside, and the most passes.
+
+    All are worst beside the end of an interval. `on: lower` passes most at a limit from 50% on.
+    """
+    ends = _ends_of_two(samples, score).ravel().tolist()
+    means = sorted({end + side for end in ends for side in (-1e-9, 0.0, 1e-9) if 0 < end + side < score})
+    rates = [(mean, *two_values(samples, score, mean / score)) for mean in means]
+    return (
+        min(covered for mean, covered, _ in rates if 0.1 <= mean <= 0.9),
+        min(covered for mean, covered, _ in rates if not 0.1 <= mean <= 0.9),
+        max((passed for mean, _, passed in rates if mean >= 0.5), default=0.0),
+    )
+
+
+def rare_gain_false_alarm(samples: int, share: float) -> tuple[float, float]:
+    """Return how often `--fail-on-worse` and the 95% interval find b worse, where the mean is the same.
+
+    A share of the samples gains 1, and the others lose as much together. Exact, over all numbers of gains.
+    """
+    lost, fails, excludes = share / (1 - share), 0.0, 0.0
+    for gains, chance in enumerate(_binomial(samples, share).tolist()):
+        p_value = bounded_mean([1.0] * gains + [-lost] * (samples - gains), (-1.0, 1.0)).below_p_value
+        fails += chance * (p_value <= 0.05)
+        excludes += chance * (p_value <= 0.025)
+        if p_value > 0.05:  # more gains make it higher
+            break
+    return fails, excludes
+
+
+def kappa_coverage(labels: int, right: float) -> float:
+    """Return how often the interval of κ holds it, where a judge has one; half of all labels are good.
+
+    The judge is as often right about both kinds, so that κ is 2 · `right` - 1. Exact, over all tables of counts.
+    """
+    holds = known = 0.0
+    for hits, chance in enumerate(_binomial(labels, right).tolist()):
+        for good_hits, of_hits in enumerate(_binomial(hits, 0.5).tolist()):
+            for good_misses, of_misses in enumerate(_binomial(labels - hits, 0.5).tolist()):
+                bad_hits, bad_misses = hits - good_hits, labels - hits - good_misses
+                verdicts = [True] * good_hits + [False] * good_misses + [False] * bad_hits + [True] * bad_misses
+                truth = [True] * (good_hits + good_misses) + [False] * (bad_hits + bad_misses)
+                interval = agreement(verdicts, truth).kappa_interval()
+                if interval is not None:
+                    known += chance * of_hits * of_misses
+                    inside = interval[0] - 1e-12 <= 2 * right - 1 <= interval[1] + 1e-12
+                    holds += chance * of_hits * of_misses * inside
+    return holds / known
+
+
+def highest_false_change(samples: int, alpha: float = 0.025) -> tuple[float, float]:
     """Return how often `compare` finds b worse where as many samples turn to passes as to failures, at the worst share.
 
-    The share of samples that turn is one of 1% to 100%.
+    The share of samples that turn is one of 1% to 100%; see `change_shown` for `alpha`.
     """
-    return max((change_shown(samples, share / 200, share / 200), share / 100) for share in range(1, 101))
+    return max((change_shown(samples, share / 200, share / 200, alpha), share / 100) for share in range(1, 101))
 
 
 def exact_tables() -> None:
     """Print the exact rates of Wilson's interval and of comparisons of passes and failures."""
     heads = [f"{low:.0%} to {high:.0%}" for low, high in RANGES]
     print("\n| samples |", *(f"false pass, limits {head} |" for head in heads), "lowest coverage, rates 10% to 90% |",
-          "90% to 100% | worse by `compare`, same rate |")  # fmt: skip
-    print("|---:|" + "---|" * 6)
+          "90% to 100% | worse by `compare`, same rate | `--fail-on-worse` fails, same rate |")  # fmt: skip
+    print("|---:|" + "---|" * 7)
     for samples in SIZES:
         cells = [highest_false_pass(samples, *limits) for limits in RANGES]
         cells += [lowest_coverage(samples, *rates) for rates in ((0.1, 0.9), (0.9, 1.0))]
-        cells.append(highest_false_change(samples))
+        cells += [highest_false_change(samples), highest_false_change(samples, 0.05)]
         print(f"| {samples} |", *(f"{rate:.1%} ({where:.1%}) |" for rate, where in cells))
+    heads = [
+        "samples, scores of 0 or …",
+        "lowest coverage, means 10% to 90%",
+        "other means",
+        "false pass, limits ≥ 50%",
+    ]
+    print("\n|", *(f"{head} |" for head in heads))
+    print("|---|---|---|---|")
+    for samples, score in ((20, 0.9), (100, 0.9), (20, 0.99), (100, 0.99)):
+        print(f"| {samples}, {score} |", *(f"{rate:.1%} |" for rate in worst_of_two(samples, score)))
+    print("\n| labels | coverage of κ 0.6 | κ 0.8 | κ 0.9 |\n|---|---|---|---|")
+    for labels in (10, 20, 30):
+        print(f"| {labels} |", *(f"{kappa_coverage(labels, right):.1%} |" for right in (0.8, 0.9, 0.95)))
+    print("\n| samples, share that gains 1 | `--fail-on-worse` fails, same mean | the interval excludes 0 |")
+    print("|---|---|---|")
+    for samples, share in ((20, 0.05), (59, 0.05), (72, 0.05), (93, 0.05), (100, 0.05), (183, 0.02), (236, 0.02)):
+        print(f"| {samples}, {share:.0%} |", *(f"{rate:.2%} |" for rate in rare_gain_false_alarm(samples, share)))
 
 
 def main() -> None:

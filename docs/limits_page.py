@@ -50,7 +50,8 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit(_TEMPLATES, "MAX_NODES", "parts", "variables, texts, tests, and branches of a template"),
         Limit(_TEMPLATES, "MAX_DEPTH", "levels", "nested expressions and blocks"),
         Limit(_TEMPLATES, "MAX_NESTED_LOOPS", "loops", "loops inside one another"),
-        Limit(_TEMPLATES, "MAX_STEPS", "steps", "turns of all loops of one rendering", _ERROR),
+        Limit(_TEMPLATES, "MAX_SEPARATOR_CHARS", "characters", "text that `join` writes between two items"),
+        Limit(_TEMPLATES, "MAX_STEPS", "steps", "turns of all loops, and values read, in one rendering", _ERROR),
         Limit(_TEMPLATES, "MAX_OUTPUT_CHARS", "characters", "text that one rendering produces", _ERROR),
     ),
     "JSON Schema": (

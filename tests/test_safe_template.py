@@ -122,7 +122,7 @@ def test_a_rendering_has_so_many_characters_and_no_more() -> None:
     with pytest.raises(TemplateTooLarge, match="characters"):
         render(text, count=count + 1)
     with pytest.raises(TemplateTooLarge, match="characters"):
-        render("{{ rows | join(long) }}")
+        render("{{ rows | join('" + "x" * 100 + "') }}", rows=[1] * 300_000)
 
 
 def test_filters_pay_for_what_they_read() -> None:
@@ -166,3 +166,47 @@ def test_any_text_is_rendered_or_refused(text: str) -> None:
         render(text, x=1)
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError):
         return
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ long | trim(long) }}",
+        "{{ long | join(long) }}",
+        "{{ rows | join(d=long) }}",
+        "{{ rows | join(rows) }}",
+        "{{ rows | join(', ', 'name') }}",
+        "{{ rows | join(attribute='name') }}",
+        "{{ rows | join('" + "x" * 101 + "') }}",
+        "{{ rows | tojson(1000000000) }}",
+        "{{ rows | tojson(indent=2) }}",
+        "{{ rows | first(1) }}",
+        "{{ long | int(3) }}",
+        "{{ 1e999 | int }}",
+    ],
+)
+def test_an_argument_that_could_multiply_the_work_is_refused(text: str) -> None:
+    with pytest.raises(TemplateSyntaxError, match="allowed"):
+        render(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% for a in many %}{{ many | tojson }}{% endfor %}",
+        "{% for a in many %}{{ 'q' in pairs.values() }}{% endfor %}",
+        "{% for a in many %}{{ pairs.items() == pairs.items() }}{% endfor %}",
+        "{% for a in many %}{{ many | join }}{% endfor %}",
+        "{% for a in many %}" + "{{ '' if a }}" * 1_200 + "{% endfor %}",
+        ("{{ pairs.items() | join('" + "x" * 100 + "') }}") * 20,
+        "{{ letters | list | tojson }}",
+    ],
+)
+def test_work_is_counted_before_it_is_done(text: str) -> None:
+    values = {"many": [""] * 90_000, "pairs": {str(number): "" for number in range(40_000)}, "letters": "a" * 3_000_000}
+    with pytest.raises(TemplateTooLarge):
+        render(text, **values)
+
+
+def test_a_list_of_many_items_is_measured_by_its_length_alone() -> None:
+    assert render("{% for a in many %}{{ many | length }}{% endfor %}", many=[""] * 3) == "333"

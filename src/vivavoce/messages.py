@@ -1,4 +1,16 @@
-"""Messages: one native schema, the shape of the OpenAI chat wire."""
+"""Messages: one native schema, the shape of the OpenAI chat wire.
+
+Other spellings are read, never stored: `type: human | ai` and `ToolCall(name=…, args=…)` as Ragas writes them, flat
+tool calls `{"id", "name", "arguments": {…}}`, and arguments given as an object. Keys we do not know are kept beside the
+content, so what a provider sent comes back unchanged; a message whose words are under such a key alone is an error.
+
+Source of the shape: the `messages` parameter of OpenAI's chat completions reference.
+
+Source of the shape: the content parts of OpenAI's chat completions reference.
+
+A conversation of several sessions is one list of messages. Each message of a user has the mark of its session, as has
+what is said in a session before its user says something; so a part of the conversation still says which one it is of.
+"""
 
 from __future__ import annotations
 

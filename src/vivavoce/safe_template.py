@@ -3,18 +3,21 @@
 Jinja's own sandbox keeps a template away from Python objects. It does not bound the work: `{{ 9**9**9 }}` cannot be
 interrupted once the interpreter computes it, and nested loops over long texts never end. So this sandbox accepts only
 names, attributes, items, tests, comparisons, `if`, `for` over lists and mappings, and a few filters; it never folds
-constants, it limits the size of a template, and it counts the steps and the characters of each rendering.
+constants, it limits the size of a template, and it counts the steps and the characters of each rendering before the
+work is done. A filter takes no arguments, except those in `ARGUMENTS`: an argument could multiply the work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, Sized, ValuesView
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
+from math import isfinite
 from typing import Any, cast
 
-from jinja2 import StrictUndefined, Template, TemplateRuntimeError, TemplateSyntaxError, Undefined, nodes
+from jinja2 import Environment, StrictUndefined, Template, TemplateRuntimeError, TemplateSyntaxError, Undefined, nodes
+from jinja2.nodes import EvalContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
@@ -28,12 +31,18 @@ MAX_DEPTH = 40
 """Levels to which expressions and blocks of a template may be nested."""
 
 MAX_STEPS = 100_000
-"""Turns of all loops, and thousands of characters that filters read, in one rendering."""
+"""Steps of one rendering: a turn of a loop takes one for each ten parts of its body, and what reads a value takes one
+for each ten items and each thousand characters of it."""
 
 MAX_OUTPUT_CHARS = 20_000_000
 """Characters that one rendering may produce."""
 
 CHARS_PER_STEP = 1_000
+CHARS_OF_NUMBER = 8
+ITEMS_PER_STEP = 10
+PARTS_PER_STEP = 10
+MAX_SEPARATOR_CHARS = 100
+"""Characters of the text that `join` writes between two items."""
 
 FILTERS = frozenset(
     """
@@ -41,6 +50,16 @@ FILTERS = frozenset(
     """.split()  # noqa: SIM905
 )
 """Filters of Jinja that a template may use: none makes much more of what it is given."""
+
+ARGUMENTS: Mapping[str, frozenset[str]] = {
+    "d": frozenset(("default_value", "boolean")),
+    "default": frozenset(("default_value", "boolean")),
+    "join": frozenset(("d",)),
+}
+"""Arguments that a filter may be given, by position or by name; that of `join` is a short text in quotes."""
+
+_CHEAP = frozenset("count d default first last length".split())  # noqa: SIM905
+"""Filters that read no more of a value than its type and its length."""
 
 TESTS = frozenset(
     """
@@ -132,6 +151,28 @@ class _Budget:
         if self.chars < 0:
             raise TemplateTooLarge(f"produces more than {MAX_OUTPUT_CHARS:,} characters")
 
+    def read(self, value: object) -> int:
+        """Take the steps of going through a value while it is measured, and return how many characters it has."""
+        chars = 0
+        items = 0
+        pending: list[Iterable[object]] = [(value,)]
+        while pending:
+            for item in pending.pop():
+                items += 1
+                if items % ITEMS_PER_STEP == 0:
+                    self.take_steps(1)
+                if isinstance(item, str | bytes):
+                    chars += len(item)
+                elif isinstance(item, Mapping):
+                    rows = cast("Mapping[object, object]", item)
+                    pending += (rows.keys(), rows.values())
+                elif isinstance(item, list | tuple | set | frozenset | KeysView | ValuesView | ItemsView):
+                    pending.append(cast("Iterable[object]", item))
+                else:
+                    chars += CHARS_OF_NUMBER
+        self.take_steps(chars // CHARS_PER_STEP)
+        return chars
+
 
 _budget: ContextVar[_Budget] = ContextVar("template_budget")
 
@@ -205,7 +246,8 @@ class _CountWork(NodeTransformer):
 
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  # the name that Jinja calls
         self.generic_visit(node)
-        node.iter = _filtered(cast("nodes.Expr", node.iter), _LOOP)
+        steps = 1 + sum(1 for _ in _walk(node)) // PARTS_PER_STEP
+        node.iter = _filtered(cast("nodes.Expr", node.iter), _LOOP, nodes.Const(steps, lineno=node.lineno))
         return node
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Compare:  # noqa: N802  # the name that Jinja calls
@@ -229,8 +271,17 @@ class _CountWork(NodeTransformer):
         return node
 
 
-def _filtered(node: nodes.Expr, name: str) -> nodes.Filter:
-    return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
+def _filtered(node: nodes.Expr, name: str, *args: nodes.Expr) -> nodes.Filter:
+    return nodes.Filter(node, name, [*args], [], None, None, lineno=node.lineno)
+
+
+def _walk(node: nodes.Node) -> Iterator[nodes.Node]:
+    """Yield all parts of a node, at any depth."""
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending += part.iter_child_nodes()
 
 
 def _check(tree: nodes.Node) -> None:
@@ -266,14 +317,35 @@ def _check_node(node: nodes.Node) -> None:
     elif not isinstance(node, _ALLOWED):
         kind = type(node).__name__
         raise refuse(f"'{_OPERATORS.get(kind, kind.lower())}'")
-    if isinstance(node, nodes.Filter) and node.name not in FILTERS:
-        raise refuse(f"the filter '{node.name}'")
+    if isinstance(node, nodes.Filter):
+        _check_filter(node, refuse)
+    if isinstance(node, nodes.Const) and isinstance(node.value, float) and not isfinite(node.value):
+        raise refuse("a number that is too large")
     if isinstance(node, nodes.Test) and node.name not in TESTS:
         raise refuse(f"the test '{node.name}'")
     if isinstance(node, nodes.For) and node.recursive:
         raise refuse("a recursive loop")
     if _holds_variables(node):  # held twice, a variable would double with each loop around the list
         raise refuse("a list, tuple, or mapping that holds anything but numbers, texts, and such lists")
+
+
+def _check_filter(node: nodes.Filter, refuse: Callable[[str], TemplateSyntaxError]) -> None:
+    if node.name not in FILTERS:
+        raise refuse(f"the filter '{node.name}'")
+    names = ARGUMENTS.get(node.name, frozenset())
+    if node.dyn_args or node.dyn_kwargs or len(node.args) + len(node.kwargs) > len(names):
+        raise refuse(f"such an argument of the filter '{node.name}'")
+    if unknown := next((pair.key for pair in node.kwargs if pair.key not in names), None):
+        raise refuse(f"the argument '{unknown}' of the filter '{node.name}'")
+    if node.name == "join":
+        for value in (*node.args, *(pair.value for pair in node.kwargs)):
+            if not isinstance(value, nodes.Const | nodes.TemplateData) or not isinstance(
+                text := value.value if isinstance(value, nodes.Const) else value.data, str
+            ):
+                raise refuse("a separator of 'join' that is not a text in quotes")
+            if len(text) > MAX_SEPARATOR_CHARS:
+                message = f"the template joins with {len(text):,} characters, at most {MAX_SEPARATOR_CHARS} allowed"
+                raise TemplateSyntaxError(message, node.lineno)
 
 
 _LITERALS = (nodes.Const, nodes.Neg, nodes.TemplateData, nodes.List, nodes.Dict, nodes.Tuple, nodes.Pair)
@@ -297,57 +369,49 @@ def _check_call(node: nodes.Call, refuse: Callable[[str], TemplateSyntaxError]) 
         raise refuse(f"a call of '{method}'" if method else "a call")
 
 
-def _counted(values: object) -> Iterator[Any]:
-    """Yield the values of a loop, each one step; only lists and mappings can be gone through."""
+def _counted(values: object, steps: int) -> Iterator[Any]:
+    """Yield the values of a loop, each for the steps of one turn; only lists and mappings can be gone through."""
     if isinstance(values, Undefined):
         str(values)  # a strict undefined says here what is missing
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise TemplateRuntimeError(f"a loop needs a list or a mapping, got {type(values).__name__}")
     budget = _budget.get()
     for value in cast("Iterable[Any]", values):
-        budget.take_steps(1)
+        budget.take_steps(steps)
         yield value
 
 
 def _charged_value(value: object) -> object:
     """Return a value, and charge for its size: whoever compares, searches, or cuts it goes through all of it."""
-    _budget.get().take_steps(1 + _size(value) // CHARS_PER_STEP)
+    budget = _budget.get()
+    budget.take_steps(1)
+    budget.read(value)
     return value
 
 
 def _charged(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter that counts the characters it reads and writes as steps."""
+    """Return a filter that takes the steps of what it reads, and the characters of what it writes, before it works."""
 
     @wraps(function)
     def charged(*args: Any, **kwargs: Any) -> Any:
         budget = _budget.get(None)
         if budget is None:  # Jinja tries filters of constants out while it compiles; this sandbox never asks it to
             raise TemplateRuntimeError(f"the filter '{name}' is used outside a rendering")
-        if name == "join":
-            _check_joined(budget, args)
-        budget.take_steps(sum(map(_size, args)) // CHARS_PER_STEP)
-        result = function(*args, **kwargs)
-        budget.take_steps(_size(result) // CHARS_PER_STEP)
-        return result
+        budget.take_steps(1)
+        if name not in _CHEAP:
+            values = [arg for arg in args if not isinstance(arg, Environment | EvalContext)]
+            for value in values:
+                budget.read(value)
+            if name == "join":
+                _check_joined(budget, *values, *kwargs.values())
+            elif name == "list" and isinstance(values[0], str):
+                budget.take_steps(len(values[0]) // ITEMS_PER_STEP)
+        return function(*args, **kwargs)
 
     return charged
 
 
-def _check_joined(budget: _Budget, args: Sequence[Any]) -> None:
-    """Charge the separators that `join` would write, before it writes them."""
-    texts = [arg for arg in args if isinstance(arg, str)]
-    sizes = [len(cast("Sequence[Any]", arg)) for arg in args if isinstance(arg, list | tuple | dict)]
-    if texts and sizes:
-        budget.take_chars(max(map(len, texts)) * max(sizes))
-
-
-def _size(value: object) -> int:
-    """Return about how many characters a value has."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, Mapping):
-        rows = cast("Mapping[object, object]", value)
-        return sum(_size(key) + _size(item) for key, item in rows.items())
-    if isinstance(value, list | tuple | set):
-        return sum(map(_size, cast("Iterable[object]", value)))
-    return 8
+def _check_joined(budget: _Budget, items: object, separator: str = "") -> None:
+    """Take the characters of the separators that `join` would write."""
+    if isinstance(items, Sized):  # also a text, whose characters are joined
+        budget.take_chars(len(separator) * len(items))

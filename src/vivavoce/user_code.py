@@ -1,4 +1,11 @@
-"""The source of a user's Python, and modules of other tools that it imports where they are not installed."""
+"""The source of a user's Python, and modules of other tools that it imports where they are not installed.
+
+Fingerprints are made of it, so that a change in a module that a grader imports is a change of the grader. Imports are
+read from the text of a file; one whose name is computed while the program runs is not seen.
+
+A file that was written for another tool imports names from it. Where the tool is not installed, a module of that name
+has them for as long as the file is executed, and is gone afterwards: no other code takes the tool for installed.
+"""
 
 from __future__ import annotations
 

@@ -171,7 +171,6 @@ def test_a_limit_stops_it_and_it_can_be_gone_on_with_or_replayed(
         (["talks.jsonl", "--metrics", " , "], "--metrics needs at least one metric"),
         (["talks.jsonl", "--metrics", "saftey"], "no metric 'saftey'; did you mean 'safety'?"),
         (["talks.jsonl", "--metrics", "safety"], "needs a judge: use --judge, or set VIVAVOCE_JUDGE"),
-        (["talks.jsonl", "--metrics", "turn_count"], "turn_count has no highest score and needs a threshold"),
         (["talks.jsonl", "--metrics", "safety", "--judge", "nobody:x"], "no provider 'nobody'; known: anthropic"),
         (["talks.jsonl", "--metrics", "safety", "--judge", "openai:x"], "set the environment variable OPENAI_API_KEY"),
         (["talks.jsonl", "--metrics", "refusal", "--field", "goal"], "--field goal: write it as goal=metadata.wish"),

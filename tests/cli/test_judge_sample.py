@@ -93,10 +93,10 @@ def test_only_the_drawn_are_paid_for_and_more_of_them_cost_only_the_others(viva:
     assert found.pass_high is not None
     assert found.pass_low < 0.75 < found.pass_high
     assert "of all conversations pass, estimated: 20 of 120 judged" in done.stdout
-    assert "for half the width: about 34 more, --sample 54" in " ".join(done.stdout.split())
-    more = viva(*FEW[:-3], "54", *FEW[-2:], "--judge", f"{server.base_url}#judge", "-q")
+    assert "for half the width: about 30 more, --sample 50" in " ".join(done.stdout.split())
+    more = viva(*FEW[:-3], "50", *FEW[-2:], "--judge", f"{server.base_url}#judge", "-q")
     assert more.returncode == 0, more.stderr
-    assert len(server.requests) == 54
+    assert len(server.requests) == 50
 
 
 def test_names_of_groups_that_come_from_the_file_are_harmless(viva: Viva, server: LoopbackServer) -> None:

@@ -105,11 +105,11 @@ def test_an_older_store_is_refused_until_it_is_migrated(tmp_path: Path, viva: Vi
         assert "run: viva store migrate --store old.db" in done.stderr
     asked = viva("store", "migrate", "--store", "old.db")
     assert (asked.returncode, "add --yes" in asked.stderr) == (2, True)
-    assert asked.stdout.splitlines()[0] == "old.db: schema 0013 to 0016"
-    assert [line.split()[0] for line in asked.stdout.splitlines()[1:3]] == ["0015", "0016"]
+    assert asked.stdout.splitlines()[0] == "old.db: schema 0013 to 1001"
+    assert [line.split()[0] for line in asked.stdout.splitlines()[1:5]] == ["0015", "0016", "0017", "1001"]
     assert sorted(path.name for path in tmp_path.glob("old.db*")) == ["old.db"]
     done = viva("store", "migrate", "--yes", "--store", "old.db")
-    assert (done.returncode, "upgraded old.db to schema 0016" in done.stderr) == (0, True), done.stderr
+    assert (done.returncode, "upgraded old.db to schema 1001" in done.stderr) == (0, True), done.stderr
     (backup,) = tmp_path.glob("old.db.schema-0013-*")
     assert "older vivavoce (schema 0013" in viva("runs", "--store", str(backup)).stderr
     assert viva("runs", "--store", "old.db").returncode == 0

@@ -297,6 +297,7 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "safe_template.MAX_NESTED_LOOPS": template(
         lambda size: "{% for a in [] %}" * size + "{{ submission }}" + "{% endfor %}" * size
     ),
+    "safe_template.MAX_SEPARATOR_CHARS": template(lambda size: "{{ submission | join('" + "x" * size + "') }}"),
     "safe_template.MAX_STEPS": (lambda _, size: rendering("{% for a in rows %}{% endfor %}", rows=range(size)),),
     "safe_template.MAX_OUTPUT_CHARS": (lambda _, size: rendering("{{ text }}", text="x" * size),),
     "models.json_schema.MAX_SCHEMA_NODES": schema(lambda size: {"enum": list(range(size - 2))}),
@@ -409,8 +410,8 @@ def _terms(count: int) -> str:
 
 
 def _items(steps: int) -> int:
-    """Return how many items take so many steps: one each, one for `items`, and one for 16 of them."""
-    return next(n for n in range(steps, 0, -1) if n + 1 + n // 16 <= steps)
+    """Return how many items take so many steps: two each, one for `items`, and one for 16 of them."""
+    return next(n for n in range(steps, 0, -1) if 2 * n + 1 + n // 16 <= steps)
 
 
 def test_the_page_lists_every_limit_that_is_tried_here() -> None:

@@ -348,7 +348,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
         opened.append(name)
         return ScriptedModel(play, name)
 
-    for place in ("llm", "custom", "default_judge"):
+    for place in ("custom", "names"):
         monkeypatch.setattr(f"vivavoce.models.{place}.open_model", open_scripted)
     row = {"id": "c-1", "goal": "Learn about insurance", "messages": CONVERSATION}
     (tmp_path / "conversations.json").write_text(json.dumps([row]))

@@ -200,7 +200,7 @@ def test_on_a_full_disk_a_write_says_so_and_reading_goes_on_and_nothing_is_half_
         fine(url)
         refused = send("POST", f"{url}/api/v1/jobs", conversations(400, "x" * 1000))
         assert (refused.status, "cannot be saved: File too large" in refused.text) == (503, True)
-        wrong = {**conversations(1, "x"), "metrics": ["turn_count"]}  # which needs a threshold
+        wrong = {**conversations(1, "x"), "metrics": ["turn_cuont"]}
         assert send("POST", f"{url}/api/v1/jobs", wrong).status == 422
         assert list(jobs.iterdir()) == []
         record = ended(url, submit(url, conversations(600, "x")).id)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from vivavoce.conversation import split_turns
 from vivavoce.errors import BudgetExhausted, UsageError
 from vivavoce.grading.grader import Grader
-from vivavoce.grading.metrics import extracted, metric_grader
+from vivavoce.grading.metrics import ExtractedMetric, Extraction, deciding_grader, extracted, metric_grader
 from vivavoce.messages import read_messages
 from vivavoce.metrics import AllOf, AspectCritic, BaseMultiTurnMetric, MetricConfig, MetricResult, Panel, SafetyMetric
 from vivavoce.metrics.exact.counts import TurnCountMetric
@@ -200,10 +200,20 @@ async def test_a_threshold_of_the_suite_goes_before_what_a_metric_says_of_passin
     assert (result.value, result.passed) == (0.6, False)
 
 
-def test_a_count_without_a_threshold_cannot_be_a_grader() -> None:
-    complaint = "turn_count has no highest score and needs a threshold, which decides what passes"
-    with pytest.raises(UsageError, match=complaint):
-        metric_grader("m", TurnCountMetric())
+async def test_a_count_without_a_threshold_measures_and_decides_nothing() -> None:
+    grader = metric_grader("m", TurnCountMetric())
+    grade = await graded(grader)
+    assert (grade.state, grade.raw, grade.measured, grade.value, grade.passed) == ("scored", 3.0, 3.0, None, None)
+    assert not grader.decides
+    with pytest.raises(UsageError, match="m has no highest score and needs a threshold, which decides what passes"):
+        deciding_grader("m", TurnCountMetric())
+
+
+async def test_measured_turns_make_the_whole_a_measurement() -> None:
+    grader = metric_grader("m", ExtractedMetric(TurnCountMetric(), Extraction(scope="turn")))
+    whole = await graded(grader)
+    assert {turn.measured for turn in whole.turns or ()} == {1.0}
+    assert (whole.measured, whole.value, whole.passed) == (1.0, None, None)
 
 
 @pytest.mark.parametrize("scope", ["turn", "window"])

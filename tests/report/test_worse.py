@@ -7,17 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, failed, skipped
 from vivavoce.report.baseline import Baseline, read_baseline, write_baseline
 from vivavoce.report.compare import compare
-from vivavoce.report.comparison import Comparison
-from vivavoce.report.worse import Tolerance, reason_lines, ruled, sentence
+from vivavoce.report.comparison import Comparison, GraderComparison, Loss, Side, TargetComparison
+from vivavoce.report.worse import Tolerance, reason_lines, ruled
+from vivavoce.stats.paired import difference_of
+from vivavoce.stats.sign_flip import sign_flip_p_value
 from vivavoce.store.store import Store
 
-from .cases import BROKEN_JUDGE, FINGERPRINTS, keep, outcome
+from .cases import BROKEN_JUDGE, FINGERPRINTS, grade, keep, outcome
 
 ANY_LOSS = Tolerance()
 BROKEN = failed(BROKEN_JUDGE)
@@ -45,13 +49,19 @@ async def decided(
         ([1.0] * 8, [0.0] + [1.0] * 7, None, "pass", "exact: -0.125"),  # a loss that may be chance
         ([1.0] * 8, [0.0] + [1.0] * 7, 0.1, "inconclusive", "8 samples cannot tell that from chance"),
         ([1.0] * 8, [0.0] + [1.0] * 7, 0.2, "pass", "exact: -0.125"),  # no loss that matters
-        ([0.9] * 20, [0.88] * 20, None, "pass", "exact: -0.020"),  # one unseen sample may have gained more
+        ([1.0] * 14, [0.7] * 14, None, "fail", "exact: -0.300"),
+        ([0.9] * 20, [0.88] * 20, None, "inconclusive", "20 samples cannot rule out a rare large gain"),
+        ([0.9] * 20, [0.88] * 5 + [0.9] * 15, None, "pass", "no loss shown; a loss up to 0.173 is not excluded"),
+        ([0.88] * 20, [0.9] * 20, None, "pass", "exact: +0.020"),
         ([0.9] * 20, [0.6] * 20, None, "fail", "exact: -0.300"),
         ([0.9, 0.8] * 20, [0.6, 0.52] * 20, None, "fail", "exact: -0.290"),
         ([0.9, 0.8] * 20, [0.6, 0.52] * 20, 0.3, "pass", "exact: -0.290"),  # certain, and smaller than what matters
-        ([1.0] * 5, [1.0] * 5, None, "inconclusive", "5 samples on both sides; a loss shows from 6 on"),
-        ([1.0] * 5, [0.0] * 5, None, "inconclusive", "5 samples on both sides; a loss shows from 6 on"),
-        ([1.0] * 6, [0.0] * 6, None, "fail", "exact: -1.000"),
+        ([1.0] * 4, [1.0] * 4, None, "inconclusive", "4 samples cannot show a loss: it takes at least 5"),
+        ([1.0] * 4, [0.0] * 4, None, "inconclusive", "4 samples cannot show a loss: it takes at least 5"),
+        ([1.0] * 5, [1.0] * 5, None, "pass", "exact: +0.000"),
+        ([1.0] * 5, [0.0] * 5, None, "fail", "exact: -1.000"),
+        ([1.0] * 40, [0.0] * 4 + [1.0] * 36, None, "pass", "p 0.062"),
+        ([1.0] * 40, [0.0] * 5 + [1.0] * 35, None, "fail", "p 0.031"),
     ],
 )
 async def test_a_loss_is_worse_if_it_is_certain_and_matters(
@@ -70,7 +80,7 @@ async def test_a_break_is_listed_and_fails_where_none_may_be(store: Store) -> No
     one, other = store.grading("run-a"), store.grading("run-b")
     strict = ruled(compare(store, one, other), Tolerance(no_breaks=True))
     assert strict.ruling is not None
-    assert (strict.ruling.verdict, sentence(strict.ruling)) == ("fail", "worse than before")
+    assert (strict.ruling.verdict, strict.ruling.sentence) == ("fail", "worse than before")
 
 
 @pytest.mark.parametrize(
@@ -88,18 +98,98 @@ async def test_errors_count_where_they_could_change_the_verdict(
     assert (found, "errors could change the result" in reasons) == (verdict, verdict == "inconclusive"), reasons
 
 
-async def test_of_ten_targets_a_loss_that_is_certain_alone_is_no_failure(store: Store) -> None:
-    """7 of 20 that fail now have a p value of 1/64 alone, and of 10 / 64 as the lowest of ten."""
+async def test_of_ten_targets_a_loss_that_is_certain_alone_is_undecided(store: Store) -> None:
+    """7 of 20 that fail now have a p value of 1/128 alone, and of 10/128 as the lowest of ten."""
+
+    def scores(bot: list[float], others: list[float]) -> list[Outcome]:
+        return [*held(*bot, target="bot"), *[one for n in range(9) for one in held(*others, target=f"t{n}")]]
+
+    before, after = [0.0] * 10 + [1.0] * 10, [1.0] * 10 + [0.0] * 10  # 20 flips, as many up as down
+    verdict, reasons = await decided(store, scores([1.0] * 20, before), scores([0.0] * 7 + [1.0] * 13, after))
+    assert verdict == "inconclusive"
+    assert "10 tests: p values are adjusted (Holm)" in reasons
+    assert "worse alone, but not certain among 10 tests (adjusted p 0.078)" in reasons
+    assert reasons.count("certain among") == 1
+
+
+async def test_tests_that_cannot_show_a_loss_do_not_weaken_the_others(store: Store) -> None:
+    """In nine of ten targets nothing flips: the p value of the tenth stays 1/128."""
 
     def scores(lost: int) -> list[Outcome]:
         same = [outcome for n in range(9) for outcome in held(*[1.0] * 20, target=f"t{n}")]
         return [*held(*[0.0] * lost, *[1.0] * (20 - lost), target="bot"), *same]
 
     verdict, reasons = await decided(store, scores(0), scores(7))
-    assert verdict == "pass"
-    assert "p values are adjusted (Holm)" in reasons
-    assert "not certain among 10 comparisons (adjusted p 0.16)" in reasons
-    assert reasons.count("certain among") == 1
+    assert verdict == "fail"
+    assert "too few flips to show a loss, so not counted: 9" in reasons
+    assert "adjusted p 0.008 among 10 tests" in reasons
+
+
+@pytest.mark.parametrize(
+    ("flips", "verdict", "words"),
+    [
+        (8, "fail", "passes 8 lost, 0 gained, p 0.004"),
+        (5, "inconclusive", "worse alone, but not certain among 2 tests"),
+    ],
+)
+async def test_passes_of_a_graded_grader_with_a_threshold_are_a_test_of_their_own(
+    store: Store, flips: int, verdict: str, words: str
+) -> None:
+    """The mean hardly moves, since other samples rise: only the passes show the loss."""
+    a = held(*[grade(0.71, passed=True)] * flips, *[grade(0.5, passed=False)] * 30)
+    b = held(*[grade(0.69, passed=False)] * flips, *[grade(0.52, passed=False)] * 30)
+    found, reasons = await decided(store, a, b)
+    assert (found, words in reasons) == (verdict, True), reasons
+    assert "2 tests: p values are adjusted" in reasons
+
+
+async def test_a_certain_loss_of_passes_below_the_smallest_effect_passes(store: Store) -> None:
+    a, b = held(*[grade(0.71, passed=True)] * 30), held(*[grade(0.69, passed=False)] * 30)
+    found, reasons = await decided(store, a, b, Tolerance(0.05))
+    assert (found, "less than 0.05, the smallest loss that matters" in reasons) == ("pass", True), reasons
+    one, other = store.grading("run-a"), store.grading("run-b")
+    ruling = ruled(compare(store, one, other), ANY_LOSS).ruling
+    assert ruling is not None
+    assert ruling.verdict == "fail"
+
+
+async def test_a_graded_grader_without_a_threshold_has_no_test_of_its_passes(store: Store) -> None:
+    found, reasons = await decided(store, held(*[1.0] * 20), held(*[0.99] * 20))
+    assert (found, "passes" in reasons.splitlines()[0]) == ("inconclusive", False), reasons
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([-1.0, -0.5, -0.1, 0.0, 0.1, 0.5, 1.0]), min_size=2, max_size=40))
+def test_the_p_value_the_bound_and_the_verdict_agree(differences: list[float]) -> None:
+    """The verdict fails exactly where the one-sided bound is below 0, and never where the mean is not lower."""
+    change = difference_of(differences)
+    assert change is not None
+    assert change.worse_p_value is not None
+    assert change.worse_bound is not None
+    loss = Loss(
+        p_value=change.worse_p_value, bound=change.worse_bound, sign_flip_p_value=sign_flip_p_value(differences)
+    )
+    grader = GraderComparison(
+        name="exact", a=Side(scored=change.n, errors=0, skipped=0), b=Side(scored=change.n, errors=0, skipped=0),
+        n=change.n, difference=change.mean, low=change.low, high=change.high, p_value=change.p_value, loss=loss,
+        same_fingerprint=True,
+    )  # fmt: skip
+    target = TargetComparison(
+        target_a="bot", target_b="bot", matched=change.n, unmatched_a=[], unmatched_b=[], graders=[grader]
+    )
+    comparison = Comparison(
+        suite_a="support", run_a="a", grading_a="a1", suite_b="support", run_b="b", grading_b="b1", targets=[target],
+        targets_only_a=[], targets_only_b=[], graders_only_a=[], graders_only_b=[],
+    )  # fmt: skip
+    ruling = ruled(comparison, ANY_LOSS).ruling
+    assert ruling is not None
+    assert (ruling.verdict == "fail") == (loss.bound < 0) == (loss.p_value <= 0.05)
+    if ruling.verdict == "fail":
+        assert change.mean < 0
+    if change.n >= 5 and change.mean >= 0:
+        assert ruling.verdict == "pass"
+    if ruling.verdict == "pass" and change.low is not None and change.low < 0:
+        assert f"a loss up to {-change.low:.3f} is not excluded" in ruling.sentence
 
 
 async def test_a_skipped_score_is_no_error(store: Store) -> None:

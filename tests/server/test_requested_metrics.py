@@ -26,7 +26,6 @@ NOT_ALLOWED: list[tuple[dict[str, Any], str]] = [
     ({"metric": "safety", "settings": {"seed": {"a": 1}}}, "'seed' needs a number or a word, got dict"),
     ({"metric": "safety", "config": {"prompt": "{{ 9 ** (9 ** 9) }}"}}, "'**' is not allowed in a template"),
     ({"metric": "safety", "config": {"blocks": {"rules": "{{ 'a' * 10 ** 9 }}"}}}, "is not allowed in a template"),
-    ({"metric": "turn_count"}, "turn_count has no highest score and needs a threshold"),
     ({"metric": "refusal", "config": {"treshold": 1}}, "no option 'treshold'"),
 ]
 
@@ -37,9 +36,6 @@ def test_what_a_request_may_not_name_is_refused_before_any_work(
 ) -> None:
     reply = send("POST", f"{server}/api/v1/jobs", {**MANY, "metrics": [metric], "judge": None})
     assert (reply.status, complaint in reply.text) == (422, True), reply.text
-    if metric["metric"] != "turn_count":  # alone it measures; only a run needs to know what passes
-        reply = send("POST", f"{server}/api/v1/evaluations", {"messages": TALK, "metrics": [metric]})
-        assert (reply.status, complaint in reply.text) == (422, True), reply.text
 
 
 def test_options_decide_what_is_measured(server: str) -> None:

@@ -7,6 +7,8 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from vivavoce.stats.corrected import prediction_powered, rogan_gladen, table_of
@@ -16,6 +18,7 @@ from vivavoce.stats.sampled import (
     PopulationMean,
     Units,
     allocation,
+    drawn_for_half_width,
     inclusion,
     population_mean,
     population_weights,
@@ -219,3 +222,31 @@ def test_labels_of_drawn_conversations_correct_the_rate_of_the_population(kind: 
         )
         hits += held(corrected.low, float(values.mean()), corrected.high)
     assert 0.93 <= hits / LOGS <= 0.975
+
+
+@settings(deadline=None)
+@given(st.integers(2, 200), st.integers(1, 3_000), st.sampled_from([0.0, 1.0]))
+def test_the_draws_for_half_the_width_are_the_fewest_whose_interval_has_it(
+    drawn: int, others: int, rate: float
+) -> None:
+    population = drawn + others
+
+    def width(number: int) -> float:
+        units = Units([0] * number, [number / population] * number)
+        found = population_mean([rate] * number, units, Design([population], [number]))
+        assert found is not None
+        return found.high - found.low
+
+    needed = drawn_for_half_width(drawn, population, rate)
+    assert width(needed) <= width(drawn) / 2 + 1e-9
+    assert needed == drawn or width(needed - 1) >= width(drawn) / 2 - 1e-9
+
+
+@pytest.mark.parametrize(("rate", "factor"), [(0.5, 4.0), (0.9, 3.8), (1.0, 2.0), (0.0, 2.0)])
+def test_near_the_ends_half_the_width_takes_twice_as_many_and_not_four_times(rate: float, factor: float) -> None:
+    assert drawn_for_half_width(100, 10**6, rate) / 100 == pytest.approx(factor, rel=0.06)
+
+
+def test_few_draws_of_a_few_have_their_half_width_with_all_of_them() -> None:
+    assert drawn_for_half_width(5, 6, 0.5) == 6
+    assert drawn_for_half_width(1, 1, 1.0) == 1

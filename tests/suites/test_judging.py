@@ -101,7 +101,6 @@ def test_the_judge_of_the_environment_leaves_a_file_its_own(monkeypatch: pytest.
         ("saftey", {}, "no metric 'saftey'; did you mean 'safety'?"),
         ("gone.py:x", {}, "no file 'gone.py'"),
         ("gone.yaml", {}, "gone.yaml: cannot be read"),
-        ("turn_count", {}, "turn_count has no highest score and needs a threshold"),
         ("safety", {}, "the metric 'safety' needs a judge: use --judge, or set VIVAVOCE_JUDGE"),
         ("own.py:mixed", {}, "the metric 'mixed' needs a judge"),
         ("polite.yaml", {"model": "x", "scope": "turn"}, "'polite.yaml' already has its options; remove scope"),
@@ -118,5 +117,5 @@ def test_a_mistake_is_told(metrics: str, more: dict[str, Any], complaint: str) -
 
 def test_every_mistake_is_told_at_once() -> None:
     with pytest.raises(UsageError) as caught:
-        judging("saftey turn_count safety")
+        judging("saftey refusel safety")
     assert len(caught.value.problems) == 3

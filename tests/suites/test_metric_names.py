@@ -192,7 +192,6 @@ def test_settings_of_the_judge_are_sent(asked: Row, sent: Row, model: str, serve
         ("gone.py:x", {}, "graders.it.metric: no file 'gone.py' beside the suite"),
         ("own.py:number", {}, "'own.py:number' is not a metric, a metric class or a function"),
         ("gone.yaml", {}, "gone.yaml: cannot be read"),
-        ("turn_count", {}, "6:5 graders.it.metric: it has no highest score and needs a threshold"),
         ("safety", {"config": {"promt": "x"}}, "metric 'safety': no option 'promt'; did you mean 'prompt'?"),
         ("safety", {"config": {"window": "many"}}, "option 'window': "),
         ("safety", {"config": {"prompt_path": "gone.jinja"}}, "gone.jinja cannot be read"),

@@ -59,8 +59,9 @@ def command(
     fail, and what could not be compared. If a grader itself changed between the runs, its difference is not read. Of
     more than two runs each is compared with the first; their intervals are wider, so that all hold together with 95%.
 
-    With --fail-on-worse, --fail-on-break or --baseline it is decided whether a later run is worse. Exit codes: 0 not
-    worse, 1 worse, 2 wrong usage, 3 undecided: too few samples, errors, or graders or samples that differ.
+    With --fail-on-worse, --fail-on-break or --baseline, decides whether a later run is worse, by one-sided tests at 5%.
+    Exit codes: 0 no loss shown, 1 worse, 2 wrong usage, 3 undecided: a loss that is likely and not certain, too few
+    samples, errors, or graders or samples that differ.
     """
     decides = fail_on_worse or fail_on_break or smallest_effect is not None or baseline is not None
     tolerance = Tolerance(smallest_effect, fail_on_break) if decides else None

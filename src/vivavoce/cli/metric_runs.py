@@ -183,7 +183,7 @@ def _passed(samples: Sequence[Sample], results: Sequence[RunResult]) -> tuple[li
         for outcome in result.outcomes():
             key, scores = (outcome.attempt.key.sample_id, outcome.attempt.key.trial), outcome.scores.values()
             lost |= {key} if any(one.state == "error" for one in scores) else set()
-            judged = any(one.state == "scored" for one in scores)
+            judged = any(one.passed is not None for one in scores)
             failed |= {key} if not judged or any(one.passed is False for one in scores) else set()
     good = [one for one in samples if (one.id, one.trial or 0) not in failed | lost]
     if good:

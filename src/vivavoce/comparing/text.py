@@ -1,4 +1,19 @@
-"""How texts are compared: whether two are the same, and whether one contains some words."""
+"""How texts are compared: whether two are the same, and whether one contains some words.
+
+Both sides are folded first, so a difference in encoding never decides: Unicode forms (NFKC), invisible characters, and
+the kinds of quotation marks, dashes, and white space. `fold` also ignores case (`str.casefold`) and the amount of white
+space. Pages, evidence, and findings need the words as they stand in the original; `FoldedText` maps them back.
+
+A word boundary is that of UAX #29 with three changes that find more: punctuation other than `_` always separates words
+("Ana" is a word of "Ana's" and of "user:Ana"), there is a boundary on both sides of each letter of a script that sets
+no spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar, …), and between Hangul and other scripts, because Korean
+attaches particles.
+
+Source: Unicode Standard Annexes #15 (normalization forms) and #29 (text segmentation).
+
+Providers cut the text of a message anywhere: at a citation, at the end of a streamed chunk, in the middle of a word.
+They document that the parts are concatenated, so nothing is put between them.
+"""
 
 from __future__ import annotations
 

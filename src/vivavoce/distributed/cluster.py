@@ -1,4 +1,8 @@
-"""Workers on Ray, on this machine or in a cluster, through the extra `[ray]`."""
+"""Workers on Ray, on this machine or in a cluster, through the extra `[ray]`.
+
+Each worker is an actor, a process that works on one part at a time. Rows do not travel: a worker reads those of its
+part itself. Nor do results: it writes the file of its part. Ray says which worker is free, and which one has died.
+"""
 
 from __future__ import annotations
 

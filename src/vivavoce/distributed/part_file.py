@@ -1,4 +1,10 @@
-"""The file of a part that is done, and what the parts of a job show so far."""
+"""The file of a part that is done, in Parquet, and what the parts of a job show so far.
+
+A row is a conversation: `sample_id`, `target`, `trial` (from 0), `position` in the plan of the run, `failure` (its
+kind, where it ended with an error), `seconds`, and `scores`, by grader a structure of `value`, `measured`, `passed`,
+`state`, `reason` and `kind` for the whole conversation. `record` is all that a store keeps of it, as JSON. The metadata
+of the file, under `vivavoce`, has the run, its set of scores, and the rows that are not conversations.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +27,7 @@ from vivavoce.records.score import BREACH, UNSUPPORTED
 from vivavoce.run.summary import Summary, summarise
 from vivavoce.run.tallies import tally
 from vivavoce.run.verdict import Rules
+from vivavoce.store.runs.decode import measured_in
 from vivavoce.store.runs.reading import by_tester
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
 from vivavoce.suites.expecting import requirements_of
@@ -119,6 +126,7 @@ def _schema(arrow: Any, graders: Sequence[str]) -> Any:
     score = arrow.struct(
         [
             ("value", arrow.float64()),
+            ("measured", arrow.float64()),
             ("passed", arrow.bool_()),
             ("state", arrow.string()),
             ("reason", arrow.string()),
@@ -158,6 +166,7 @@ def _cells(score: ScoreCells) -> dict[str, Any]:
     passed = None if score.passed is None else bool(score.passed)
     return {
         "value": score.value,
+        "measured": measured_in(score.state, score.value, score.raw),
         "passed": passed,
         "state": score.state,
         "reason": score.reason,
@@ -209,7 +218,8 @@ def _spoiled(record: str) -> set[str]:
 
 
 def _score_row(key: AttemptKey, name: str, one: Mapping[str, Any], spoiled: bool) -> ScoreRow:
-    return ScoreRow(key, one["kind"], name, one["state"], one["value"], one["passed"], spoiled)
+    row = ScoreRow(key, one["kind"], name, one["state"], one["value"], one["passed"], spoiled)
+    return row._replace(measured=one.get("measured"))  # parts of earlier versions have none
 
 
 def summary_of(folder: Folder, names: Iterable[str], limit: ErrorLimit | None = None) -> Summary:

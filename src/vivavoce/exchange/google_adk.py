@@ -1,4 +1,14 @@
-"""Events and sessions of Google's Agent Development Kit, in JSON and in its SQLite file."""
+"""Events and sessions of Google's Agent Development Kit, in JSON and in its SQLite file.
+
+They are read from JSON, and from the SQLite file of its `DatabaseSessionService`. Who speaks is told by the author;
+agents are named. Pieces of an answer that comes whole later are left out, and so is what was taken back. Calls and what
+came of them are read as in Gemini's contents.
+Source: the classes `Event` and `Session` of google-adk.
+
+Each event is JSON in a cell of its own. Files of older versions have a column for each field of an event, and what an
+event did (`actions`) pickled, which is never read.
+Source: the tables that google-adk makes, of both versions of its schema.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Logs of Inspect AI: `.eval`, which is a zip archive of JSON, and `.json`."""
+"""Logs of Inspect AI: `.eval`, which is a zip archive of JSON, and `.json`.
+
+Scores are labels, with their explanations in the metadata. So are the events of a sample, without the messages and
+scores that they hold again.
+Source: the models of `inspect_ai.log` and the logs that it writes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Our own rows: the datasets of suites, and conversations of one session or of several."""
+"""Our own rows: the datasets of suites, and conversations of one session or of several.
+
+A row may list sessions instead of an `input` or `messages`:
+
+    {"sessions": [{"user": "ana", "input": "I eat no meat."},
+                  {"user": "ana", "input": "What do I eat?", "ground_truth": "no meat"}]}
+
+It becomes a row whose messages of users have a `SessionMark` each, so that whatever reads turns reads sessions as well.
+"""
 
 from __future__ import annotations
 

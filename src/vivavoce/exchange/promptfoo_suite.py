@@ -1,4 +1,11 @@
-"""Configurations of promptfoo as suites: its tests become rows with assertions."""
+"""Configurations of promptfoo as suites: its tests become rows with assertions.
+
+Tests of one `metadata.conversationId` become one conversation. Templates are filled with the variables of the tests;
+what is more than a variable, code, files of code, transforms and costs have no translation and are told.
+Source: the configuration reference and the pages on assertions in promptfoo's documentation.
+
+Source: the pages on deterministic and on model-graded metrics in promptfoo's documentation.
+"""
 
 from __future__ import annotations
 

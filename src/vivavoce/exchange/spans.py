@@ -1,4 +1,9 @@
-"""Spans and log records of OpenTelemetry in one shape, and the conversations that they make."""
+"""Spans and log records of OpenTelemetry in one shape, and the conversations that they make.
+
+Read are: OTLP as JSON (objects with `resourceSpans` or `resourceLogs`, or the members of such lists), the spans that
+OpenTelemetry's own SDK prints, and those that Phoenix exports, as JSON or as the columns of a table.
+Source: the OTLP specification and its protocol buffers; `ReadableSpan.to_json` of the SDK; Phoenix's REST reference.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Traces as conversations: one conversation made of the steps of its traces."""
+"""Traces as conversations: one conversation made of the steps of its traces.
+
+A model is given the whole history with every call, so most messages occur in many steps; each is kept once. A call that
+goes on from where another ended belongs to the same line of talk. The line that answers the user is the conversation;
+what stands beside it (a title made up, an agent asked by another) is kept apart.
+"""
 
 from __future__ import annotations
 

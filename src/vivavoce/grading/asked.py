@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, JsonValue, StrictBool, StringConstra
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.grading.assertions import Assertion, Held, Scene, held_unless
 from vivavoce.grading.graders import Case
-from vivavoce.grading.metrics import metric_grader
+from vivavoce.grading.metrics import deciding_grader, metric_grader
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.factory import Choice, choose_metric, named_metric, reaches_out
 from vivavoce.metrics.judging import JudgedMetric
@@ -212,7 +212,7 @@ def _problem(chosen: str) -> str | None:
     if option := reaches_out(config):
         return f"metric {name}: a row cannot use the option '{option}', which names a file or an address"
     try:
-        metric_grader(name, choose_metric(Choice(metric=name, threshold=threshold, config=config)))
+        deciding_grader(name, choose_metric(Choice(metric=name, threshold=threshold, config=config)))
     except UsageError as error:
         return str(error)
     return None

@@ -1,4 +1,8 @@
-"""Extractors: which part of a conversation is graded, the *submission*."""
+"""Extractors: which part of a conversation is graded, the *submission*.
+
+A user's extractor is a function `(trajectory, config)` or `(trajectory, config, agent_state)` that returns text;
+`trajectory` is a list of turns, each a list of messages.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Functions that people write: their options, their results, and calls with a time limit."""
+"""Functions that people write: their options, their results, and calls with a time limit.
+
+A result class of another tool is accepted if it has the attributes `score`, `rationale` and `metadata`. A function that
+was written for the messages of a Letta server gets such messages.
+"""
 
 from __future__ import annotations
 

@@ -51,7 +51,8 @@ class Grader:
     over turns, without a threshold from `mean_passes` on. `unmet` returns what a sample lacks for the grader to apply.
     With `scores_errors`, the finished part of a conversation that ended with an error is scored, too. `arguments`
     says how the arguments of expected calls are compared, None where there is no rule for it. A `severity` makes it a
-    requirement: every conversation must pass, or else the run fails or has a warning.
+    requirement: every conversation must pass, or else the run fails or has a warning. Unless it
+    `decides`, it only measures: its scores neither pass nor fail.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Grader:
     verdicts_on: Callable[[Sample], int] | None = None
     arguments: ArgumentRule | None = None
     severity: Severity | None = None
+    decides: bool = True
 
     def per_turn(self, sample: Sample) -> bool:
         """Return whether this sample is graded turn by turn."""

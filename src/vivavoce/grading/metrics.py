@@ -219,21 +219,13 @@ def _bound(function: Grade, options: dict[str, Any]) -> ScoreCase:
 class MetricScore:
     """The score of a metric for a case; with `by_threshold`, only the metric's threshold decides whether it passes.
 
-    With `answer`, the submission is everything the assistant says in the measured conversation.
-
-    Raises:
-        UsageError: the scores of the metric have no highest value, and nothing says which of them pass.
+    With `answer`, the submission is everything the assistant says in the measured conversation. Without a threshold, a
+    metric that has no highest score only measures: its scores have no value and neither pass nor fail.
     """
 
     metric: BaseMultiTurnMetric
     by_threshold: bool = False
     answer: bool = False
-
-    def __post_init__(self) -> None:
-        if self.metric.needs_threshold:
-            name = self.metric.name
-            rule = f"{name} has no highest score and needs a threshold, which decides what passes"
-            raise UsageError(f"{rule}: {{metric: {name}, threshold: …}}")
 
     def unmet(self, sample: Sample) -> str | None:
         """Return what the metric needs that the sample does not have."""
@@ -251,13 +243,31 @@ class MetricScore:
         known |= {"calls": calls}
         measured = with_answer(messages, case.submission) if self.answer else messages
         result = await self.metric.measured(metric_input(case.sample, measured, view.seconds, **known))
-        if result.state == "scored" and result.value is None:
+        if result.state == "scored" and result.value is None and result.measured is None:
             got = shorten(repr(result.raw), 80)
             message = f"{self.metric.name} gave {got}, which is not a score of the kind it states"
             return failed(Failure(blame="grader", kind="format", message=message), usage=result.usage)
         if self.by_threshold and result.raw is not None:
             return changed(result, {"passed": self.metric.config.passes(result.raw)})
         return result
+
+
+def deciding_grader(name: str, metric: BaseMultiTurnMetric) -> Grader:
+    """Return a metric as a grader whose scores pass or fail.
+
+    Raises:
+        UsageError: the metric only measures, so nothing says which of its scores pass.
+    """
+    grader = metric_grader(name, metric)
+    if not grader.decides:
+        raise UsageError(needs_threshold(name, metric.name))
+    return grader
+
+
+def needs_threshold(name: str, metric: str = "…") -> str:
+    """Return why nothing can pass or fail by a grader of a metric that only measures."""
+    how = f"{{metric: {metric}, threshold: …}}"
+    return f"{name} has no highest score and needs a threshold, which decides what passes: {how}"
 
 
 def with_answer(messages: Sequence[AnyMessage], text: str) -> list[AnyMessage]:
@@ -337,9 +347,6 @@ def metric_grader(
 
     It grades whole conversations, unless it is itself a grader. A rule is a requirement. With `by_threshold`, only the
     threshold of the metric decides whether a score passes.
-
-    Raises:
-        UsageError: nothing decides which of its scores pass.
     """
     if isinstance(metric, GraderMetric):
         return replace(metric.grader, name=name, label=label)
@@ -363,6 +370,7 @@ def metric_grader(
         each_turn=each_turn,
         waits=metric.waits,
         severity="fail" if isinstance(metric, RuleMetric) else None,
+        decides=not metric.needs_threshold,
     )
 
 

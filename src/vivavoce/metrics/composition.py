@@ -1,4 +1,8 @@
-"""Metrics made of metrics: chain, all of, any of, weighted, and a cascade of a cheap and an expensive one."""
+"""Metrics made of metrics: chain, all of, any of, weighted, and a cascade of a cheap and an expensive one.
+
+A part that is skipped is left out; where all are, so is the whole. A part that is an error makes the whole an error
+unless the others decide alone: one that fails decides `AllOf` and `Chain`, one that passes decides `AnyOf`.
+"""
 
 from __future__ import annotations
 
@@ -398,5 +402,7 @@ def _check(
         raise UsageError(wrong)
     if first.config.score_type == "numeric" and first.config.maximum is None:
         raise UsageError(f"{first.name} has no highest score, so it cannot say from 0 to 1 how good a conversation is")
+    if then.needs_threshold:
+        raise UsageError(f"{then.name} has no highest score and needs a threshold, which decides what passes")
     if fingerprint_of(first) == fingerprint_of(then):
         raise UsageError(f"both of a cascade are {first.name} under the same model; name another model or metric")

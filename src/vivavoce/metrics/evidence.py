@@ -1,4 +1,9 @@
-"""Evidence: which claims of a judge need it, and whether what the judge quotes stands in the conversation."""
+"""Evidence: which claims of a judge need it, and whether what the judge quotes stands in the conversation.
+
+Every judged metric declares its rule, and `JudgedMetric` applies it: a claim without evidence that counts is asked for
+once more, and if the verdict still depends on it, that is an error of the judge. Missing, blank, and invented evidence
+are treated alike.
+"""
 
 from __future__ import annotations
 

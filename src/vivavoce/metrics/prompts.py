@@ -1,4 +1,15 @@
-"""Prompts: the instructions for a judge, as templates in text files, and rubrics that people write."""
+"""Prompts: the instructions for a judge, as templates in text files, and rubrics that people write.
+
+A template is Jinja in a small sandbox (`safe_template`). Values come from datasets, targets and users, so whatever
+`{{ … }}` puts in is written as a JSON string on one line; a name without a value is an error, never an empty place.
+The parts that a user may replace on their own stand in `{% block … %}`.
+
+A rubric that shows neither the submission nor the conversation is followed by the input, the ground truth and the
+submission, so that a judge always sees what it judges.
+
+Values come from datasets and from the system under test, so each is put in as prompts put them in: as a JSON string on
+one line, which no text can end.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
 from vivavoce.plugins import lazy
+from vivavoce.records.score import shorten
 from vivavoce.safe_text import quoted
 
 if TYPE_CHECKING:
@@ -58,7 +70,7 @@ class Prompt:
         try:
             return self.template.render(values)
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-            raise SuiteFault(f"{self.name} cannot be rendered: {error}", kind="prompt") from error
+            raise SuiteFault(f"{self.name} cannot be rendered: {shorten(str(error))}", kind="prompt") from error
 
     @cached_property
     def template(self) -> Template:

@@ -1,4 +1,9 @@
-"""Questions to judges about pieces of a conversation, their answers, and the steps in which a metric asks."""
+"""Questions to judges about pieces of a conversation, their answers, and the steps in which a metric asks.
+
+A metric does not ask its judge itself. It yields an `Ask`, gets the answers, and goes on until it returns its result.
+Whoever carries out a plan decides how a question is answered: at once, jointly with those of other metrics, or, of a
+conversation that grows, from earlier answers.
+"""
 
 from __future__ import annotations
 

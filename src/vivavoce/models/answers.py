@@ -1,4 +1,8 @@
-"""Reads the JSON object that a model answered with, strictly, or else as small models write it."""
+"""Reads the JSON object that a model answered with, strictly, or else as small models write it.
+
+Only what has one reading is read. Of two objects that differ, of an object that is cut off, and of a string whose end
+is in doubt nothing is taken, nor of an object that the text around it quotes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Kept replies: a model asks a question once, and later answers it from the store or from a cassette."""
+"""Kept replies: a model asks a question once, and later answers it from the store or from a cassette.
+
+It is JSONL. The first line says what it is, `{"vivavoce_replies": 1}`; each other one is a reply with the key of its
+question: `{"key", "model", "created_at", "reply": {"text", "parsed", "tool_calls", "usage", "applied"}}`. The questions
+are not in it.
+"""
 
 from __future__ import annotations
 

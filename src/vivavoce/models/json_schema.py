@@ -1,4 +1,19 @@
-"""JSON Schema, draft 2020-12: how a value breaks a schema, with bounds on what a check may cost."""
+"""JSON Schema, draft 2020-12: how a value breaks a schema, with bounds on what a check may cost.
+
+Schemas come from requests and suites, the values from systems under test and from models. `jsonschema` searches with
+the standard library's regular expressions, which cannot be interrupted, so the keywords that search are ours.
+`uniqueItems` is ours, too: the library compares each item with each. So is `multipleOf`, which the library computes in
+binary fractions, and `format`: the library checks some formats only where other packages are installed. Every
+keyword counts its steps.
+
+A short schema can ask for endless work: `allOf` with two references to the next definition, 30 times, is a billion
+checks, and a definition that refers to itself never ends. A thread cannot be stopped from outside, so every keyword
+counts what it does, and a check that costs too much ends with a fault.
+
+Patterns follow ECMA 262 and are put into the words of the library that searches; the two differ where a text would pass
+that the pattern forbids: the dollar is the end only, classes and word edges are about ASCII, and spaces and line ends
+have lists of their own.
+"""
 
 from __future__ import annotations
 
@@ -84,16 +99,26 @@ MAX_SCHEMA_DEPTH = 100
 """Levels of a schema."""
 
 MAX_STEPS = 200_000
-"""Keywords that one check evaluates, and mistakes that they find; a keyword counts once more for 16 items of a list."""
+"""Keywords that one check evaluates, and mistakes that they find. A keyword counts once more for 16 items of a list and
+1,000 characters of a text, one that looks at each item once more for each, and `unevaluated…` for each pair of 16."""
 
 MAX_REFERENCES = 100
 """References that are followed one inside another."""
 
 _ITEMS_PER_STEP = 16
 _CHARS_PER_STEP = 1_000
+_VALUES_PER_STEP = 4
+_FORMAT_CHARS_PER_STEP = 16
 _MAX_MESSAGE_CHARS = 500
 _LONG_LIST = 100
 _LISTS_OF_NAMES = frozenset(("required", "type"))
+_OF_EACH_ITEM = frozenset(
+    """
+    additionalProperties contains dependentSchemas items patternProperties prefixItems properties propertyNames
+    unevaluatedItems unevaluatedProperties
+    """.split()  # noqa: SIM905
+)
+"""Keywords that look at each item of a list or an object."""
 
 
 @dataclass(slots=True)
@@ -141,7 +166,7 @@ def count_steps(keyword: Callable[..., Iterator[Any] | None]) -> Callable[..., I
 
     def count(validator: Any, expected: Any, value: Any, schema: Any) -> Iterator[Any]:
         budget = _budget.get()
-        budget.take(1 + (_length(expected) + _length(value)) // _ITEMS_PER_STEP)
+        budget.take(1 + _reading(expected) + _reading(value))
         for error in keyword(validator, expected, value, schema) or ():
             budget.take(1 + len(error.message) // _CHARS_PER_STEP)
             error.message = error.message[:_MAX_MESSAGE_CHARS]
@@ -167,12 +192,37 @@ def counted_reference(keyword: Callable[..., Iterator[Any] | None]) -> Callable[
     return follow
 
 
+def counted_items(keyword: Callable[..., Iterator[Any] | None]) -> Callable[..., Iterator[Any]]:
+    """Return a keyword that looks at each item of a value, where each item counts."""
+    steps = count_steps(keyword)
+
+    def look(validator: Any, expected: Any, value: Any, schema: Any) -> Iterator[Any]:
+        _budget.get().take(_length(value))
+        yield from steps(validator, expected, value, schema)
+
+    return look
+
+
+def counted_pairs(keyword: Callable[..., Iterator[Any] | None]) -> Callable[..., Iterator[Any]]:
+    """Return a keyword that the library evaluates by comparing the items of a value each with each."""
+    steps = counted_items(keyword)
+
+    def compare(validator: Any, expected: Any, value: Any, schema: Any) -> Iterator[Any]:
+        _budget.get().take(_length(value) ** 2 // _ITEMS_PER_STEP)
+        yield from steps(validator, expected, value, schema)
+
+    return compare
+
+
 def counted_comparison(keyword: Callable[..., Iterator[Any] | None]) -> Callable[..., Iterator[Any]]:
     """Return a keyword that compares whole values, where each value inside them counts."""
     steps = count_steps(keyword)
 
     def compare(validator: Any, expected: Any, value: Any, schema: Any) -> Iterator[Any]:
-        _budget.get().take(measure(expected)[0] // _ITEMS_PER_STEP)
+        budget = _budget.get()
+        for part in (expected, value):
+            values, _, chars = _size(part)
+            budget.take(values // _VALUES_PER_STEP + chars // _CHARS_PER_STEP)
         yield from steps(validator, expected, value, schema)
 
     return compare
@@ -223,24 +273,50 @@ def _check_names(schema: object, key: str) -> None:
 
 def measure(value: object) -> tuple[int, int]:
     """Return how many values a JSON value consists of, and how many levels deep it is."""
-    count = deepest = 0
+    values, depth, _ = _size(value)
+    return values, depth
+
+
+def _size(value: object) -> tuple[int, int, int]:
+    """Return how many values a JSON value consists of, how many levels deep it is, and its characters."""
+    count = deepest = chars = 0
     pending = [(value, 1)]
     while pending:
         part, depth = pending.pop()
         count, deepest = count + 1, max(deepest, depth)
-        if isinstance(part, Mapping):
-            pending += [(item, depth + 1) for item in cast("Mapping[str, object]", part).values()]
+        if isinstance(part, str):
+            chars += len(part)
+        elif isinstance(part, Mapping):
+            rows = cast("Mapping[str, object]", part)
+            chars += sum(map(len, rows))
+            pending += [(item, depth + 1) for item in rows.values()]
         elif isinstance(part, list):
             pending += [(item, depth + 1) for item in cast("list[object]", part)]
-    return count, deepest
+    return count, deepest, chars
 
 
 def _length(value: object) -> int:
     return len(cast("list[object]", value)) if isinstance(value, list | dict) else 0
 
 
-_VALUES = frozenset(("const", "enum", "default", "examples"))
-"""Keywords whose values are data, not schemas."""
+def _reading(value: object) -> int:
+    """Return the steps that it takes to read a text, or the items of a list without what is in them."""
+    return len(value) // _CHARS_PER_STEP if isinstance(value, str) else _length(value) // _ITEMS_PER_STEP
+
+
+_SCHEMA_KEYWORDS = frozenset(
+    """
+    additionalProperties contains contentSchema else if items not propertyNames then unevaluatedItems
+    unevaluatedProperties
+    """.split()  # noqa: SIM905
+)
+"""Keywords whose value is a schema."""
+_LIST_KEYWORDS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
+"""Keywords whose value is a list of schemas."""
+_MAP_KEYWORDS = frozenset(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"))
+"""Keywords whose value has a schema under each name."""
+_REFERENCES = ("$ref", "$dynamicRef")
+_NEGATIVE_INDEX = re.compile(r"/-\d")
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOSTNAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
@@ -263,7 +339,11 @@ def mismatch(value: object, schema: Mapping[str, Any]) -> str | None:
         GraderFault: the check takes too many steps, follows too many references, or a pattern takes too long.
     """
     check_size(schema)
-    return _checker(json.dumps(schema))(value)
+    try:
+        text = json.dumps(schema, allow_nan=False)
+    except ValueError as error:
+        raise UsageError(f"the JSON schema is not JSON: {error}") from error
+    return _checker(text)(value)
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
@@ -284,17 +364,28 @@ def unchecked_formats(schema: object) -> list[str]:
 
 
 def _formats(schema: object) -> set[str]:
-    if isinstance(schema, list):
-        return {name for part in cast("list[object]", schema) for name in _formats(part)}
-    if not isinstance(schema, dict):
-        return set()
-    names: set[str] = set()
-    for key, value in cast("dict[str, object]", schema).items():
-        if key == "format" and isinstance(value, str):
-            names.add(value)
-        elif key not in _VALUES:
-            names |= _formats(value)
-    return names
+    return {name for part in _parts(schema) if isinstance(name := part.get("format"), str)}
+
+
+def _parts(schema: object) -> Iterator[dict[str, Any]]:
+    """Yield a schema and the schemas in it, at any depth; what stands elsewhere, as under `default`, is data."""
+    pending = [schema]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            yield cast("dict[str, Any]", part)
+            pending += _children(cast("dict[str, Any]", part))
+
+
+def _children(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the schemas directly in a schema."""
+    for key, value in schema.items():
+        if key in _SCHEMA_KEYWORDS:
+            yield value
+        elif key in _LIST_KEYWORDS and isinstance(value, list):
+            yield from cast("list[Any]", value)
+        elif key in _MAP_KEYWORDS and isinstance(value, dict):
+            yield from cast("dict[str, Any]", value).values()
 
 
 def _is_date(text: str) -> bool:
@@ -355,7 +446,6 @@ def _checker(schema: str) -> Callable[[object], str | None]:
     from jsonschema import Draft202012Validator, FormatChecker, SchemaError
     from jsonschema import ValidationError as Violation
     from jsonschema.exceptions import best_match  # pyright: ignore[reportUnknownVariableType]
-    from referencing.exceptions import Unresolvable
 
     parsed = json.loads(schema)
     try:
@@ -363,82 +453,90 @@ def _checker(schema: str) -> Callable[[object], str | None]:
         Draft202012Validator.check_schema(parsed, format_checker=FormatChecker(formats=()))
     except SchemaError as error:
         raise UsageError(f"the JSON schema is not valid at {error.json_path}: {error.message}") from error
-    parsed = _without_draft(parsed)
-    for pattern in _patterns(parsed):
+    for part in _parts(parsed):
+        _check_part(part)
+    resolver = _resolver_of(parsed)
+    _check_references(parsed, resolver)
+    validator: Any = _bounded()(parsed, _resolver=resolver)
+    best = cast("Callable[[Any], Violation | None]", best_match)
+
+    def check(value: object) -> str | None:
+        with bounded_check():
+            error = best(validator.iter_errors(value))
+        return None if error is None else shorten(f"{error.json_path}: {error.message}", 300)
+
+    return check
+
+
+def _check_part(part: dict[str, Any]) -> None:
+    """Check what the library leaves to us of one schema, and take its draft away: another has other keywords.
+
+    Raises:
+        UsageError: a pattern cannot be used.
+    """
+    part.pop("$schema", None)
+    patterns = [part["pattern"]] if isinstance(part.get("pattern"), str) else []
+    for pattern in (*patterns, *part.get("patternProperties", ())):
         try:
             schema_pattern(pattern)
         except UsageError as error:
             raise UsageError(f"the JSON schema is not usable: {error}") from error
-    keywords = set(_keywords(parsed))
-    if {"patternProperties", "unevaluatedProperties"} <= keywords:
+
+
+def _check_references(schema: Any, resolver: Any) -> None:
+    """Check that each reference leads to a schema in this one, and not to data such as a default.
+
+    The library follows a pointer into anything, and would evaluate what nobody has checked.
+
+    Raises:
+        UsageError: it leads elsewhere, or nowhere.
+    """
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    known = {id(part) for part in _parts(schema)}
+    names: set[str] = set()
+    pending: list[tuple[Any, Any]] = [(schema, resolver)]
+    while pending:
+        part, around = pending.pop()
+        if not isinstance(part, dict):
+            continue
+        names |= cast("dict[str, Any]", part).keys()
+        inside = around.in_subresource(DRAFT202012.create_resource(cast("Any", part)))
+        for keyword in _REFERENCES:
+            reference = cast("dict[str, Any]", part).get(keyword)
+            if reference is None:
+                continue
+            try:
+                target = inside.lookup(reference).contents
+            except (Unresolvable, ValueError, TypeError, AttributeError, LookupError) as error:
+                raise UsageError(f"the JSON schema refers to '{reference}', which is not in it") from error
+            if (id(target) not in known and not isinstance(target, bool)) or _NEGATIVE_INDEX.search(reference):
+                raise UsageError(f"the JSON schema refers to '{reference}', which is not a schema in it")
+        pending += ((child, inside) for child in _children(cast("dict[str, Any]", part)))
+    if {"patternProperties", "unevaluatedProperties"} <= names:
         rule = "patternProperties and unevaluatedProperties cannot be checked together; write additionalProperties"
         raise UsageError(f"the JSON schema is not usable: {rule}")
-    validator: Any = _bounded()(parsed, _resolver=_resolver_of(parsed))
-    best = cast("Callable[[Any], Violation | None]", best_match)
-
-    def check(value: object) -> str | None:
-        try:
-            with bounded_check():
-                error = best(validator.iter_errors(value))
-        except Unresolvable as unknown:
-            raise UsageError(f"the JSON schema refers to '{unknown.ref}', which is not in it") from unknown
-        return None if error is None else shorten(f"{error.json_path}: {error.message}", 300)
-
-    return check
 
 
 def _resolver_of(schema: Any) -> Any:
     """Return what resolves the references of a schema, inside it alone: a web address is never fetched.
 
     It looks for all anchors once; the library's own resolver looks for them again at each reference.
+
+    Raises:
+        UsageError: a part has an `$id` that is no address.
     """
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012
 
     root: Any = DRAFT202012.create_resource(schema)
     address = root.id() or ""
-    registry: Any = cast("Any", Registry)().with_resource(address, root).crawl()
+    try:
+        registry: Any = cast("Any", Registry)().with_resource(address, root).crawl()
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UsageError(f"the JSON schema is not usable: {error}") from error
     return registry.resolver(address)
-
-
-def _without_draft(schema: Any) -> Any:
-    """Return a schema without `$schema`: a part that names its draft would be checked by the library's own keywords."""
-    if isinstance(schema, list):
-        return [_without_draft(part) for part in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    parts = cast("dict[str, Any]", schema).items()
-    return {
-        key: value if key in _VALUES else _without_draft(value)
-        for key, value in parts
-        if key != "$schema" or not isinstance(value, str)
-    }
-
-
-def _keywords(schema: Any) -> Iterator[str]:
-    if isinstance(schema, dict):
-        for key, value in cast("dict[str, Any]", schema).items():
-            yield key
-            if key not in _VALUES:
-                yield from _keywords(value)
-    elif isinstance(schema, list):
-        for part in cast("list[Any]", schema):
-            yield from _keywords(part)
-
-
-def _patterns(schema: object) -> Iterator[str]:
-    """Yield the patterns of a schema and of its parts."""
-    if isinstance(schema, list):
-        for part in cast("list[object]", schema):
-            yield from _patterns(part)
-    elif isinstance(schema, dict):
-        for key, value in cast("dict[str, object]", schema).items():
-            if key == "pattern" and isinstance(value, str):
-                yield value
-            if key not in _VALUES:
-                yield from _patterns(value)
-            if key == "patternProperties" and isinstance(value, dict):
-                yield from cast("dict[str, object]", value)
 
 
 @lru_cache(maxsize=1)
@@ -475,7 +573,9 @@ def _bounded() -> Any:
         "uniqueItems": _unique_items,
     }
     wrappers = {
-        **dict.fromkeys(("$ref", "$dynamicRef"), counted_reference),
+        **dict.fromkeys(_OF_EACH_ITEM, counted_items),
+        **dict.fromkeys(("unevaluatedItems", "unevaluatedProperties"), counted_pairs),
+        **dict.fromkeys(_REFERENCES, counted_reference),
         **dict.fromkeys(("const", "enum", "dependentRequired", "uniqueItems"), counted_comparison),
     }
     bounded = {name: wrappers.get(name, count_steps)(keyword) for name, keyword in ours.items()}
@@ -503,7 +603,10 @@ def _multiple_of(_validator: Any, divisor: Any, value: Any, _schema: Any) -> Ite
 
 def _format_of(_validator: Any, name: Any, value: Any, _schema: Any) -> Iterator[Any]:
     accepts = FORMATS.get(name)
-    if accepts is not None and isinstance(value, str) and not accepts(value):
+    if accepts is None or not isinstance(value, str):
+        return
+    _budget.get().take(len(value) // _FORMAT_CHARS_PER_STEP)
+    if not accepts(value):
         from jsonschema import ValidationError
 
         yield ValidationError(f"{value!r} is not a valid {name}")

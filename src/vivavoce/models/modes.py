@@ -1,4 +1,7 @@
-"""The ways to ask a chat model for JSON, which of them an endpoint refuses, and how an answer is repaired."""
+"""The ways to ask a chat model for JSON, which of them an endpoint refuses, and how an answer is repaired.
+
+Source: `response_format`, `tools` and `tool_choice` in OpenAI's reference of `POST /chat/completions`.
+"""
 
 from __future__ import annotations
 

@@ -149,8 +149,10 @@ def _by_grader(counts: list[ScoreCount]) -> dict[str, GraderCount]:
         what = "passed" if one.passed else "failed"
         if one.state == "error":
             what = "errors"
-        elif one.passed is None:
+        elif one.state == "skipped":
             what = "skipped"
+        elif one.passed is None:
+            what = "measured"
         numbers = found.setdefault(one.name, {})
         numbers[what] = numbers.get(what, 0) + one.number
     return {name: GraderCount(**numbers) for name, numbers in found.items()}

@@ -1,4 +1,7 @@
-"""What a sender of telemetry sends, checked and read, and how it is answered."""
+"""What a sender of telemetry sends, checked and read, and how it is answered.
+
+Source: the OTLP specification, OTLP/HTTP response; `google.rpc.Status`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`Spool`: what came in, on disk before anybody is told that it was taken, until it is judged."""
+"""`Spool`: what came in, on disk before anybody is told that it was taken, until it is judged.
+
+It is an SQLite file of its own beside the store. All work on it is done in one thread; what many senders send at once
+is committed at once.
+"""
 
 from __future__ import annotations
 

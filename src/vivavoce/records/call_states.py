@@ -1,4 +1,8 @@
-"""Which tool calls of a conversation happened, how each ended, and how many of them its record shows."""
+"""Which tool calls of a conversation happened, how each ended, and how many of them its record shows.
+
+Pages, assertions, rules, metrics, ledgers, judges' transcripts, and recordings ask here. A field of the result decides;
+the words of the result decide only where no field states an outcome.
+"""
 
 from __future__ import annotations
 

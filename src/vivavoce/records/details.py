@@ -228,6 +228,17 @@ class Latency(BaseModel):
     p95: float
 
 
+class MeasurementSummary(BaseModel):
+    """The scores of a grader that are measurements, `n` of them, in the metric's own unit, such as turns or seconds."""
+
+    model_config = ConfigDict(frozen=True)
+
+    n: int
+    mean: float
+    min: float
+    max: float
+
+
 class SkipSummary(BaseModel):
     """Why one grader did not apply to some conversations with one target: `skipped` of `conversations`.
 

@@ -342,7 +342,8 @@ class ScoreRow(NamedTuple):
 
     `tester_error` marks an error of the tester that led the conversation; `drawn` is that of the attempt. `unverified`
     marks a score whose judge claims something on evidence that is missing or not in the conversation. `breaches` has
-    the kind of each false statement and broken rule that the judge of a goal found besides it.
+    the kind of each false statement and broken rule that the judge of a goal found besides it. `measured` is the number
+    of a score that is a measurement, as in `Score`.
     """
 
     key: AttemptKey
@@ -355,6 +356,7 @@ class ScoreRow(NamedTuple):
     drawn: Drawn | None = None
     unverified: bool = False
     breaches: tuple[BreachKind, ...] = ()
+    measured: float | None = None
 
 
 class ErrorRow(NamedTuple):

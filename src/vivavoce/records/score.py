@@ -1,4 +1,8 @@
-"""`Score`: what a grader or a metric says about a conversation or a turn, with its `Failure` and its `Usage`."""
+"""`Score`: what a grader or a metric says about a conversation or a turn, with its `Failure` and its `Usage`.
+
+Records keep turns and trials from 0, people and judges count from 1, and here alone one becomes the other:
+`docs/decisions/0019-counting.md` says which counts where.
+"""
 
 from __future__ import annotations
 
@@ -331,10 +335,9 @@ class Finding(BaseModel):
 class Score(BaseModel):
     """What one grader or metric says about a conversation, or with a `turn`, an index from 0, about that turn.
 
-    `value` is from 0, worst, to 1, best; None where there is no score, or the scores of the metric have no end. `raw`
+    `value` is from 0, worst, to 1, best; None where there is no score, and for a measurement (see `measured`). `raw`
     is the score in the metric's own terms. `passed` is decided when the score is made, by the metric's threshold or
-    that of the grader; without either a value of 1 passes. It is None without a score, and for a score without a value
-    of which nothing says whether it passes.
+    that of the grader; without either a value of 1 passes. It is None without a score and for a measurement.
 
     `findings` are what the score rests on, `other_evidence` what it rests on besides. `turns` are the scores of single
     turns, None where they were not scored apart. `extra` is what only this grader knows, as plain data. `failure` says
@@ -371,6 +374,15 @@ class Score(BaseModel):
         return cast("str", lazy("vivavoce.report.html.cards:score_html")(self))
 
     @property
+    def measured(self) -> float | None:
+        """The number of a measurement: a score that has no value, because its metric has no best score.
+
+        It is in the metric's own unit, such as turns or seconds, and nothing says whether it passes. None for any
+        other score.
+        """
+        return measured_of(self.state, self.value, self.raw)
+
+    @property
     def evidence(self) -> tuple[Evidence, ...]:
         """All that the score rests on, each piece once: the evidence of its findings, then the other."""
         found = (one for finding in self.findings for one in finding.evidence)
@@ -404,6 +416,13 @@ class Score(BaseModel):
         return self
 
 
+def measured_of(state: State, value: float | None, raw: Raw | None) -> float | None:
+    """Return the number of a score that is a measurement, None for any other score."""
+    if state != "scored" or value is not None or isinstance(raw, bool | str):
+        return None
+    return raw
+
+
 def with_passed(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a score with whether it passes, where nobody has said so."""
     value, state = fields.get("value"), fields.get("state", "scored")
@@ -426,8 +445,10 @@ def mean_of_turns(turns: Sequence[Score], threshold: float = PASSING, **more: An
     """Return the score of a conversation from those of its turns: the mean over the turns that count.
 
     A turn in state `error` makes the whole an error, for a mean without it would be a guess; skipped turns do not.
+    Turns that were measured make the whole a measurement.
     """
     counted = [turn for turn in turns if turn.state != "skipped"]
+    measured = [turn.measured for turn in counted if turn.measured is not None]
     values = [turn.value for turn in counted if turn.value is not None]
     broken = [turn for turn in counted if turn.state == "error"]
     if broken:
@@ -435,6 +456,9 @@ def mean_of_turns(turns: Sequence[Score], threshold: float = PASSING, **more: An
         place = f"{turn_label(first.turn)}: {first.reason}"
         reason = f"{len(broken)} of {len(counted)} turns could not be graded; {place}"
         return Score(state="error", reason=reason, failure=first.failure, turns=tuple(turns), **more)
+    if measured and not values:
+        reason = f"the mean of {len(measured)} measured turn{'s' * (len(measured) != 1)}"
+        return Score(raw=float(mean(measured)), reason=reason, turns=tuple(turns), **more)
     if not values:
         return skipped("no turn has a ground truth", turns=tuple(turns), **more)
     whole = mean(values)

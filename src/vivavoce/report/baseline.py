@@ -29,14 +29,17 @@ _COLUMNS = ("sample", "target", "scenario")
 
 
 class BaselineAttempt(BaseModel):
-    """One conversation: a hash of what was asked, and by grader the value with whether it passes, or the state."""
+    """One conversation: a hash of what was asked, and by grader the value with whether it passes, or the state.
+
+    A measurement is a number alone.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sample: str
     target: str
     scenario: str
-    scores: dict[str, tuple[Annotated[float, Field(ge=0, le=1)], bool] | State]
+    scores: dict[str, tuple[Annotated[float, Field(ge=0, le=1)], bool] | float | State]
 
 
 class Baseline(BaseModel):
@@ -70,7 +73,7 @@ def write_baseline(graded: GradedRun, out: TextIO) -> None:
     if not graded.ended:
         raise UsageError(f"{graded.run.id} is not complete, and so no baseline; continue it with viva run --resume")
     found = graded.store.scenarios.scores(graded.grading)
-    if not any(np.isfinite(one.values).any() for one in found.graders.values()):
+    if not any(np.isfinite(one.values).any() or one.measured for one in found.graders.values()):
         raise UsageError(f"the grading '{graded.grading.id}' has no scores, and so is no baseline")
     origin = Origin.of(graded.run, graded.grading)
     head = f'"baseline":1,\n"origin":{strict_json(origin.model_dump())},\n"graders":{strict_json(list(found.graders))}'
@@ -104,22 +107,27 @@ def _scores(name: str, attempts: Sequence[BaselineAttempt]) -> GraderScores:
     """Return the scores of one grader."""
     values, passes = np.full(len(attempts), np.nan), np.zeros(len(attempts), dtype=np.bool_)
     unscored: dict[int, State] = {}
+    measured: dict[int, float] = {}
     for place, attempt in enumerate(attempts):
         match attempt.scores.get(name):
             case None:
                 pass
             case str() as state:
                 unscored[place] = state
+            case int() | float() as number:
+                measured[place] = float(number)
             case value, passed:
                 values[place], passes[place] = value, passed
-    return GraderScores(values, passes, unscored)
+    return GraderScores(values, passes, unscored, measured)
 
 
 def _attempt(found: ScenarioScores, place: int) -> BaselineAttempt:
-    scores: dict[str, tuple[float, bool] | State] = {}
+    scores: dict[str, tuple[float, bool] | float | State] = {}
     for name, of in found.graders.items():
         if not np.isnan(of.values[place]):
             scores[name] = float(of.values[place]), bool(of.passes[place])
+        elif place in of.measured:
+            scores[name] = of.measured[place]
         elif (state := of.unscored.get(place)) is not None:
             scores[name] = state
     sample, target, scenario = found.samples[place], found.targets[place], found.scenarios[place]

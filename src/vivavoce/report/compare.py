@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +16,23 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.extensions import description
 from vivavoce.records.run import Grading
 from vivavoce.report.changes import Change, changes_between, metric_change
-from vivavoce.report.comparison import Comparison, Flip, GraderComparison, MeanDifference, Side, TargetComparison
+from vivavoce.report.comparison import (
+    Comparison,
+    Flip,
+    GraderComparison,
+    Loss,
+    MeanDifference,
+    MeasuredChange,
+    Side,
+    TargetComparison,
+)
 from vivavoce.report.pairing import Pairing, Scenarios, pair
 from vivavoce.report.sampled import check_even
 from vivavoce.report.sides import GradedSide, Origin, SampleScores, side_of
 from vivavoce.report.worst import why
 from vivavoce.run.summary import Summary
-from vivavoce.stats.paired import difference_of
+from vivavoce.stats.paired import PairedDifference, difference_of, worse_sign_test
+from vivavoce.stats.sign_flip import sign_flip_p_value
 from vivavoce.store.browse.scenarios import ScoreText
 from vivavoce.store.browse.series import Graded
 from vivavoce.store.store import Store
@@ -216,21 +227,71 @@ class _Both:
             note=note,
             at_worst=self._with_errors(name, pairs, 1.0, 0.0),
             at_best=self._with_errors(name, pairs, 0.0, 1.0),
+            measured=_measured_change(target_a.measured(name)[pairs.places_a], target_b.measured(name)[pairs.places_b]),
         )
-        return found.model_copy(update=_difference(a.values[shared], b.values[shared], self.level))
+        return found.model_copy(update=self._difference(name, a, b))
 
     def _with_errors(self, name: str, pairs: _Pairs, missing_a: float, missing_b: float) -> MeanDifference | None:
         """Return the change with scores in place of those that errors left out, None where there are no errors."""
         a, b = self.a.targets[self.target_a], self.b.targets[self.target_b]
         if not (a.broken(name) or b.broken(name)):
             return None
-        before = a.means_with(name, missing_a).values[pairs.places_a]
-        after = b.means_with(name, missing_b).values[pairs.places_b]
-        changes = after - before
-        found = difference_of(changes[~np.isnan(changes)].tolist(), self.level)
-        return found and MeanDifference(
-            n=found.n, difference=found.mean, low=found.low, high=found.high, p_value=found.p_value
+        found = self._difference(
+            name, a.means_with(name, missing_a).at(pairs.places_a), b.means_with(name, missing_b).at(pairs.places_b)
         )
+        return (
+            MeanDifference.model_validate({key: found[key] for key in MeanDifference.model_fields}) if found else None
+        )
+
+    def _difference(self, name: str, a: SampleScores, b: SampleScores) -> dict[str, Any]:
+        """Return the fields of a grader's comparison that are about its means, none if no pair has both scores."""
+        shared = a.scored & b.scored
+        before, after = a.values[shared], b.values[shared]
+        differences: list[float] = (after - before).tolist()
+        found = difference_of(differences, self.level)
+        if found is None:
+            return {}
+        flips = None
+        if self._is_graded(name) and self._has_threshold(name):
+            lost, gained = shared & a.passes & ~b.passes, shared & b.passes & ~a.passes
+            flips = int(np.count_nonzero(lost)), int(np.count_nonzero(gained))
+        return {
+            "n": found.n,
+            "mean_a": math.fsum(before.tolist()) / found.n,
+            "mean_b": math.fsum(after.tolist()) / found.n,
+            "difference": found.mean,
+            "low": found.low,
+            "high": found.high,
+            "detectable": found.detectable,
+            "p_value": found.p_value,
+            "loss": loss_of(found, differences, flips, self.level),
+            "graded": any(bool(((means > 0) & (means < 1)).any()) for means in (before, after)),
+            "sign_p_value": found.sign_p_value,
+            "wins": found.wins,
+            "losses": found.losses,
+            "ties": found.ties,
+        }
+
+    def _is_graded(self, name: str) -> bool:
+        """Say whether a score of either side is neither 0 nor 1."""
+        return any(bool(((values > 0) & (values < 1)).any()) for values, _ in self._scores(name))
+
+    def _has_threshold(self, name: str) -> bool:
+        """Say whether something else than a score of 1 passes: the suite says so, or a score shows it."""
+        spec: dict[str, Any] = {} if self.b.grading is None else self.b.grading.spec
+        graders: dict[str, Any] = spec.get("graders") or {}
+        part: object = spec.get("reward") if name == "reward" else graders.get(name)
+        if isinstance(part, Mapping) and cast("Mapping[str, object]", part).get("threshold") is not None:
+            return True
+        return any(bool((passes != (values >= 1)).any()) for values, passes in self._scores(name))
+
+    def _scores(self, name: str) -> Iterator[tuple[NDArray[np.float64], NDArray[np.bool_]]]:
+        """Yield the scores of each side, and which of them pass."""
+        for target in (self.a.targets[self.target_a], self.b.targets[self.target_b]):
+            scores = target.scores.graders[name]
+            values, passes = scores.values[target.attempts], scores.passes[target.attempts]
+            scored = ~np.isnan(values)
+            yield values[scored], passes[scored]
 
     def _flips(
         self,
@@ -273,6 +334,16 @@ class _Both:
         return f"changed between the two gradings{what}; part of the difference may come from the grader"
 
 
+def _measured_change(before: NDArray[np.float64], after: NDArray[np.float64]) -> MeasuredChange | None:
+    """Return how far the means of measurements are apart over the samples that both sides measured."""
+    shared = ~(np.isnan(before) | np.isnan(after))
+    n = int(np.count_nonzero(shared))
+    if not n:
+        return None
+    mean_a, mean_b = (math.fsum(side[shared].tolist()) / n for side in (before, after))
+    return MeasuredChange(n=n, mean_a=mean_a, mean_b=mean_b, difference=mean_b - mean_a)
+
+
 _SPOILED = {"tester_errors", "pass_rate", "raw_pass_rate", "highest_pass_rate"}
 
 
@@ -287,21 +358,21 @@ def _counts(side: GradedSide, target: str, grader: str) -> Side:
     return Side(scored=states["scored"], errors=states["error"], skipped=states["skipped"], **rates)
 
 
-def _difference(before: NDArray[np.float64], after: NDArray[np.float64], level: float) -> dict[str, float | int | None]:
-    """Return the means over some pairs, and how much they differ."""
-    found = difference_of((after - before).tolist(), level)
-    if found is None:
-        return {}
-    return {
-        "mean_a": math.fsum(before.tolist()) / found.n,
-        "mean_b": math.fsum(after.tolist()) / found.n,
-        "difference": found.mean,
-        "low": found.low,
-        "high": found.high,
-        "detectable": found.detectable,
-        "p_value": found.p_value,
-        "sign_p_value": found.sign_p_value,
-        "wins": found.wins,
-        "losses": found.losses,
-        "ties": found.ties,
-    }
+def loss_of(
+    found: PairedDifference, differences: Sequence[float], flips: tuple[int, int] | None, level: float
+) -> Loss | None:
+    """Return the one-sided tests of whether b is worse; `flips` are passes that were lost and gained, if they count."""
+    if found.worse_p_value is None or found.worse_bound is None:
+        return None
+    are_flips = all(each in (-1.0, 0.0, 1.0) for each in differences)
+    unsure = found.mean < 0 and found.worse_p_value > 1 - level
+    lost, gained = flips or (0, 0)
+    return Loss(
+        p_value=found.worse_p_value,
+        bound=found.worse_bound,
+        least_p_value=0.5 ** (found.wins + found.losses) if are_flips else 0.0,
+        sign_flip_p_value=sign_flip_p_value(differences) if unsure else None,
+        passes_p_value=None if flips is None else worse_sign_test(gained, lost),
+        passes_lost=lost,
+        passes_gained=gained,
+    )

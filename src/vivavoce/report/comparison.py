@@ -11,9 +11,9 @@ from vivavoce.records.run import Verdict
 from vivavoce.report.changes import Change
 from vivavoce.samples.table import Tabular
 
-Reading: TypeAlias = Literal["worse", "better", "same", "unknown", "incomparable", "nothing"]
+Reading: TypeAlias = Literal["worse", "better", "same", "unknown", "incomparable", "measured", "nothing"]
 """What a difference says: `same` if its interval includes zero, `unknown` without an interval, `incomparable` if the
-grader changed, and `nothing` if no sample has a score on both sides."""
+grader changed, `measured` if it only measures, and `nothing` if no sample has a score on both sides."""
 
 
 class Compared(BaseModel):
@@ -57,6 +57,26 @@ class Side(Compared):
     population: int | None = None
 
 
+class Loss(Compared):
+    """The one-sided tests of whether b is worse than a; unknown values are None.
+
+    `p_value` is that of the mean: it is at most 1 - level exactly where `bound`, the one-sided upper limit of the
+    difference, is below 0. `least_p_value` is the lowest that as many flips could have, 0 for graded scores.
+    `sign_flip_p_value` asks of a lower mean that is not certain whether the two sides answer differently at all.
+
+    `passes_p_value` is that of McNemar's test of the flips: `passes_lost` scenarios pass on a only, `passes_gained` on
+    b only. It is None where the scores are passes and failures themselves, and where a grader has no threshold.
+    """
+
+    p_value: float
+    bound: float
+    least_p_value: float = 0.0
+    sign_flip_p_value: float | None = None
+    passes_p_value: float | None = None
+    passes_lost: int = 0
+    passes_gained: int = 0
+
+
 class MeanDifference(Compared):
     """What b - a comes to over `n` scenarios, with its interval and p value; unknown values are None."""
 
@@ -65,15 +85,27 @@ class MeanDifference(Compared):
     low: float | None = None
     high: float | None = None
     p_value: float | None = None
+    loss: Loss | None = None
+
+
+class MeasuredChange(Compared):
+    """The means of the measurements of the `n` scenarios that both sides measured, in the metric's own unit."""
+
+    n: int
+    mean_a: float
+    mean_b: float
+    difference: float
 
 
 class GraderComparison(Compared):
     """One grader (or the reward) on both sides, over the `n` scenarios that both have scored.
 
     `difference` is b - a with its interval of the `level`, and `p_value` is that of this difference: it is at most
-    1 - `level` where the interval excludes zero. `detectable` is the smallest true difference, up or down, that 80 of
-    100 such comparisons would show. `sign_p_value` asks of wins and losses, from b's view, whether they are equally
-    likely, however large they are. Unknown values are None.
+    1 - `level` where the interval excludes zero. `loss` has the one-sided tests of whether b is worse. A true
+    difference of `detectable`, up or down, shows in 80 of 100 such comparisons. Where scores are `graded`, so some
+    means over trials are neither 0 nor 1, it is an upper limit: a smaller difference may show as often. `sign_p_value`
+    asks of wins and losses, from b's view, whether they are equally likely, however large they are. Unknown values are
+    None.
 
     `passed` passed on both, `worsened` on a only, `improved` on b only; a scenario passes when every trial with a score
     does. `breaks` names the samples that passed in every trial on a and pass in none on b, `lost` those that passed
@@ -81,7 +113,8 @@ class GraderComparison(Compared):
     those that only b could, and `dropped` those that b skips. `note` says why the two sides may not be comparable,
     and `comparable` is False where the grader is known to have changed. `at_worst` and `at_best` are the change if
     the scores that are missing because of errors had been the worst and the best for b, None where there are no
-    errors.
+    errors. `measured` is the change of a grader that measures: its scores are neither better nor worse, and count in
+    none of the other figures.
     """
 
     name: str
@@ -95,6 +128,8 @@ class GraderComparison(Compared):
     high: float | None = None
     detectable: float | None = None
     p_value: float | None = None
+    loss: Loss | None = None
+    graded: bool = False
     sign_p_value: float | None = None
     wins: int = 0
     losses: int = 0
@@ -113,12 +148,13 @@ class GraderComparison(Compared):
     note: str | None = None
     at_worst: MeanDifference | None = None
     at_best: MeanDifference | None = None
+    measured: MeasuredChange | None = None
 
     @property
     def reading(self) -> Reading:
         """What the difference says."""
         if not self.n:
-            return "nothing"
+            return "nothing" if self.measured is None else "measured"
         if not self.comparable:
             return "incomparable"
         if self.low is None or self.high is None:
@@ -128,7 +164,8 @@ class GraderComparison(Compared):
     @property
     def change(self) -> MeanDifference:
         """What b - a comes to."""
-        return MeanDifference(n=self.n, difference=self.difference, low=self.low, high=self.high, p_value=self.p_value)
+        ends = {"difference": self.difference, "low": self.low, "high": self.high, "p_value": self.p_value}
+        return MeanDifference(n=self.n, loss=self.loss, **ends)
 
 
 class TargetComparison(Compared):
@@ -150,9 +187,13 @@ class RulingReason(Compared):
 
 
 class Ruling(Compared):
-    """Whether side b may take the place of side a: `fail` if it is worse, `inconclusive` if that cannot be said."""
+    """Whether side b may take the place of side a: `fail` if it is worse, `inconclusive` if that cannot be said.
+
+    `sentence` is the verdict in words, the same for all readers.
+    """
 
     verdict: Verdict
+    sentence: str
     reasons: list[RulingReason]
 
 

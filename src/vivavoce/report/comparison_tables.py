@@ -18,6 +18,8 @@ _GRADERS = {
     **dict.fromkeys(("errors_a", "errors_b", "skipped_a", "skipped_b"), "int32"),
     "same_fingerprint": "bool",
     "note": "string",
+    "measured_a": "double",
+    "measured_b": "double",
 }
 _CHANGES = {
     **_TARGETS,
@@ -54,6 +56,8 @@ def _grader(one: GraderComparison) -> Iterator[dict[str, object]]:
         "errors_b": one.b.errors,
         "skipped_a": one.a.skipped,
         "skipped_b": one.b.skipped,
+        "measured_a": one.measured and one.measured.mean_a,
+        "measured_b": one.measured and one.measured.mean_b,
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Outcome
+from vivavoce.records.score import Score
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.strict_json import strict_json
 
@@ -43,9 +44,16 @@ def _row(graded: GradedRun, outcome: Outcome, people: dict[str, list[str]], seve
 def _labels(outcome: Outcome, people: dict[str, list[str]]) -> dict[str, Any]:
     decided = [score.passed for score in outcome.scores.values() if score.passed is not None]
     labels: dict[str, Any] = {"passed": None if not decided or outcome.attempt.failure is not None else all(decided)}
-    labels["graders"] = {name: {"score": score.value, "passed": score.passed} for name, score in outcome.scores.items()}
+    labels["graders"] = {name: _verdict(score) for name, score in outcome.scores.items()}
     agreed = {name: found[0] for name, found in people.items() if len(set(found)) == 1}
     return {**labels, "people": agreed} if agreed else labels
+
+
+def _verdict(score: Score) -> dict[str, Any]:
+    """Return a score as a label; a measurement has its number and no verdict."""
+    if score.measured is not None:
+        return {"measured": score.measured}
+    return {"score": score.value, "passed": score.passed}
 
 
 def _people(graded: GradedRun) -> defaultdict[AttemptKey, dict[str, list[str]]]:

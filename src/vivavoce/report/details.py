@@ -90,14 +90,18 @@ def variance_lines(summary: Summary) -> list[str]:
 
 
 def variance_text(one: VarianceSummary) -> str:
-    """Return the shares of a variance, and what was not measured; empty where the scores do not vary."""
+    """Return the shares of a variance, and what was not measured; empty where the scores do not vary.
+
+    One sample has no shares, since nothing says how samples differ.
+    """
     parts = [("samples", one.samples), ("target", one.trials), ("judge", one.judgements)]
     whole = sum(value or 0.0 for _, value in parts)
     if not whole:
         return ""
+    if one.samples is None:
+        return "shares cannot be estimated from one sample"
     shares = ", ".join(f"{value / whole:.0%} {name}" for name, value in parts if value is not None)
     missing = [
-        *(["the samples (there is one)"] if one.samples is None else []),
         *(["the target (one trial of each sample)"] if one.trials is None else []),
         *(["the judge (one judgement of each conversation)"] if one.judgements is None and one.judged else []),
     ]

@@ -8,6 +8,7 @@ from math import comb
 from vivavoce.comparing.thresholds import SIGNS, Operator
 from vivavoce.records.run import Condition, Grading, Reason, Verdict
 from vivavoce.report.headline import headline
+from vivavoce.report.measurements import mean_text
 from vivavoce.report.reasons import aggregate_name, failed_errors, found_text, reason_text, value_text
 from vivavoce.report.text import count
 from vivavoce.run.summary import GraderSummary, Summary
@@ -106,12 +107,13 @@ def _joined(word: str, parts: list[str]) -> str:
 
 
 def _known(grader: GraderSummary | None) -> bool:
-    return grader is not None and grader.mean is not None
+    return grader is not None and (grader.mean is not None or grader.measured is not None)
 
 
 def _mean(grader: GraderSummary | None, summary: Summary) -> str:
     assert grader is not None
-    assert grader.mean is not None
+    if grader.mean is None:
+        return f"{_name(grader, summary)} {mean_text(grader)}"
     return f"{_name(grader, summary)} {grader.mean:.2f}{_interval(grader.low, grader.high)}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from rich.text import Text
 
 from vivavoce.records.score import FAILED_STEP, Evidence, FindingState, Score, turn_label
+from vivavoce.report.measurements import score_number
 from vivavoce.report.tables import Labelled
 from vivavoce.report.text import one_line
 
@@ -23,10 +24,10 @@ _STYLES: Mapping[FindingState, str] = {
 
 
 def score_text(score: Score) -> str:
-    """Return a score as text: its value, or if it has none, the score in the metric's own scale."""
+    """Return a score as text: its value, or the number of a measurement, or why there is neither."""
     if score.value is not None:
         return f"{score.value:.2f}"
-    return score.state if score.raw is None else f"{score.raw:g}" if isinstance(score.raw, float) else str(score.raw)
+    return score_number(score) or score.state
 
 
 def findings(score: Score) -> Iterator[Labelled]:

@@ -17,11 +17,14 @@ def headline(summary: Summary, grading: Grading) -> GraderSummary | None:
 
 
 def main_grader(summary: Summary, grading: Grading) -> GraderSummary | None:
-    """Return the grader of the gate, else the reward, else the first; None if nothing was graded."""
+    """Return the grader of the gate, else the reward, else the first; None if nothing was graded.
+
+    A grader that only measures comes after the others.
+    """
     for key in (gate_of(grading).get("metric_key"), "reward"):
         if found := next((one for one in summary.graders if one.name == key), None):
             return found
-    return next(iter(summary.graders), None)
+    return next((one for one in summary.graders if one.measured is None), next(iter(summary.graders), None))
 
 
 def gate_of(grading: Grading) -> Mapping[str, Any]:

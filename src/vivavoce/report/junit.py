@@ -26,6 +26,7 @@ from vivavoce.report.corrected import corrected_text
 from vivavoce.report.details import skip_text
 from vivavoce.report.exchange import exchange_of
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.measurements import measured_text
 from vivavoce.report.reasons import explained
 from vivavoce.report.rows import truth_text
 from vivavoce.report.sampled import estimate_text
@@ -46,8 +47,9 @@ def write_junit(graded: GradedRun, out: TextIO) -> None:
     """Write a test suite for each target, with a test case for each attempt and grader, and one for the gate.
 
     A test case is a `failure` where the score did not pass, an `error` where there is no score because of an error, and
-    `skipped` where the grader does not apply. A miss that only warns is in the output of its test case. The gate's
-    fails or, when the run is inconclusive, is an error. Characters that are not allowed in XML become U+FFFD.
+    `skipped` where the grader does not apply, or only measures. A miss that only warns is in the output of its test
+    case. The gate's fails or, when the run is inconclusive, is an error. Characters that are not allowed in XML become
+    U+FFFD.
     """
     name, summary = graded.run.suite, graded.summary()
     only_warn = {one.name for one in summary.graders if one.severity == "warn"}
@@ -146,7 +148,13 @@ def _properties(run: Run, summary: Summary, target: str) -> dict[str, str]:
 def _graded(case: Element, attempt: Attempt, score: Score, *, warns: bool) -> Element:
     properties = SubElement(case, "properties")
     sample, trial = attempt.key.sample_id, to_number(attempt.key.trial)
-    known = {"sample_id": sample, "trial": trial, "state": score.state, "score": score.value}
+    known = {
+        "sample_id": sample,
+        "trial": trial,
+        "state": score.state,
+        "score": score.value,
+        "measured": score.measured,
+    }
     for name, value in known.items():
         if value is not None:
             SubElement(properties, "property", name=name, value=_legal(str(value)))
@@ -160,6 +168,8 @@ def _graded(case: Element, attempt: Attempt, score: Score, *, warns: bool) -> El
         kind = f"{failure.blame}.{failure.kind}" if failure else "unknown"
         message = str(failure) if failure else score.reason or "no reason"
         _result(case, "error", kind, message, failure.evidence if failure else None)
+    elif score.measured is not None:
+        SubElement(case, "skipped", message=f"measured {measured_text(score.measured)}; no threshold says what passes")
     elif score.state == "skipped":
         SubElement(case, "skipped", message=_line(score.reason or "does not apply"))
     return case

@@ -26,6 +26,7 @@ from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.groups import grouped
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
+from vivavoce.report.measurements import mean_text, measured_lines
 from vivavoce.report.reasons import explained
 from vivavoce.report.sampled import sampled_lines
 from vivavoce.report.tester_errors import spoiled_lines
@@ -89,7 +90,13 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         _SIDES,
         (_grader(grader) for grader in summary.graders),
     )
-    notes = (*spoiled_lines(summary), *unverified_lines(summary), *breach_lines(summary), *sampled_lines(summary))
+    notes = (
+        *spoiled_lines(summary),
+        *unverified_lines(summary),
+        *breach_lines(summary),
+        *measured_lines(summary),
+        *sampled_lines(summary),
+    )
     for sentence in (*sentences(summary), *notes, *corrected_lines(summary, graded.run.id)):
         yield ""
         yield code(sentence, 400)
@@ -183,7 +190,7 @@ def table(heads: list[str], sides: str, rows: Iterable[list[str]]) -> Iterator[s
 def _grader(one: GraderSummary) -> list[str]:
     rate = "–" if one.pass_rate is None else share_text(one.pass_rate)
     counts = [str(one.scored), str(one.errors), str(one.skipped)]
-    return [code(one.name), code(one.target), *counts, number(one.mean), interval(one.low, one.high), rate]
+    return [code(one.name), code(one.target), *counts, mean_text(one), interval(one.low, one.high), rate]
 
 
 def _sample(one: Worst) -> str:

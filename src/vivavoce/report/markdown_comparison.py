@@ -13,7 +13,7 @@ from vivavoce.report.reading import in_markdown, remarks
 from vivavoce.report.said import lines_of
 from vivavoce.report.tester_errors import spoiled_sides
 from vivavoce.report.text import count
-from vivavoce.report.worse import reason_lines, sentence
+from vivavoce.report.worse import reason_lines
 
 SHOWN = 10
 """Samples of one kind that are shown of a target."""
@@ -32,7 +32,7 @@ def markdown_comparison(found: Comparison) -> str:
 def _lines(found: Comparison) -> Iterator[str]:
     yield f"**{code(found.suite_b)}: run {code(found.run_b)} after run {code(found.run_a)}**"
     if found.ruling is not None:
-        yield from ("", f"**{sentence(found.ruling).capitalize()}**", "")
+        yield from ("", f"**{found.ruling.sentence.capitalize()}**", "")
         yield from (f"- {code(line, WIDEST)}" for line in reason_lines(found.ruling))
     if found.same:
         yield from ("", "Both sides are the same scores, so there is no difference.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from vivavoce.records.details import dollars
 from vivavoce.records.run import ScoreRow
@@ -15,6 +16,7 @@ from vivavoce.records.score import Usage
 from vivavoce.report.best_target import Standing, standings, target_names
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.headline import headline
+from vivavoce.report.measurements import mean_text, measured_text
 from vivavoce.report.target_usage import used_by_targets
 from vivavoce.run.summary import GraderSummary, Summary
 
@@ -24,6 +26,7 @@ class Cell:
     """The scores of one sample, one or several trials of it, in one column."""
 
     total: float = 0.0
+    measured: list[float] = field(default_factory=list[float])
     scored: int = 0
     passed: int = 0
     errors: int = 0
@@ -33,6 +36,8 @@ class Cell:
         """Count the score of a trial."""
         if row.state == "error":
             self.errors += 1
+        elif row.measured is not None:
+            self.measured.append(row.measured)
         elif row.value is None:
             self.skipped += 1
         else:
@@ -172,7 +177,7 @@ def figures(matrix: Matrix, columns: Iterable[str]) -> list[tuple[str, list[str]
 def cell_text(cell: Cell | None) -> str:
     """Return a cell in words: the score, a ✗ if it did not pass, of several trials how many passed, and errors."""
     if cell is None or not cell.trials:
-        return "–"
+        return "–" if cell is None or not cell.measured else measured_text(fmean(cell.measured))
     if cell.mean is None:
         return "error" if cell.errors == 1 else f"{cell.errors} errors"
     several = f" {cell.passed}/{cell.trials}" if cell.trials > 1 else ""
@@ -182,7 +187,7 @@ def cell_text(cell: Cell | None) -> str:
 
 def _mean(foot: Foot | None) -> str:
     if foot is None or foot.summary.mean is None:
-        return "–"
+        return "–" if foot is None else mean_text(foot.summary)
     return f"{foot.summary.mean:.3f}{' best' if foot.best else ''}"
 
 

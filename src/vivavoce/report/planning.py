@@ -205,7 +205,9 @@ def basis(found: Planned) -> str:
     return f"{learned} has one trial of each sample, so trials are taken to vary as much as samples: {variance}"
 
 
-ASSUMPTION = "this assumes that no sample gets worse where others get better; where some do, it takes more samples"
+ASSUMPTION = (
+    "this counts with samples that flip one way; where some flip back, it takes more, and graded scores may take fewer"
+)
 """What every number of samples rests on: see `spread`."""
 
 

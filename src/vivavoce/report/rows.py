@@ -18,7 +18,8 @@ class FlatRow(NamedTuple):
     `reward` is the reward of the sample.
     `ground_truth` is text, or JSON text if it is anything else. `seconds` is how long the target took for
     the conversation, or for the turn. `blame`, `failure_kind` and `failure_message` are None unless something failed.
-    `session`, from 1, and `user` are of a turn, where users come back in several sessions.
+    `session`, from 1, and `user` are of a turn, where users come back in several sessions. `measured` is the number of
+    a measurement, which has no score.
     """
 
     run: str
@@ -42,6 +43,7 @@ class FlatRow(NamedTuple):
     seconds: float | None
     session: int | None = None
     user: str | None = None
+    measured: float | None = None
 
 
 _NOT_TEXT = {
@@ -51,6 +53,7 @@ _NOT_TEXT = {
     "score": "double",
     "passed": "bool",
     "seconds": "double",
+    "measured": "double",
 }
 TYPES = {column: _NOT_TEXT.get(column, "string") for column in FlatRow._fields}
 """Arrow's types of the columns."""
@@ -98,6 +101,7 @@ def _row(run: Run, grading: Grading, attempt: Attempt, name: str, score: Score, 
         fingerprint=grading.fingerprints.get(name),
         scenario=attempt.scenario,
         seconds=seconds,
+        measured=score.measured,
     )
 
 

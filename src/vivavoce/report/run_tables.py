@@ -177,5 +177,8 @@ def _of_turn(outcome: Outcome, index: int) -> Iterator[tuple[str, Score]]:
 def _scored(scores: Iterable[tuple[str, Score]]) -> Cells:
     cells: Cells = {}
     for name, score in scores:
-        cells |= {f"score.{name}": score.value, f"passed.{name}": score.passed}
+        if score.measured is not None:
+            cells[f"measured.{name}"] = score.measured
+        else:
+            cells |= {f"score.{name}": score.value, f"passed.{name}": score.passed}
     return cells

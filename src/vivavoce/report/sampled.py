@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from vivavoce.errors import UsageError
+from vivavoce.plugins import lazy
 from vivavoce.records.run import Run, Sampling
 from vivavoce.report.best_target import target_names
 from vivavoce.report.comparison import Side
@@ -12,7 +13,6 @@ from vivavoce.report.text import count, one_line
 from vivavoce.report.trend_point import Point
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.safe_text import safe
-from vivavoce.stats.planning import drawn_for_half_width
 from vivavoce.store.browse.listing import Headline
 
 _GROUPS_SHOWN = 5
@@ -51,7 +51,7 @@ def sampled_lines(summary: Summary) -> Iterator[str]:
         so_far = f"{summary.attempts:,} of the {sampling.drawn:,} drawn are judged, from the beginning of the file"
         yield f"{so_far}: it may not be like the rest"
     else:
-        yield f"for half the width: {_half(sampling)}"
+        yield f"for half the width: {_half(sampling, summary.graders)}"
 
 
 def drawn_text(sampling: Sampling) -> str:
@@ -68,8 +68,11 @@ def drawn_text(sampling: Sampling) -> str:
     return of + (f"{weight}{how}" if sampling.by else f"{weight or how}")
 
 
-def _half(sampling: Sampling) -> str:
-    size = drawn_for_half_width(sampling.drawn, sampling.population)
+def _half(sampling: Sampling, graders: Iterable[GraderSummary]) -> str:
+    """Return how many conversations have to be judged, so that the interval of every grader has half the width."""
+    rates = [grader.pass_rate for grader in graders if grader.pass_rate is not None] or [0.5]
+    count_for = lazy("vivavoce.stats.sampled:drawn_for_half_width")
+    size = max(count_for(sampling.drawn, sampling.population, rate) for rate in rates)
     if size >= sampling.population:
         return f"judge all {sampling.population:,}"
     return f"about {size - sampling.drawn:,} more, --sample {size}"

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from vivavoce.report.comparison import GraderComparison
+from vivavoce.report.comparison import Comparison, GraderComparison
 from vivavoce.report.markdown import code, table
 from vivavoce.report.markdown import interval as markdown_interval
 from vivavoce.report.markdown import number as markdown_number
-from vivavoce.report.reading import STYLES, WORDS, in_markdown
+from vivavoce.report.reading import STYLES, WORDS, in_markdown, measured_remarks
 from vivavoce.report.several import Line, SeveralComparisons
 from vivavoce.report.side_by_side import ruling_lines
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.terminal import interval, number
-from vivavoce.report.worse import reason_lines, sentence
+from vivavoce.report.worse import reason_lines
 from vivavoce.safe_text import safe
 
 _COLUMNS = (
@@ -40,7 +40,7 @@ def several(found: SeveralComparisons) -> Group:
     parts += [_head(letter, one.grading_b, one.suite_b) for letter, one in found.lettered]
     parts += [Text(), FittingTable(_COLUMNS, list(_rows(found))), Text(), Text(_level(found), style="dim")]
     for letter, one in found.lettered:
-        lines = [*(change.sentence for change in one.changes), *one.notes]
+        lines = [*_measured(one), *(change.sentence for change in one.changes), *one.notes]
         parts += [Labelled(Text(f"{letter}  "), Text(safe(line))) for line in lines]
         if one.ruling is not None:
             parts += [Text(), Text(f"{letter}", style="bold"), *list(ruling_lines(one.ruling))[1:]]
@@ -54,6 +54,11 @@ def markdown_several(found: SeveralComparisons) -> str:
 
 def _head(letter: str, grading: str, suite: str) -> Labelled:
     return Labelled(Text(f"{letter}  ", style="bold"), Text(f"{grading} · {safe(suite)}", style="bold"))
+
+
+def _measured(found: Comparison) -> list[str]:
+    """Return how each grader that measures changed."""
+    return [line for target in found.targets for line in measured_remarks(target.graders)]
 
 
 def _level(found: SeveralComparisons) -> str:
@@ -94,8 +99,8 @@ def _markdown(found: SeveralComparisons) -> Iterator[str]:
     yield from table(_HEADS, "llrrrrllrrr", (_markdown_row(found, line) for line in found.lines))
     yield from ("", _level(found))
     for letter, one in found.lettered:
-        ruling = [] if one.ruling is None else [sentence(one.ruling).capitalize(), *reason_lines(one.ruling)]
-        lines = [*ruling, *(change.sentence for change in one.changes), *one.notes]
+        ruling = [] if one.ruling is None else [one.ruling.sentence.capitalize(), *reason_lines(one.ruling)]
+        lines = [*ruling, *_measured(one), *(change.sentence for change in one.changes), *one.notes]
         yield from (["", f"{letter}:", "", *(f"- {code(text, 400)}" for text in lines)] if lines else [])
 
 

@@ -14,7 +14,7 @@ from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.terminal import STYLES, interval, number
 from vivavoce.report.tester_errors import spoiled_sides
 from vivavoce.report.text import count, one_line
-from vivavoce.report.worse import reason_lines, sentence
+from vivavoce.report.worse import reason_lines
 from vivavoce.safe_text import safe
 
 SHOWN = 10
@@ -55,7 +55,7 @@ def comparison(found: Comparison) -> Group:
 def ruling_lines(ruling: Ruling) -> Iterator[RenderableType]:
     """Yield whether the later run is worse, and each reason."""
     yield Text()
-    yield Text(f"{ruling.verdict.upper()}: {sentence(ruling)}", style=STYLES[ruling.verdict])
+    yield Text(f"{ruling.verdict.upper()}: {ruling.sentence}", style=STYLES[ruling.verdict])
     for line in reason_lines(ruling):
         yield Labelled(Text("  "), Text(safe(line)))
 

@@ -98,7 +98,8 @@ class GradedTarget:
         mine = np.zeros(len(self.scores.samples), dtype=np.bool_)
         mine[self.attempts] = True
         found = Counter[str](state for place, state in of.unscored.items() if mine[place])
-        found["scored"] = int(np.count_nonzero(~np.isnan(of.values[self.attempts])))
+        measured = sum(mine[place] for place in of.measured)
+        found["scored"] = int(np.count_nonzero(~np.isnan(of.values[self.attempts])) + measured)
         return found
 
     def means(self, grader: str) -> SampleScores:
@@ -111,6 +112,14 @@ class GradedTarget:
         of = self.scores.graders[grader]
         broken = _broken(of)
         return self._pooled(np.where(broken, missing, of.values), of.passes | (broken & (missing >= 1)), broken)
+
+    def measured(self, grader: str) -> NDArray[np.float64]:
+        """Return the mean of the measurements of each sample, NaN where a sample has none."""
+        of = self.scores.graders[grader].measured
+        numbers = np.full(len(self.scores.samples), np.nan)
+        numbers[list(of)] = list(of.values())
+        nothing = np.zeros(len(numbers), dtype=np.bool_)
+        return self._pooled(numbers, nothing, nothing).values
 
     def attempts_of(self, samples: NDArray[np.intp]) -> list[tuple[int, str]]:
         """Return the numbers of the attempts of some samples, given by their places, each with its sample."""

@@ -16,6 +16,7 @@ from vivavoce.report.breaches import breach_lines
 from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import detail_lines, tags_line
 from vivavoce.report.finding import failures
+from vivavoce.report.measurements import mean_text, measured_lines
 from vivavoce.report.reasons import explained
 from vivavoce.report.sampled import sampled_lines
 from vivavoce.report.show_command import show_command
@@ -78,7 +79,7 @@ def run_report(
     several = len(target_names(summary)) > 1
     parts += [Text(safe(one)) for one in sentences(summary)]
     parts += [Text(f"{safe(name)} used {in_words(one)}") for name, one in (used or {}).items() if several]
-    notes = (*spoiled_lines(summary), *unverified_lines(summary), *breach_lines(summary))
+    notes = (*spoiled_lines(summary), *unverified_lines(summary), *breach_lines(summary), *measured_lines(summary))
     parts += [*trial_lines(summary), *map(Text, notes)]
     parts += [Labelled(Text(), Text(line)) for line in sampled_lines(summary)]
     parts += [Labelled(Text(), Text(line)) for line in corrected_lines(summary, run_id)]
@@ -123,7 +124,7 @@ def _cells(grader: GraderSummary) -> list[Text]:
         Text(str(grader.scored)),
         Text(str(grader.errors), style="bold yellow" if grader.errors else ""),
         Text(str(grader.skipped)),
-        Text(number(grader.mean)),
+        Text(mean_text(grader)),
         Text(interval(grader.low, grader.high)),
         Text(rate),
     ]

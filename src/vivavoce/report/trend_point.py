@@ -6,8 +6,10 @@ import math
 
 from pydantic import BaseModel, ConfigDict
 
+from vivavoce.records.details import MeasurementSummary
 from vivavoce.records.run import Status, Verdict
 from vivavoce.report.changes import Change
+from vivavoce.report.measurements import measured_text
 
 
 class Step(BaseModel):
@@ -54,6 +56,7 @@ class Point(BaseModel):
     raw_pass_rate: float | None = None
     highest_pass_rate: float | None = None
     population: int | None = None
+    measured: MeasurementSummary | None = None
     stopped: str | None = None
     gate: float | None = None
     failed: bool = False
@@ -66,6 +69,8 @@ class Point(BaseModel):
         """Why it has no mean, in a word or two."""
         if self.status == "running":
             return "still running"
+        if self.measured is not None:
+            return f"measured {measured_text(self.measured.mean)}"
         if self.errors:
             return "error, no score"
         return "all skipped" if self.skipped else "not graded"

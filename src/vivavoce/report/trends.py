@@ -207,7 +207,7 @@ def _summary(graded: Graded) -> Summary | None:
 
 _OF_SUMMARY = {
     *("target", "mean", "low", "high", "scored", "errors", "skipped"),
-    *("tester_errors", "pass_rate", "raw_pass_rate", "highest_pass_rate", "population"),
+    *("tester_errors", "pass_rate", "raw_pass_rate", "highest_pass_rate", "population", "measured"),
 }
 
 

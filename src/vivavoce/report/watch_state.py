@@ -81,6 +81,7 @@ class GraderCount(Frozen):
     failed: int = 0
     errors: int = 0
     skipped: int = 0
+    measured: int = 0
 
 
 class HourFigures(Frozen):

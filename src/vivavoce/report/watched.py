@@ -39,7 +39,10 @@ VERDICTS: dict[AlertState, Verdict] = {state: verdict for verdict, state in STAT
 
 
 class Rate(BaseModel):
-    """The share of the scores of a grader that pass, with its 95% interval; None where nothing was scored."""
+    """The share of the scores of a grader that pass, with its 95% interval; None where nothing was scored.
+
+    `measured` counts the measurements, which neither pass nor fail.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -47,6 +50,7 @@ class Rate(BaseModel):
     scored: int = 0
     errors: int = 0
     skipped: int = 0
+    measured: int = 0
     share: float | None = None
     low: float | None = None
     high: float | None = None
@@ -279,9 +283,9 @@ def _rate(found: list[GraderCount]) -> Rate:
     passed, failed = sum(one.passed for one in found), sum(one.failed for one in found)
     scored = passed + failed
     known = {"passed": passed, "scored": scored, "errors": sum(one.errors for one in found)}
-    skipped = sum(one.skipped for one in found)
+    known |= {"skipped": sum(one.skipped for one in found), "measured": sum(one.measured for one in found)}
     rate = share_interval({(1, 1): passed, (0, 1): failed})
-    return Rate(**known, skipped=skipped, share=rate and rate.mean, low=rate and rate.low, high=rate and rate.high)
+    return Rate(**known, share=rate and rate.mean, low=rate and rate.low, high=rate and rate.high)
 
 
 def _failing(store: Store, name: str, now: float) -> Iterable[FailedTalk]:

@@ -1,4 +1,7 @@
-"""`Experiment`: samples × targets × driver × graders × gate × limits, as plain data."""
+"""`Experiment`: samples × targets × driver × graders × gate × limits, as plain data.
+
+A suite, a command, Python and a job each build one; an `ExperimentRun` executes it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Keeping the results of tests and of measurements that were made in Python."""
+"""Keeping the results of tests and of measurements that were made in Python.
+
+Such a set is never complete, so that no list, comparison or trend takes it for the scores of the run. The same metrics
+have one set for all conversations of a run; where a conversation is in it already, the next one is begun.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +49,12 @@ async def keep_scores(
 ) -> str | None:
     """Store the scores of a conversation by metrics, and return the id of their set; None where none can be kept.
 
-    A score without a highest value is not kept where no threshold says what passes. `graders` are the metrics as data,
-    as in a suite.
+    `graders` are the metrics as data, as in a suite.
 
     Raises:
         StoreError: the store cannot be written, or the run is not there any more.
     """
-    kept = [metric for metric in metrics if can_be_kept(metric, scores[metric.name])]
+    kept = [metric for metric in metrics if can_be_kept(scores[metric.name])]
     if not kept:
         return None
     prints = {metric.name: metric_grader(metric.name, metric).fingerprint for metric in kept}
@@ -74,9 +77,9 @@ async def keep_scores(
     raise AssertionError("there is always a next set")
 
 
-def can_be_kept(metric: BaseMultiTurnMetric, score: Score) -> bool:
-    """Return whether a score has a place in a set: a value from 0 to 1, or a threshold that says what passes."""
-    return not metric.needs_threshold and (score.state != "scored" or score.value is not None)
+def can_be_kept(score: Score) -> bool:
+    """Return whether a score has a place in a set: it has a value from 0 to 1, is a measurement, or is not scored."""
+    return score.state != "scored" or score.value is not None or score.measured is not None
 
 
 def _begin(store: Store, grading: Grading) -> None:

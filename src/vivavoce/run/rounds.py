@@ -113,5 +113,5 @@ class Rounds:
 
 def _row(key: AttemptKey, name: str, score: Score) -> ScoreRow:
     kind = "reward" if name == "reward" else "grade"
-    row = ScoreRow(key, kind, name, score.state, score.value, score.passed)
+    row = ScoreRow(key, kind, name, score.state, score.value, score.passed, measured=score.measured)
     return row._replace(unverified=score.has_unverified_evidence, breaches=breaches_of(score))

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.comparing.thresholds import reaches
+from vivavoce.comparing.thresholds import mean, reaches
 from vivavoce.grading.gates import at_any_time
-from vivavoce.records.details import AgentSummary, Latency, RecordingSummary, SkipSummary, TrialsSpent, VarianceSummary
+from vivavoce.records.details import (
+    AgentSummary,
+    Latency,
+    MeasurementSummary,
+    RecordingSummary,
+    SkipSummary,
+    TrialsSpent,
+    VarianceSummary,
+)
 from vivavoce.records.label import CorrectedRate
 from vivavoce.records.run import BreachKind, Reason, Sampling, Severity, Verdict
 from vivavoce.records.score import Usage
@@ -41,7 +49,9 @@ class GraderSummary(BaseModel):
     all of them: the mean, the rate of passing and their intervals are estimates for all, and counts are of those that
     were drawn. `unverified` counts the scores whose judge claims something on evidence that is missing or not in the
     conversation, and `breaches` by kind the false statements and broken rules that the judge of a goal found besides
-    it. With a `severity` it is a requirement, and says what a miss does.
+    it. With a `severity` it is a requirement, and says what a miss does. `measured` sums up the scores that are
+    measurements; `scored` counts them too, and the mean, the rates, and the intervals leave them out. Where the
+    conversations were drawn, it is of those that were drawn.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -71,6 +81,7 @@ class GraderSummary(BaseModel):
     population: int | None = None
     unverified: int = 0
     breaches: dict[BreachKind, int] = Field(default_factory=dict[BreachKind, int])
+    measured: MeasurementSummary | None = None
 
 
 class TagSummary(BaseModel):
@@ -226,10 +237,10 @@ def grader_summary(
         target=target,
         label=grader and grader.label,
         severity=severity,
-        scored=len(found.values),
+        scored=found.scored,
         errors=found.errors,
         skipped=found.skipped,
-        samples=len(trials),
+        samples=len({*trials, *(sample for sample, _ in found.measured)}),
         mean=estimate and estimate.mean,
         low=estimate and estimate.low,
         high=estimate and estimate.high,
@@ -240,9 +251,16 @@ def grader_summary(
         population=found.sampling and found.sampling.population,
         unverified=found.unverified,
         breaches={kind: len(samples) for kind, samples in found.breaches.items()},
+        measured=_measured([number for _, number in found.measured]),
         **spoiled_bounds(sum(passed), len(passed), len(found.spoiled)),
         **_passes([] if found.sampling else [(sum(trial), len(trial)) for trial in trials.values()]),
     )
+
+
+def _measured(numbers: Sequence[float]) -> MeasurementSummary | None:
+    if not numbers:
+        return None
+    return MeasurementSummary(n=len(numbers), mean=float(mean(numbers)), min=min(numbers), max=max(numbers))
 
 
 def _estimate(found: Tally, values: Sequence[float]) -> Estimate | None:
@@ -252,12 +270,15 @@ def _estimate(found: Tally, values: Sequence[float]) -> Estimate | None:
         return drawn and Estimate(drawn.mean, drawn.low, drawn.high, drawn.n, len(set(found.samples)))
     if found.intervals == "fixed" or not values:
         return mean_interval(values, found.samples)
-    mean, n = sum(values) / len(values), len(values)
+    center, n = sum(values) / len(values), len(values)
     low, high = None, None
     if found.intervals == "any_time":
         low, high = at_any_time(found.scores, values, LEVEL)
-        low, high = min(low, mean), max(high, mean)  # rounds weigh differently, so a drift could leave the mean outside
-    return Estimate(mean, low, high, n, len(set(found.samples)))
+        low, high = (
+            min(low, center),
+            max(high, center),
+        )  # rounds weigh differently, so a drift could leave the mean outside
+    return Estimate(center, low, high, n, len(set(found.samples)))
 
 
 def _passes(counts: list[tuple[int, int]]) -> dict[str, Any]:

@@ -91,10 +91,12 @@ class Tally:
     """The scores of one grader against one target, as they come in; `sampling` says how their conversations were drawn.
 
     `drawn` says it of each score, `undecided` of each error, and `outside` of what the grader does not apply to.
-    `breaches` has by kind the sample of each false statement and broken rule.
+    `breaches` has by kind the sample of each false statement and broken rule. `measured` has the sample and the
+    number of each score that is a measurement; these are not among the `values`, and neither pass nor fail.
     """
 
     values: list[float] = field(default_factory=list[float])
+    measured: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     samples: list[str] = field(default_factory=list[str])
     keys: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     passed: list[bool] = field(default_factory=list[bool])
@@ -119,13 +121,15 @@ class Tally:
             self.samples.append(row.key.sample_id)
             self.keys.append((row.key.sample_id, row.key.trial))
             self.passed.append(row.passed is True)
+        elif row.measured is not None:
+            self.measured.append((row.key.sample_id, row.measured))
         elif row.state == "error":
             self.missing.append(row.key.sample_id)
             self.spoiled += [row.key] * row.tester_error
         else:
             self.skipped += 1
         if row.drawn is not None:
-            self._of_state(row.state).append(row.drawn)
+            (self.outside if row.measured is not None else self._of_state(row.state)).append(row.drawn)
 
     def _of_state(self, state: State) -> list[Drawn]:
         return self.drawn if state == "scored" else self.undecided if state == "error" else self.outside
@@ -136,6 +140,11 @@ class Tally:
         if self.sampling is None:
             return None
         return Population(self.sampling, self.drawn, self.undecided, self.outside)
+
+    @property
+    def scored(self) -> int:
+        """How many trials have a score: a value, or the number of a measurement."""
+        return len(self.values) + len(self.measured)
 
     @property
     def errors(self) -> int:

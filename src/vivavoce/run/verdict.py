@@ -66,7 +66,7 @@ def decide(
     warnings += list(_warned(tallies, warned))
     failing = graders_with_failing_errors(rules.gate)
     silent = [reason for reason in _silent(tallies) if failing.isdisjoint(reason.graders)]
-    if not any(tally.values or (name in failing and tally.errors) for (_, name), tally in tallies.items()):
+    if not any(tally.scored or (name in failing and tally.errors) for (_, name), tally in tallies.items()):
         reasons = silent or [Reason(verdict="inconclusive", code="nothing_scored")]
         return Decision("inconclusive", reasons, warnings)
     reasons = [reason for reason, severity in required if severity == "fail" and not _has_no_occasion(reason, rules)]
@@ -145,7 +145,7 @@ def _listed(tally: Tally, missed: list[str]) -> dict[str, Any]:
 def _silent(tallies: Tallies) -> Iterator[Reason]:
     """Yield a reason for each grader without any score because of errors."""
     for (target, name), tally in tallies.items():
-        if tally.errors and not tally.values:
+        if tally.errors and not tally.scored:
             yield Reason(
                 verdict="inconclusive",
                 code="nothing_scored",

@@ -1,4 +1,10 @@
-"""`SingleTurnSample` and `MultiTurnSample`: samples of an evaluation dataset, from rows and as rows."""
+"""`SingleTurnSample` and `MultiTurnSample`: samples of an evaluation dataset, from rows and as rows.
+
+Source of the fields: https://docs.ragas.io/en/stable/concepts/components/eval_sample/
+
+Ragas knows messages of a person, of the assistant and of tools, each a text; anything else is refused. Reading such a
+row here returns the sample; what was null in the content of a message comes back as the empty text.
+"""
 
 from __future__ import annotations
 

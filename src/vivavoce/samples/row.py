@@ -1,4 +1,30 @@
-"""One row of a dataset, in any of the shapes people have, read as a `Sample`."""
+"""One row of a dataset, in any of the shapes people have, read as a `Sample`.
+
+Our own fields are read as they are. Beside them:
+
+| shape | is read as |
+|---|---|
+| letta-evals | `prompt` → `input`; `sample_id` before `id`; `rubric_path` → `rubric`; `agent_args` … in `metadata` |
+| Ragas | `user_input` → `input`, or `messages` when it is a list; `reference` → `ground_truth` |
+| Rhesis | a test of a test set: see `samples.rhesis_row` |
+| recorded conversations | `messages`, in the OpenAI shape or with flat tool calls; `goal`, `labels` |
+| several sessions | `sessions` → `input` or `messages` with marks: see `exchange.sessions` |
+
+Where a row holds two of the names for one field, the one that wins is first in `_NAMES`, and the other value is kept in
+the metadata, as is every key that we do not know; `row.x` there is a key `x` of the row that the metadata has too.
+
+Other tools have other names for assertions and for what is known about the right answer. A row with such a key would
+run without its test, so the key is refused. A key that is meant as data goes under `metadata`.
+
+| there | here |
+|---|---|
+| `prompt.content`, `prompt_content` | `input` |
+| `prompt.expected_response`, `expected_response` | `ground_truth` |
+| `test_configuration`, or its keys beside the others | `goal`, `instructions`, `scenario`, `min_turns`, `max_turns` |
+| `restrictions` in it, what the target must not do, a line each | `must_not` |
+
+Everything else, such as `category`, `topic` and `behavior`, stays where it is and so becomes metadata.
+"""
 
 from __future__ import annotations
 

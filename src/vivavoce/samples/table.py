@@ -1,4 +1,16 @@
-"""Tables of typed columns, for pandas, polars and Arrow, and how a cell becomes text and is read back."""
+"""Tables of typed columns, for pandas, polars and Arrow, and how a cell becomes text and is read back.
+
+| value | cell |
+|---|---|
+| nothing | an empty cell (CSV), null (Parquet) |
+| a text | the text itself |
+| a list, an object | JSON text |
+| a text that would read as something else | the text as a JSON string |
+
+The last row is what makes the round trip exact. Three kinds of text need it: the empty text in CSV, where an empty cell
+is nothing; in a column that holds texts or lists, a text that is itself a JSON list; and a text that is the JSON string
+of such a text. Every other text, in quotes or not, stays what it is: `007`, `2024-05-01`, `null`, `"so he said"`.
+"""
 
 from __future__ import annotations
 

@@ -217,6 +217,7 @@ def _scores(outcome: Outcome) -> list[ScoreEntry]:
                 "name": name,
                 "state": one.state,
                 "value": one.value,
+                "measured": one.measured,
                 "passed": one.passed,
                 "reason": shorten(one.reason, SHOWN),
                 "failure": one.failure,

@@ -109,7 +109,7 @@ class Evaluated(Reply):
 class StoredEvaluation(Evaluated):
     """The results for a stored conversation; `grading` is the set of scores that has them, None where none is stored.
 
-    `left_out` are metrics whose results have no place in it, for no threshold says what passes.
+    `left_out` are metrics whose results have no place in it, as they are neither a value nor a number.
     """
 
     grading: str | None = None

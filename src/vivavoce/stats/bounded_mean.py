@@ -1,4 +1,4 @@
-"""The mean of a few independent values within bounds: an interval and a p value that assume nothing else."""
+"""The mean of a few independent values within bounds: an interval and p values for any distribution."""
 
 from __future__ import annotations
 
@@ -31,23 +31,33 @@ _STEPS = 60
 
 @dataclass(frozen=True, slots=True)
 class BoundedMean:
-    """The limits of a mean, and the two-sided p value that the mean is another one: see `bounded_mean`."""
+    """The limits of a mean, and the p values of a hypothetical mean: see `bounded_mean`.
+
+    `low`, `high`, and `p_value` are two-sided. `upper_bound` and `below_p_value` are one-sided: they ask whether the
+    mean is lower.
+    """
 
     low: float
     high: float
     p_value: float
+    upper_bound: float
+    below_p_value: float
 
 
 def bounded_mean(
     values: Sequence[float], bounds: tuple[float, float], level: float = 0.95, null: float = 0.0
 ) -> BoundedMean:
-    """Return the two-sided interval of the mean of independent values within bounds, and the p value of `null`.
+    """Return the interval of the mean of independent values within bounds, and the p values of `null`.
+
+    The values are independent draws from one distribution, all of it within the bounds; its shape does not matter.
 
     To n values belongs one more that nobody saw. For the upper end it is the upper bound, for the lower end the lower
     one. The n + 1 values get random weights that add up to 1, all of them equally likely (a flat Dirichlet
     distribution). The upper end is the (1 + level) / 2 quantile of their weighted mean, the lower end the
     (1 - level) / 2 quantile. The p value is twice the smaller of the chances that the weighted mean lies on the far
-    side of `null`, so it is at most 1 - level exactly where the interval excludes `null`.
+    side of `null`, so it is at most 1 - level exactly where the interval excludes `null`. The one-sided upper bound is
+    the `level` quantile; it is below `null` exactly where its p value, the chance of at least `null`, is at most
+    1 - level.
 
     No end falls when a value rises. For values at the two bounds the interval is that of Clopper and Pearson. For
     differences of passes and failures, which are -1, 0, or 1, the p value of 0 is that of McNemar's exact test.
@@ -73,12 +83,15 @@ def bounded_mean(
     with_one, with_zero = _Weighted.of(scaled, counts, 1.0), _Weighted.of(1 - scaled, counts, 1.0)
     tail = (1 - level) / 2
     above, below = with_one.quantile(tail), 1 - with_zero.quantile(tail)
+    bound = with_one.quantile(1 - level)
     is_low, is_high = with_one.above(place), with_zero.above(1 - place)
     p_value = min(1.0, 2 * min(is_low, is_high))
     # the root of a quantile is not exact; the p value decides on which side of it `null` lies
     above = min(above, math.nextafter(place, -1.0)) if 2 * is_low <= 1 - level else max(above, place)
     below = max(below, math.nextafter(place, 2.0)) if 2 * is_high <= 1 - level else min(below, place)
-    return BoundedMean(low + below * (high - low), low + above * (high - low), p_value)
+    bound = min(bound, math.nextafter(place, -1.0)) if is_low <= 1 - level else max(bound, place)
+    lower, upper, one_sided = (low + end * (high - low) for end in (below, above, bound))
+    return BoundedMean(lower, upper, p_value, one_sided, is_low)
 
 
 def _distinct(values: Floats) -> tuple[Floats, Floats]:

@@ -20,11 +20,13 @@ _TIE = 1e-9
 class PairedDifference:
     """How much higher the second side scores, over the `n` scenarios that both sides have.
 
-    `p_value` is that of the mean: it is at most 0.05 where the 95% interval excludes zero. `wins`, `losses` and `ties`
-    count scenarios from the second side's view, and `sign_p_value` asks whether wins and losses are equally likely,
-    which is another question for graded scores. `only_a` and `only_b` name the scenarios without a partner. `low` and
-    `high` are None where there is a single pair. `detectable` is the smallest true difference that at least `POWER` of
-    all comparisons like this one would show, None where even the largest would not.
+    `p_value` is that of the mean: it is at most 0.05 where the 95% interval excludes zero. `worse_p_value` asks only
+    whether the second side is lower: it is at most 0.05 where the one-sided 95% upper limit `worse_bound` is below
+    zero. `wins`, `losses` and `ties` count scenarios from the second side's view, and `sign_p_value` asks whether wins
+    and losses are equally likely, which is another question for graded scores. `only_a` and `only_b` name the scenarios
+    without a partner. `low`, `high`, and the p values are None where there is a single pair. At least `POWER` of all
+    comparisons like this one would show a true difference of `detectable`, which is None where even the largest would
+    not show. For graded scores it is an upper limit: see `seen_by`.
     """
 
     mean: float
@@ -36,6 +38,8 @@ class PairedDifference:
     ties: int
     p_value: float | None
     sign_p_value: float
+    worse_p_value: float | None = None
+    worse_bound: float | None = None
     detectable: float | None = None
     only_a: tuple[str, ...] = ()
     only_b: tuple[str, ...] = ()
@@ -52,8 +56,9 @@ def paired_difference(
     Each side maps a scenario to the scores of its trials, each within `bounds`; trials are averaged first, and a
     scenario without a score counts as absent.
 
-    The interval and the p value are those of `bounded_mean`: they assume that scenarios are independent, and nothing
-    else. The p value of passes and failures is that of McNemar's exact test. Lower scores of b never raise an end.
+    The interval and the p values are those of `bounded_mean`: scenarios are independent draws of what you care about,
+    and scores are within the bounds. The p value of passes and failures is that of McNemar's exact test. Lower scores
+    of b never raise an end.
 
     Source: for pairs E. Miller, Adding Error Bars to Evals, arXiv:2411.00640 (2024); for the interval see
     `bounded_mean`; for `detectable` see `seen_by`, of a variance with one more difference as large as the largest.
@@ -83,11 +88,12 @@ def difference_of(
     wins = len([each for each in differences if each > _TIE])
     losses = len([each for each in differences if each < -_TIE])
     largest = max(map(abs, differences)) if wins or losses else scale
-    low = high = p_value = None
+    low = high = p_value = worse_p_value = worse_bound = None
     if n > 1:
         even = [0.0 if abs(each) <= _TIE else each for each in differences]
-        found = lazy("vivavoce.stats.bounded_mean:bounded_mean")(even, (-scale, scale), level)
-        low, high, p_value = min(found.low, mean), max(found.high, mean), found.p_value
+        limits = lazy("vivavoce.stats.bounded_mean:bounded_mean")(even, (-scale, scale), level)
+        low, high, p_value = min(limits.low, mean), max(limits.high, mean), limits.p_value
+        worse_p_value, worse_bound = limits.below_p_value, max(limits.upper_bound, mean)
     variance += largest**2 / max(1, n - 1)  # of few pairs, none or few may have shown how much pairs can differ
     seen = seen_by(n, variance / scale**2 / 2, 1, POWER, level)
     return PairedDifference(
@@ -100,6 +106,8 @@ def difference_of(
         ties=n - wins - losses,
         p_value=p_value,
         sign_p_value=sign_test(wins, losses),
+        worse_p_value=worse_p_value,
+        worse_bound=worse_bound,
         detectable=None if seen is None else seen * scale,
     )
 
@@ -111,14 +119,22 @@ def sign_test(wins: int, losses: int) -> float:
 
     Source: Q. McNemar, Note on the Sampling Error of the Difference Between Correlated Proportions (1947).
     """
-    number, fewer = wins + losses, min(wins, losses)
+    return min(1.0, 2 * worse_sign_test(min(wins, losses), max(wins, losses)))
+
+
+def worse_sign_test(wins: int, losses: int) -> float:
+    """Return the exact one-sided p value that losses are no more likely than wins; ties say nothing.
+
+    It is the chance of at most as many wins, if each of the wins and losses is a win with the chance 1/2.
+    """
+    number, fewer = wins + losses, wins
     chances = math.lgamma(number + 1) - math.lgamma(fewer + 1) - math.lgamma(number - fewer + 1)
     term = tail = math.exp(chances - number * math.log(2))
-    while fewer > 0 and term > 1e-17 * tail:
+    while fewer > 0 and (term > 1e-17 * tail or 2 * fewer > number):
         term *= fewer / (number - fewer + 1)
         tail += term
         fewer -= 1
-    return min(1.0, 2 * tail)
+    return min(1.0, tail)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -182,6 +182,8 @@ def seen_by(samples: int, within: float, trials: int, power: float, level: float
     It solves the formula of `samples_for` for the difference, which is on both sides of it. The formula is for many
     samples. Of few, at least `fewest_changes` have to change: the share of samples that change is at least the one
     with which so many do with this power. `level` is that of the interval in which the difference has to show.
+
+    Samples flip from one end of the scale to the other, which is the worst case: of graded scores it is an upper limit.
     """
     if samples < fewest_changes(level):
         return None
@@ -228,16 +230,6 @@ def _at_least(samples: int, changes: int, chance: float) -> float:
         fewer += math.exp(term)
         term += math.log((samples - number) / (number + 1)) + odds if number < samples else 0.0
     return 1 - fewer
-
-
-def drawn_for_half_width(drawn: int, population: int) -> int:
-    """Return how many of a population have to be drawn for an interval half as wide as that of so many `drawn`.
-
-    The variance goes with 1 / drawn - 1 / population, and has to be a quarter.
-
-    Source: W. G. Cochran, Sampling Techniques, third edition (1977), section 2.6.
-    """
-    return math.ceil(1 / ((1 / drawn - 1 / population) / 4 + 1 / population) - 1e-9)
 
 
 def labels_for(half_width: float, wrong: float = WORST) -> int:

@@ -1,4 +1,11 @@
-"""Agreement between any number of raters: Fleiss' kappa and Krippendorff's alpha, with their intervals."""
+"""Agreement between any number of raters: Fleiss' kappa and Krippendorff's alpha, with their intervals.
+
+Both take counts: a row for each unit, a column for each category in its order, and in each cell how many raters put the
+unit into the category.
+
+A label is a yes or no, a number, or a list of these, one for each rater; more is better, and yes means that the
+conversation should pass.
+"""
 
 from __future__ import annotations
 

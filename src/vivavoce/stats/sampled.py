@@ -1,4 +1,9 @@
-"""Drawing some of many conversations with known probabilities, and means over the whole they stand for."""
+"""Drawing some of many conversations with known probabilities, and means over the whole they stand for.
+
+Simple, stratified and importance sampling are one case each of the same formulas: `vivavoce.stats.sampled` draws.
+
+What is drawn depends on the seed alone: numpy keeps the numbers of its `RandomState` as they are for ever.
+"""
 
 from __future__ import annotations
 
@@ -178,6 +183,30 @@ def population_mean(
     below, above = (low + min(1.0, max(0.0, mean + part * (end - rest))) * (high - low) for end in ends)
     worth = effective_size(min(1.0, max(0.0, mean)), variance, squares, squares, NormalDist().inv_cdf((1 + level) / 2))
     return PopulationMean(low + mean * (high - low), below, above, len(y), worth)
+
+
+def drawn_for_half_width(drawn: int, population: int, rate: float, level: float = 0.95) -> int:
+    """Return how many of a population have to be drawn for an interval half as wide as that of so many `drawn`.
+
+    It is the least number whose interval, at the same rate of passing and for draws at random, has half the width. Near
+    50% that is about four times as many, near 0% and 100% about twice: there the width goes with 1 / drawn.
+    """
+    goal = _width(drawn, population, rate, level) / 2
+    low, high = min(drawn, population), population
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _width(middle, population, rate, level) <= goal else (middle + 1, high)
+    return low
+
+
+def _width(drawn: int, population: int, rate: float, level: float) -> float:
+    """Return the width of the interval of a rate, of so many draws at random from a population."""
+    if drawn >= population:
+        return 0.0
+    freedom, open_part = max(1, drawn - 1), 1 - drawn / population
+    share, variance = open_part / drawn, open_part * rate * (1 - rate) / freedom
+    low, high = score_limits(rate, variance, share, share, level, freedom)
+    return high - low
 
 
 def population_weights(units: Units, design: Design, outside: Units | None = None) -> list[float]:

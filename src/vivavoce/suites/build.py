@@ -24,6 +24,7 @@ from vivavoce.grading.metrics import (
     MetricScore,
     extractor_parts,
     metric_grader,
+    needs_threshold,
     threshold_parts,
 )
 from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, reward_composers
@@ -96,7 +97,8 @@ class Builder:
     `dataset` says which variables the rows give to rubrics, None if no row was read. `tester` is the fingerprint of the
     tester that leads the conversations, empty if there is none. `asked` is what assertions of rows ask of metrics.
     `trials` is how often each sample is run, None for recorded conversations; `until` may end that earlier. `usable`
-    are the rows without a mistake, where others have one.
+    are the rows without a mistake, where others have one. `measuring` names the graders whose scores neither pass nor
+    fail.
     """
 
     suite: Suite
@@ -110,6 +112,7 @@ class Builder:
     problems: list[Problem] = field(default_factory=list[Problem])
     models: dict[str, Model] = field(default_factory=dict[str, Model])
     metrics: list[BaseMultiTurnMetric] = field(default_factory=list[BaseMultiTurnMetric])
+    measuring: set[str] = field(default_factory=set[str])
 
     @contextmanager
     def place(self, *at: str | int) -> Generator[None]:
@@ -130,16 +133,16 @@ class Builder:
         composer = self._composer()
         gate = self.written_gate()
         if self.until is not None:
-            self.problems += refusals(self.suite, self.until)
+            self.problems += refusals(self.suite, self.until, [one.name for one in found if one.decides])
         for i, pair in enumerate(spec.agreement):
-            self._known_key(pair.predictor, ("agreement", i, "predictor"))
-            self._known_key(pair.truth, ("agreement", i, "truth"))
+            self._deciding_key(pair.predictor, ("agreement", i, "predictor"))
+            self._deciding_key(pair.truth, ("agreement", i, "truth"))
         if self.problems:
             raise UsageError(*self.problems)
         early = None
         if self.until is not None:
             gate = early_gate(gate, self.until.max) if gate is not None and self.until.until is not None else gate
-            early = stopping(self.until, spec, gate, [grader.name for grader in found])
+            early = stopping(self.until, spec, gate, [grader.name for grader in found if grader.decides])
         return Scoring(
             found,
             composer,
@@ -315,6 +318,8 @@ class Builder:
             by_threshold = spec.threshold is not None and spec.cascade is None
             written = written_in(spec, self.suite.base)
             grader = metric_grader(name, metric, spec.display_name, written, by_threshold=by_threshold)
+            if not grader.decides:
+                self.measuring.add(name)
             return in_spite_of_errors(grader) if spec.scores_errors else grader
         return None
 
@@ -437,14 +442,16 @@ class Builder:
     def _composer(self) -> Composer | None:
         spec = self.suite.spec.reward
         if isinstance(spec, MetricRewardSpec):
-            self._known_key(spec.metric_key, ("reward", "metric_key"))
+            self._deciding_key(spec.metric_key, ("reward", "metric_key"))
             return WeightedReward({spec.metric_key: 1.0}, spec.threshold)
         if isinstance(spec, WeightedRewardSpec):
             for key in spec.weights:
-                self._known_key(key, ("reward", "weights", key))
+                self._deciding_key(key, ("reward", "weights", key))
             return WeightedReward(spec.weights, spec.threshold)
         if isinstance(spec, CustomRewardSpec):
             with self.place("reward", "function"):
+                if self.measuring:
+                    raise UsageError(f"a reward function reads all scores: {needs_threshold(min(self.measuring))}")
                 found = load_object if is_file_reference(spec.function) else _registered
                 function = found(spec.function, self.suite.base)
                 check_parameters(check_callable(function, spec.function, "a reward function"), ("ctx",))
@@ -464,7 +471,7 @@ class Builder:
             self._can_fail(spec, at)
         if isinstance(spec, WeightedGateSpec):
             for key in spec.weights:
-                self._known_key(key, (*at, "weights", key))
+                self._deciding_key(key, (*at, "weights", key))
             threshold = Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, "gte", spec.on)
             return WeightedGate(
                 spec.weights,
@@ -474,7 +481,7 @@ class Builder:
                 errors_fail=spec.errors == "fail",
                 max_unverified=spec.max_unverified,
             )
-        self._known_key(spec.metric_key, (*at, "metric_key"))
+        self._deciding_key(spec.metric_key, (*at, "metric_key"))
         if isinstance(spec, SamplesGateSpec):
             self._enough_trials(spec.min_pass, (*at, "min_pass"))
             return SamplesGate(
@@ -518,7 +525,10 @@ class Builder:
             message = f"needs {needed} trials of each sample, and there are {self.trials}; write trials: {needed}"
             self.problems.append(self.suite.document.problem(at, message))
 
-    def _known_key(self, key: str, at: KeyPath) -> None:
+    def _deciding_key(self, key: str, at: KeyPath) -> None:
+        """Report a key that names no grader, or a grader whose scores neither pass nor fail."""
+        if key in self.measuring:
+            self.problems.append(self.suite.document.problem(at, needs_threshold(key)))
         known = [*self.suite.spec.graders, *(["reward"] if self.suite.spec.reward else [])]
         if self.dataset is None or ("graders", key) in self.suite.wrong:
             known.append(EXPECT)  # whether the rows have assertions is not known

@@ -1,4 +1,8 @@
-"""A YAML file as plain data, with the place of every key and the variables of the environment."""
+"""A YAML file as plain data, with the place of every key and the variables of the environment.
+
+The request of a target is left to the target, where a value can be neither a template nor stored. Texts that a model or
+a reader gets are as they are: in a prompt or a row, `${…}` is something that somebody says.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.grading.metrics import metric_grader
 from vivavoce.metrics.config import Scope
 from vivavoce.metrics.panel import asking
 from vivavoce.models.cache import OfflineModel
@@ -115,7 +114,6 @@ def _judges(suite: SuiteSpec, model: str | None, base: Path) -> dict[str, str | 
 def _judge(name: str, spec: MetricGraderSpec, model: str | None, base: Path) -> str | None:
     """Return the judge of a metric; a metric with its own judge keeps it, unless the judge is in a file."""
     metric = metric_of(name, spec, base, _unopened)
-    metric_grader(name, metric, by_threshold=spec.threshold is not None)
     if spec.model is not None:
         return spec.model
     own = [one.model is not None for one in asking(metric)]

@@ -1,4 +1,10 @@
-"""Suites of letta-evals, converted to our format."""
+"""Suites of letta-evals, converted to our format.
+
+Its eras are A (0.2 to 0.6), B (0.7 to 0.19.0), C (0.19.1 to 0.20) and D (from 0.21).
+Every key is converted, refused by name, or dropped with a note; none is ignored silently.
+
+Source of the handles: `letta_evals/llm_model_configs/*.json` and the suites of its own leaderboard that list handles.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Drawing some conversations of a file to judge, so that what they say holds for all of them."""
+"""Drawing some conversations of a file to judge, so that what they say holds for all of them.
+
+Of each conversation one number or one word is kept, and never its text.
+"""
 
 from __future__ import annotations
 

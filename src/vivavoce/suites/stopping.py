@@ -25,8 +25,11 @@ Refuse = Callable[[KeyPath, str], Problem]
 _MEANS = ("avg_score", "accuracy")
 
 
-def refusals(suite: Suite, rule: TrialsUntil) -> list[Problem]:
-    """Return why the trials of a suite cannot end early, each with its place; empty where they can."""
+def refusals(suite: Suite, rule: TrialsUntil, deciding: Sequence[str]) -> list[Problem]:
+    """Return why the trials of a suite cannot end early, each with its place; empty where they can.
+
+    `deciding` names the graders whose scores pass or fail.
+    """
     spec, refuse = suite.spec, suite.document.problem
     found: list[Problem] = []
     if sum(len(one.named) for one in spec.all_targets.values()) > 1:
@@ -35,6 +38,8 @@ def refusals(suite: Suite, rule: TrialsUntil) -> list[Problem]:
     if spec.gate is None:
         if rule.until is not None:
             found.append(refuse(("trials", "until"), "there is no gate to decide; write a gate, or half_width"))
+        elif spec.reward is None and not deciding:
+            found.append(refuse(("trials", "half_width"), "no grader has a threshold, so no mean has an interval"))
         return found
     return [*found, *_of_gate(spec.gate, ("gate",), spec, rule, refuse)]
 

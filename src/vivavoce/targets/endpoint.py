@@ -1,4 +1,8 @@
-"""`EndpointTarget`: a deployed bot by its address, or by an id whose address a file holds."""
+"""`EndpointTarget`: a deployed bot by its address, or by an id whose address a file holds.
+
+Rhesis has a body template in `request_mapping`, with `{{ input }}` for the message, and paths into the answer in
+`response_mapping`. Source: its documentation of request and response mappings.
+"""
 
 from __future__ import annotations
 

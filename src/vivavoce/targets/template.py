@@ -1,4 +1,7 @@
-"""Templates of a request, and the places in a response that hold the reply."""
+"""Templates of a request, and the places in a response that hold the reply.
+
+The suite's author writes the template; text of a model or a dataset is only ever a value in it and is never rendered.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from urllib.parse import quote, urlsplit
 from jinja2 import TemplateError, Undefined, meta
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
+from vivavoce.records.score import shorten
 from vivavoce.safe_template import SafeEnvironment
 
 
@@ -72,7 +76,7 @@ class Template:
         try:
             return self._fill(values)
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-            raise SuiteFault(f"{self.place}: {error}", kind="template") from error
+            raise SuiteFault(f"{self.place}: {shorten(str(error))}", kind="template") from error
 
 
 def structure_template(structure: object, place: str, allowed: Sequence[str]) -> Template:

@@ -21,7 +21,7 @@ from vivavoce.errors import (
 )
 from vivavoce.grading.expect import ExpectMetric, asked_by
 from vivavoce.grading.grader import Grader
-from vivavoce.grading.metrics import FunctionGrading, metric_grader
+from vivavoce.grading.metrics import FunctionGrading, deciding_grader
 from vivavoce.messages import Message
 from vivavoce.metrics.evaluation import Named, OneOrMore, as_several, choose
 from vivavoce.metrics.panel import asking, with_judges
@@ -43,7 +43,7 @@ from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.suites.grader_spec import JudgeSpec
-from vivavoce.testing.failure_text import all_scores, broken, broken_text, missed, missed_text, name_of
+from vivavoce.testing.failure_text import all_scores, broken, broken_text, decides, missed, missed_text, name_of
 from vivavoce.testing.running import RunningTest, running_test
 from vivavoce.testing.session import SharedSession
 
@@ -150,7 +150,7 @@ async def _measured(
     for metric in chosen:
         if any(part.model is None for part in asking(metric)):
             raise UsageError(f"the metric '{metric.name}' {_NEEDS_JUDGE}")
-    measured = [metric_grader(metric.name, metric) for metric in chosen]
+    measured = [deciding_grader(metric.name, metric) for metric in chosen]
     graders = (*measured, *_own_graders(subject, judges, bool(measured)))
     if not graders:
         raise UsageError("nothing is asserted: give metrics, such as metrics=['refusal'], or expect=[…]")
@@ -298,4 +298,6 @@ def _assert_run(result: RunResult) -> Mapping[str, Score]:
         see = show_command(run_id, "SAMPLE", options)
         head = f"run {run_id} is inconclusive: {result.stopped_by or 'something could not be judged'}; {see}"
         raise SuiteFault("\n".join([head, *reasons, *texts[:SHOWN], *shown]), kind="inconclusive")
+    if summary.verdict is None and not any(decides(outcome) for outcome in outcomes):
+        raise SuiteFault("nothing was asserted: no grader decides what passes", kind="inapplicable")
     return outcomes[0].scores if len(outcomes) == 1 else {}

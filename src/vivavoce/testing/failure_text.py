@@ -31,6 +31,11 @@ def missed(outcome: Outcome, only_warn: Collection[str] = ()) -> dict[str, Score
     return {name: score for name, score in scores if score.passed is False and name not in only_warn}
 
 
+def decides(outcome: Outcome) -> bool:
+    """Return whether a score passes, fails, or is an error; a measurement and a skipped score decide nothing."""
+    return any(score.passed is not None or score.state == "error" for score in all_scores(outcome).values())
+
+
 def broken(outcome: Outcome) -> dict[str, Score]:
     """Return the scores that are an error."""
     return {name: score for name, score in all_scores(outcome).items() if score.state == "error"}

@@ -23,7 +23,7 @@ from vivavoce.suites.expecting import states_requirement
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.plan import plan_of
 from vivavoce.suites.targets import build_targets
-from vivavoce.testing.failure_text import all_scores, broken, broken_text, missed, missed_text, reason_line
+from vivavoce.testing.failure_text import all_scores, broken, broken_text, decides, missed, missed_text, reason_line
 from vivavoce.testing.session import SharedSession
 from vivavoce.testing.suite_run import Chosen, HeldRun, run_once, target_names
 
@@ -201,10 +201,12 @@ class SampleItem(_Item):
 
     @property
     def _inapplicable(self) -> str:
-        """Why no grader applies; empty where one does."""
+        """Why no grader applies or decides anything; empty where one does."""
         outcomes = self._outcomes
-        if any(score.state != "skipped" for one in outcomes for score in all_scores(one).values()):
+        if any(decides(one) for one in outcomes):
             return ""
+        if measured := [name for name, score in all_scores(outcomes[0]).items() if score.measured is not None]:
+            return one_line(f"only measured: {', '.join(measured)}; a threshold decides what passes", 300)
         reasons = [f"{name}: {score.reason}" for name, score in outcomes[0].scores.items()]
         return one_line(f"no grader applies: {'; '.join(reasons)}", 300)
 
@@ -277,7 +279,8 @@ def _trial(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
 
 
 def _value(score: Score) -> object:
-    return score.state if score.value is None else score.value
+    number = score.measured if score.value is None else score.value
+    return score.state if number is None else number
 
 
 def suite_file(path: Path, parent: pytest.Collector, open_session: OpenSession) -> SuiteFile:

@@ -79,6 +79,13 @@ def test_where_nothing_is_sure_the_sentence_says_so() -> None:
     )
 
 
+def test_of_graded_scores_the_size_of_a_change_that_shows_is_an_upper_limit() -> None:
+    graded = grader("tone", 0.004, -0.008, 0.016, n=8).model_copy(update={"detectable": 0.0171, "graded": True})
+    assert finding(target(graded), graded).endswith(
+        "A change of tone by 0.017 would have shown in at least 80% of such comparisons; smaller ones may show, too."
+    )
+
+
 def test_what_cannot_be_compared_is_told() -> None:
     assert finding(target(matched=0), None).startswith("The two runs share no sample")
     nothing = grader(mean=None, low=None, high=None, n=0)

@@ -156,14 +156,13 @@ def test_a_measurement_is_not_kept_where_the_request_says_so(server: str) -> Non
     assert len(send("GET", f"{server}/api/v1/runs/latest/gradings").json()) == 1
 
 
-def test_a_score_without_a_highest_value_is_named_and_not_kept(server: str) -> None:
+def test_a_score_without_a_highest_value_is_kept_as_a_measurement(server: str) -> None:
     found = measure(server, "kind", ["turn_count", "refusal"])
-    assert found["left_out"] == ["turn_count"]
+    assert found["left_out"] == []
     kept = send("GET", f"{server}/api/v1/runs/latest/scores?grading={found['grading']}").json()["scores"]
-    assert [one["name"] for one in kept] == ["refusal"]
-    assert measure(server, "kind", ["turn_count"])["grading"] is None
-    limited = measure(server, "kind", [{"metric": "turn_count", "threshold": 1}])
-    assert (limited["left_out"], limited["grading"] is None) == ([], False)
+    turns, refusal = ({**one} for one in kept)
+    assert (turns["name"], turns["value"], turns["passed"], turns["measured"] >= 1) == ("turn_count", None, None, True)
+    assert (refusal["name"], refusal["measured"], refusal["passed"]) == ("refusal", None, True)
 
 
 def test_an_error_of_a_judge_is_kept_as_an_error_and_its_fingerprint_is_that_of_a_suite(

@@ -63,7 +63,9 @@ def test_every_reader_says_how_large_a_change_would_have_shown(empty: Store, url
     (goal,) = found.targets[0].graders
     assert goal.reading == "same"
     assert goal.detectable is not None
-    said = f"A change of goal by {goal.detectable:.2g} would have shown in 80% of such comparisons."
+    assert goal.graded
+    by = f"A change of goal by {goal.detectable:.2g}"
+    said = f"{by} would have shown in at least 80% of such comparisons; smaller ones may show, too."
     assert said in page(url).text
     assert f"`{said}`" in markdown_comparison(found)
     terminal = io.StringIO()

@@ -218,7 +218,7 @@ def test_the_states_of_a_large_run_are_links_that_are_not_counted(
     monkeypatch.setattr("vivavoce.server.pages.run.LARGEST", 0)
     monkeypatch.setattr("vivavoce.store.browse.browse.Browse.states", None)
     links = [one for one in Elements(get(f"{url}/runs/run-1").text).having("href") if "state%3A" in one]
-    assert len(links) == 4
+    assert len(links) == 5
 
 
 def test_errors_with_one_cause_are_one_line_that_leads_to_them(empty: Store, url: str) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -9,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic import command
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, select, text
 
 from forked import program
@@ -23,15 +21,19 @@ from vivavoce.records.trajectory import Trajectory
 from vivavoce.store.database import schema
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import for_writing, on_postgresql, reach
+from vivavoce.store.database.migrations import Step, released_steps, run_steps, steps_after, steps_before_release
 from vivavoce.store.database.sqlite import use_wal
-from vivavoce.store.database.upgrade import MIGRATIONS, OlderSchema
+from vivavoce.store.database.upgrade import OlderSchema
 from vivavoce.store.maintenance.migrating import StoreInUse, migrate_store, migration_plan
 from vivavoce.store.store import Store
 
 from .. import cases
 
-VERSIONS = ["0001", "0002", "0003", "0004", "0005", "0006"]
-"""The schemas of versions that came before."""
+EVERY_VERSION = [step.version for step in steps_before_release()]
+"""The schemas of stores from before the first release."""
+
+VERSIONS = [version for version in EVERY_VERSION if version < "0007"]
+"""Those whose scores do not say yet whether they pass."""
 
 DEFINITIONS = """
 SELECT c.table_name || '.' || c.column_name || ' ' || c.data_type || ' ' || c.is_nullable || ' '
@@ -85,15 +87,19 @@ def definitions(address: str) -> set[str]:
 
 def as_made_before(address: str, version: str) -> None:
     """Make a store as an older version made it."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
+    make_by(address, [step for step in steps_before_release() if step.version <= version])
+
+
+def make_by(address: str, steps: Sequence[Step]) -> None:
+    """Make a store by some steps, from nothing."""
     engine = reach(Place(address), create=True)
     if not on_postgresql(engine):
         with engine.connect() as connection:
             use_wal(connection, address)
     with engine.connect() as connection, for_writing(connection).begin():
-        config.attributes["connection"] = connection
-        command.upgrade(config, version)
+        connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"))
+        connection.execute(text("INSERT INTO alembic_version VALUES ('0000')"))
+        run_steps(connection, steps)
     engine.dispose()
 
 
@@ -170,10 +176,30 @@ def rows_of(address: str) -> dict[str, list[Row]]:
     return found
 
 
-def test_migrations_from_nothing_give_the_tables_of_a_new_store(address: str, other_address: str) -> None:
-    as_made_before(other_address, "head")
+def test_released_steps_from_nothing_give_the_tables_of_a_new_store(address: str, other_address: str) -> None:
+    make_by(other_address, released_steps())
     Store.open(address).close()
     assert definitions(other_address) == definitions(address)
+
+
+@pytest.mark.parametrize("version", EVERY_VERSION)
+def test_a_store_of_any_version_before_the_release_gets_the_tables_of_a_new_store(
+    address: str, other_address: str, version: str
+) -> None:
+    as_made_before(address, version)
+    migrate_store(address)
+    Store.open(address, create=False).close()
+    Store.open(other_address).close()
+    assert definitions(address) == definitions(other_address)
+    assert migration_plan(address).version == schema.HEAD
+
+
+def test_a_version_before_the_release_takes_a_released_store_for_a_newer_one() -> None:
+    released = [step.version for step in released_steps()]
+    assert all(re.fullmatch(r"\d{4}", version) for version in (*EVERY_VERSION, *released))
+    assert sorted(EVERY_VERSION) == EVERY_VERSION
+    assert max(EVERY_VERSION) < released[0] == "1001"
+    assert [step.version for step in steps_after("0015")] == ["0016", "0017", *released]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -433,10 +459,8 @@ def test_an_older_store_in_a_read_only_folder_is_to_be_copied_first(
         migrate_store(str(tmp_path / "old.db"))
 
 
-def test_the_newest_migration_is_the_schema_we_know() -> None:
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    assert ScriptDirectory.from_config(config).get_heads() == [schema.HEAD]
+def test_the_newest_step_leads_to_the_schema_we_know() -> None:
+    assert released_steps()[-1].version == schema.HEAD
 
 
 def test_alembic_is_not_imported_for_a_new_store(tmp_path: Path) -> None:
@@ -488,8 +512,8 @@ def execute(address: str, statement: str) -> None:
 def test_a_newer_schema_asks_for_a_newer_vivavoce(address: str) -> None:
     cases.begun(address).close()
     before = definitions(address)
-    execute(address, "UPDATE alembic_version SET version_num = '0999'")
-    with pytest.raises(StoreError, match=r"newer vivavoce \(schema 0999, .* pip install --upgrade vivavoce"):
+    execute(address, "UPDATE alembic_version SET version_num = '1999'")
+    with pytest.raises(StoreError, match=r"newer vivavoce \(schema 1999, .* pip install --upgrade vivavoce"):
         Store.open(address)
     assert definitions(address) == before
 
@@ -515,11 +539,14 @@ def test_an_upgrade_that_breaks_off_leaves_nothing_half_done(tmp_path: Path) -> 
     cases.begun(path).close()
 
 
-def test_the_runs_of_a_store_from_before_partial_runs_are_whole(address: str, other_address: str) -> None:
+@pytest.mark.parametrize("version", [version for version in EVERY_VERSION if version >= "0007"])
+def test_a_store_from_before_the_release_keeps_its_runs_and_scores(
+    address: str, other_address: str, version: str
+) -> None:
     with cases.begun(other_address) as store:
         asyncio.run(_written(store))
         before = list(store.outcomes(cases.GRADING))
-    as_made_before(address, "0007")
+    as_made_before(address, version)
     insert(address, rows_of(other_address))
     migrate_store(address)
     with Store.open(address) as store:

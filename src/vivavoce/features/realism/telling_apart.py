@@ -26,7 +26,8 @@ PENALTY = 10.0
 PENALTY_OF_MEANING = 100.0
 INFLATION = 2.0
 """How much larger the variance of the area is than that of independent values: scores of one fold depend on the others.
-Of simulated sides that are alike it was 1.8 to 1.9 times as large; see bench/realism.py and decision 59."""
+Of simulated sides that are alike it was 1.8 to 1.9 times as large; see bench/realism.py and
+docs/decisions/0055-realism.md."""
 
 SAME = "both sides are the same conversations"
 

@@ -1,4 +1,11 @@
-"""Which arguments of a tool call count, and how each is compared with the expected value."""
+"""Which arguments of a tool call count, and how each is compared with the expected value.
+
+The set is closed. A value of another type than a matcher is made for is compared exactly, so that every matcher but
+`regex` accepts a value that equals the expected one.
+
+A word of a path is a key of an object or the number of an item, from 0, in a list. A key may have dots in it: a longer
+key counts before a shorter one, so that `meta.id` is the key `"meta.id"` where there is one, and else `id` in `meta`.
+"""
 
 from __future__ import annotations
 

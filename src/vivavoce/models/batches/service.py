@@ -1,4 +1,9 @@
-"""The port to batch services: what one must do, and what its lines say."""
+"""The port to batch services: what one must do, and what its lines say.
+
+Source of the format: OpenAI's reference of `POST /batches`, as Azure, vLLM and others speak it. A line that answers is
+`{"custom_id", "response": {"status_code", "body"}, "error"}`. `custom_id` is the key that the reply will be kept under,
+and a hash of the model that is asked.
+"""
 
 from __future__ import annotations
 

@@ -60,5 +60,6 @@ def by_target(graded: GradedRun, summary: Summary, link: Link) -> ByTarget | Non
 
 def _linked(cell: Cell | None, link: str) -> LinkedCell:
     if cell is None or not cell.trials:
-        return LinkedCell(cell_text(cell), "skip", link if cell else "")
+        state = "measured" if cell and cell.measured else "skip"
+        return LinkedCell(cell_text(cell), state, link if cell else "")
     return LinkedCell(cell_text(cell), "error" if cell.errors else "fail" if cell.bad else "pass", link)

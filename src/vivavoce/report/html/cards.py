@@ -17,6 +17,7 @@ from vivavoce.records.trajectory import Trajectory
 from vivavoce.report.comparison import Comparison, GraderComparison
 from vivavoce.report.html.rendering import STATIC, rendered
 from vivavoce.report.text import count
+from vivavoce.report.worse import reason_lines
 from vivavoce.samples.sample import Sample
 
 MOST = 50
@@ -110,7 +111,8 @@ def comparison_html(found: Comparison) -> str:
         Rows(("grader", "target", "n", "before", "after", "difference", "95% interval"), graders),
         Rows(("passed before, fails now", "sample", "score", "why"), worse),
     ]
-    notes = [one.sentence for one in found.changes]
+    ruling = [] if found.ruling is None else [found.ruling.sentence, *reason_lines(found.ruling)]
+    notes = [*ruling, *(one.sentence for one in found.changes)]
     notes += [f"{one.name}: {one.note}" for target in found.targets for one in target.graders if one.note]
     return _html(Card(f"{found.run_b} after {found.run_a}", notes, tables))
 

@@ -10,7 +10,8 @@ from vivavoce.records.details import dollars
 from vivavoce.records.run import Grading
 from vivavoce.records.score import to_number
 from vivavoce.report.headline import headline
-from vivavoce.report.html.wording import score, span
+from vivavoce.report.html.wording import span
+from vivavoce.report.measurements import score_number
 from vivavoce.report.text import one_line
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
@@ -64,7 +65,7 @@ class Column(NamedTuple):
         """Return what it says of a conversation."""
         match self.fact:
             case None:
-                return score(next((one.value for one in entry.scores if one.name == self.name), None))
+                return next((score_number(one) for one in entry.scores if one.name == self.name), "") or "–"
             case "seconds":
                 return span(entry.seconds)
             case "turns":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from vivavoce.report.comparison import Comparison, GraderComparison, Reading, TargetComparison
 from vivavoce.report.html.plots import Range
-from vivavoce.report.reading import WORDS, remarks
+from vivavoce.report.reading import WORDS, measured_remarks, remarks
 from vivavoce.report.several import SeveralComparisons
 from vivavoce.report.text import count, listed, one_line
 from vivavoce.stats.paired import sign_test
@@ -92,14 +92,17 @@ def finding(target: TargetComparison, shown: GraderComparison | None) -> str:
         return "The two runs share no sample, so nothing can be compared."
     pairs = count(max((one.n for one in target.graders), default=0), "sample")
     if not any(one.n for one in target.graders):
+        if measured := list(measured_remarks(target.graders)):
+            return " ".join(measured)
         return (
             f"No grader has a score on both sides of any of the {count(target.matched, 'sample')} that both runs asked."
         )
     alike = [one for one in target.graders if one.reading != "incomparable"]
+    compared = [one for one in alike if one.reading != "measured"]
     apart = [one for one in target.graders if one.reading == "incomparable"]
-    if not any(one.n for one in alike):
+    if not any(one.n for one in compared):
         return f"{_apart(apart)}, so a difference says nothing about the target until both runs are graded alike."
-    parts = [f"On the {pairs} that both runs scored, {_changes(alike)}."]
+    parts = [f"On the {pairs} that both runs scored, {_changes(compared)}."]
     if apart:
         parts.append(f"{_apart(apart)}; these are left out here.")
     if shown is not None and shown.n and shown.reading != "incomparable":
@@ -118,6 +121,10 @@ def several_finding(found: SeveralComparisons) -> str:
 
 def _difference_from_a(found: Comparison) -> str:
     graders = [one for target in found.targets for one in target.graders if one.reading != "incomparable"]
+    if measured := [one.measured for one in graders if one.measured is not None and not one.n]:
+        graders = [one for one in graders if one.reading != "measured"]
+        if not graders:
+            return f" was only measured, on {count(measured[0].n, 'sample')}"
     if not any(one.n for one in graders):
         return " cannot be compared with A"
     phrases = [

@@ -77,7 +77,7 @@ def conversation(
     opening, shown = _turns(talk, by_turn, [*whole, *tested], writer, part, exchanges, shown_failures)
     failures = [talk.failure] if talk.failure is not None and talk.failure not in shown_failures else []
     whole = each_failure_once(whole, shown_failures.union(failures))
-    final = next((note for note in reversed(whole) if note.score is not None), None)
+    final = next((note for note in reversed(whole) if note.number), None)
     place_of = _places(link, part, prefix)
     states = _states(talk, by_turn)
     known: list[SampleStatus | None] = [

@@ -18,6 +18,7 @@ from vivavoce.records.score import Score
 from vivavoce.report.html.plots import Range, Scale, range_plot
 from vivavoce.report.html.score_notes import WORDS, State, state_of
 from vivavoce.report.html.wording import score
+from vivavoce.report.measurements import score_number
 from vivavoce.safe_text import safe
 
 VERDICTS: Mapping[HumanVerdict, tuple[str, State]] = {
@@ -240,6 +241,8 @@ def _beside(label: Label, grade: Score | None) -> str:
     if grade is None:
         return "the judge has no score here"
     state = state_of(grade)
+    if state == "measured":
+        return f"the judge measures {score_number(grade)}, which neither passes nor fails"
     if state in ("error", "skip"):
         return f"the judge gave no score: {WORDS[state].lower()}"
     passed = state == "pass"

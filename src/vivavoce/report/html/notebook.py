@@ -37,7 +37,7 @@ def graded_html(graded: GradedRun) -> str:
 
 def _worst(store: Store, grading: Grading) -> list[Line]:
     found = [line(one, "", ()) for one in store.browse.samples(grading.id, sort="worst", limit=SHOWN).samples]
-    return [one for one in found if one.state not in ("pass", "skip")]
+    return [one for one in found if one.state not in ("pass", "measured", "skip")]
 
 
 def _html(run: Run, grading: Grading, summary: Summary, worst: list[Line], problem: str = "") -> str:

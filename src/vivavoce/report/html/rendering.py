@@ -15,6 +15,7 @@ from vivavoce.records.details import dollars
 from vivavoce.records.score import conversation_label, to_number
 from vivavoce.report.html import wording
 from vivavoce.report.html.score_notes import WORDS
+from vivavoce.report.measurements import mean_text, range_text, score_number
 from vivavoce.report.sampled import judged_text
 from vivavoce.report.tester_errors import net_text
 from vivavoce.report.text import one_line
@@ -56,7 +57,10 @@ def environment() -> Environment:
         "judged": judged_text,
         "net_of_tester": net_text,
         "number": to_number,
+        "mean_text": mean_text,
+        "range_text": range_text,
         "score": wording.score,
+        "score_number": score_number,
         "shown": safe,
         "span": wording.span,
     }

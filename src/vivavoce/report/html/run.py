@@ -13,6 +13,7 @@ from vivavoce.report.graded_run import partial_note
 from vivavoce.report.headline import gate_of, headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
 from vivavoce.report.html.run_facts import facts
+from vivavoce.report.measurements import measured_lines
 from vivavoce.report.sampled import sampled_lines
 from vivavoce.report.suite_difference import suite_lines
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line
@@ -32,6 +33,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         *spoiled_lines(summary),
         *unverified_lines(summary),
         *breach_lines(summary),
+        *measured_lines(summary),
         *sampled_lines(summary),
         *(agreement_line(one).plain for one in summary.agreement),
     ]

@@ -12,13 +12,21 @@ from vivavoce.records.score import Finding as ScoreFinding
 from vivavoce.records.trajectory import Test
 from vivavoce.report.html.evidence import Quote, Register
 from vivavoce.report.html.wording import indented
+from vivavoce.report.measurements import score_number
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import SampleStatus, status_of
 
 State: TypeAlias = SampleStatus | Literal["part"]
 """The state of a note or a finding, as named in the style sheet. Only a finding can be partial."""
 
-WORDS: dict[State, str] = {"error": "Error", "fail": "Fail", "part": "Partial", "skip": "Skipped", "pass": "Pass"}
+WORDS: dict[State, str] = {
+    "error": "Error",
+    "fail": "Fail",
+    "part": "Partial",
+    "measured": "Measured",
+    "skip": "Skipped",
+    "pass": "Pass",
+}
 _STATES: Mapping[FindingState, State] = {
     "pass": "pass",
     "partial": "part",
@@ -47,13 +55,14 @@ class ScoreNote:
     """The score of one grader, as shown.
 
     For a score of the whole conversation, `raw` is the full record as JSON, and `turns` are the numbers of passed turns
-    and of all turns. `again` means that its failure is already shown above it on the page.
+    and of all turns, None where they were only measured. `number` is its value, or the number of a measurement, as
+    text, empty without either. `again` means that its failure is already shown above it on the page.
     """
 
     id: str
     name: str
     state: SampleStatus
-    score: float | None
+    number: str
     why: str
     findings: list[Finding]
     quotes: list[Quote]
@@ -157,14 +166,14 @@ def _note(identity: str, name: str, score: Score, register: Register) -> ScoreNo
     bad = state_of(score) == "fail"
     findings = [_finding(one, identity, register) for one in score.findings]
     turns = None
-    if score.turns:
+    if score.turns and score.measured is None:
         turns = (sum(turn.passed is True for turn in score.turns), len(score.turns))
     why = "" if turns and score.reason == f"{turns[0]}/{turns[1]} turns passed" else safe(score.reason or "")
     return ScoreNote(
         id=identity,
         name=safe(name),
         state=state_of(score),
-        score=score.value,
+        number=score_number(score),
         why=why,
         findings=findings,
         quotes=register.enter(score.other_evidence, identity, bad=bad),

@@ -65,6 +65,10 @@ def _figures(summary: Summary) -> Iterator[tuple[str, float | None]]:
 def _of_grader(name: str, one: GraderSummary) -> Iterator[tuple[str, float | None]]:
     for field in (*_RATES, *_COUNTS):
         yield f"{name}/{field}", getattr(one, field)
+    if one.measured is not None:
+        yield f"{name}/measured/mean", one.measured.mean
+        yield f"{name}/measured/min", one.measured.min
+        yield f"{name}/measured/max", one.measured.max
     for k in one.pass_at:
         yield f"{name}/pass_at_{k}", one.pass_at[k]
         yield f"{name}/pass_hat_{k}", one.pass_hat.get(k)

@@ -131,7 +131,7 @@ async def _measured(store: Store, name: str, body: StoredToJudge, judge: str | N
         return Stored(report)
     graders = {metric.name: _as_grader(one, judge) for metric, one in zip(metrics, named, strict=True)}
     grading = await keep_scores(store, run, attempt.key, report, metrics, graders)
-    return Stored(report, grading, [one.name for one in metrics if not can_be_kept(one, report[one.name])])
+    return Stored(report, grading, [one.name for one in metrics if not can_be_kept(report[one.name])])
 
 
 def _as_grader(metric: str | Choice, judge: str | None) -> dict[str, Any]:

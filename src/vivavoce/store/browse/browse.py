@@ -485,7 +485,7 @@ def _sample_entries(connection: Connection, page: Sequence[AnyRow], within: With
     held = select(a.id, a.sample_id, a.target, a.trial, a.sample, a.started_at, a.failure).where(a.id.in_(ids))
     attempt_of = {row.id: row for row in connection.execute(held)}
     score_rows = connection.execute(
-        select(s.attempt_id, s.kind, s.name, s.turn, s.state, s.value, s.passed, s.reason, s.failure)
+        select(s.attempt_id, s.kind, s.name, s.turn, s.state, s.value, s.raw, s.passed, s.reason, s.failure)
         .where(s.grading_id == within.grading_id, s.attempt_id.in_(ids))
         .order_by(s.attempt_id, s.id)
     )

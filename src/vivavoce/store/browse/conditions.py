@@ -18,6 +18,7 @@ from sqlalchemy import (
     literal,
     literal_column,
     not_,
+    or_,
     select,
     table,
     tuple_,
@@ -119,7 +120,7 @@ def _has(term: Has, within: Within) -> Condition:
     value = term.value
     match term.field:
         case "state" if value == "scored":
-            return d.lowest.is_not(None)
+            return or_(d.lowest.is_not(None), d.state == "measured")
         case "state" if value == "skipped":
             return d.skips > 0
         case "state":

@@ -20,7 +20,7 @@ from vivavoce.store.browse.listing import (
 )
 from vivavoce.store.browse.status import split_tags
 from vivavoce.store.database.database import AnyRow, values_of
-from vivavoce.store.runs.decode import failure_of_text
+from vivavoce.store.runs.decode import failure_of_text, measured_in
 
 TITLE = 120
 """Maximum characters of a title; a reason may have three times as many."""
@@ -54,7 +54,7 @@ def _headline(summary: dict[str, Any], gate: str | None) -> Headline | None:
         if found := next((one for one in graders if one["name"] == key and of in (None, one["target"])), None):
             break
     else:
-        found = graders[0] if graders else None
+        found = next((one for one in graders if not one.get("measured")), graders[0] if graders else None)
     return None if found is None else Headline(**{**found, "n": found["scored"]})
 
 
@@ -101,7 +101,13 @@ def _score_entries(score_rows: Sequence[AnyRow]) -> list[ScoreEntry]:
     for row in score_rows:
         if row.turn is not None:
             apart.setdefault(row.name, []).append(
-                TurnScore(turn=row.turn, state=row.state, value=row.value, passed=row.passed)
+                TurnScore(
+                    turn=row.turn,
+                    state=row.state,
+                    value=row.value,
+                    measured=measured_in(row.state, row.value, row.raw),
+                    passed=row.passed,
+                )
             )
     return [
         ScoreEntry(
@@ -109,6 +115,7 @@ def _score_entries(score_rows: Sequence[AnyRow]) -> list[ScoreEntry]:
             name=row.name,
             state=row.state,
             value=row.value,
+            measured=measured_in(row.state, row.value, row.raw),
             passed=row.passed,
             reason=shorten(row.reason, 3 * TITLE),
             failure=failure_of_text(row.failure),
@@ -130,6 +137,7 @@ def listed_score(row: AnyRow) -> ListedScore:
         turn=row.turn,
         state=row.state,
         value=row.value,
+        measured=measured_in(row.state, row.value, row.raw),
         passed=None if row.passed is None else bool(row.passed),
         reason=shorten(row.reason, 3 * TITLE),
         failure=failure_of_text(row.failure),

@@ -20,7 +20,7 @@ Operator = Literal["<", "<=", ">", ">=", "=", "!="]
 
 FIELDS: tuple[str, ...] = get_args(Field)
 NUMBERS: tuple[str, ...] = get_args(Number)
-STATES = ("pass", "fail", "error", "skip", "scored", "skipped")
+STATES = ("pass", "fail", "error", "measured", "skip", "scored", "skipped")
 HAVING = ("comment", "open-comment", "label")
 """What a conversation may have of people."""
 LONGEST = 2000

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.records.details import MeasurementSummary
 from vivavoce.records.label import Comment, Label
 from vivavoce.records.run import Status, Verdict
 from vivavoce.records.score import Failure, Score, State
@@ -25,7 +26,8 @@ class Headline(Listed):
 
     `low` and `high` are the 95% interval of the mean over `n` scores, `pass_rate` is the share that passes, and
     `tester_errors`, `raw_pass_rate` and `highest_pass_rate` say what the tester spoiled, `population` for how many
-    conversations they are estimates, all of them as the summary has them.
+    conversations they are estimates, all of them as the summary has them. `measured` sums up the scores of a grader
+    that measures.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Headline(Listed):
     n: int
     errors: int
     skipped: int
+    measured: MeasurementSummary | None = None
 
 
 class RunEntry(Listed):
@@ -89,16 +92,21 @@ class TurnScore(Listed):
     turn: int
     state: State
     value: float | None = None
+    measured: float | None = None
     passed: bool | None = None
 
 
 class ScoreEntry(Listed):
-    """The score of a grader, or the reward, for an attempt; a reason is shortened."""
+    """The score of a grader, or the reward, for an attempt; a reason is shortened.
+
+    A measurement has no value but the number `measured`, as in `Score`.
+    """
 
     kind: Literal["grade", "reward"]
     name: str
     state: State
     value: float | None = None
+    measured: float | None = None
     passed: bool | None = None
     reason: str | None = None
     failure: Failure | None = None
@@ -211,6 +219,7 @@ class ListedScore(Listed):
     turn: int | None = None
     state: State
     value: float | None = None
+    measured: float | None = None
     passed: bool | None = None
     reason: str | None = None
     failure: Failure | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
@@ -18,7 +18,7 @@ from vivavoce.store.browse.entries import title_of
 from vivavoce.store.database.any_of import any_of
 from vivavoce.store.database.database import AnySelect, Database, tuples_of
 from vivavoce.store.database.schema import attempts, scores
-from vivavoce.store.runs.decode import failure_of_text
+from vivavoce.store.runs.decode import failure_of_text, measured_in
 
 if TYPE_CHECKING:  # numpy takes a tenth of a second to import, which most commands do not need
     import numpy as np
@@ -44,12 +44,13 @@ class GraderScores:
     """The scores of whole conversations by one grader, in the order of the attempts.
 
     `values` are NaN and `passes` False without a score; `unscored` has the states of those that have none, by their
-    place.
+    place. `measured` has the numbers of measurements by their place; these have no value.
     """
 
     values: NDArray[np.float64]
     passes: NDArray[np.bool_]
     unscored: Mapping[int, State]
+    measured: Mapping[int, float] = field(default_factory=dict[int, float])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Scenarios:
         values = select(s.attempt_id, s.value, s.passed).where(
             *of_whole, s.value.is_not(None)
         )  # an index holds all of it
-        states = select(s.attempt_id, s.state).where(*of_whole, s.value.is_(None))
+        states = select(s.attempt_id, s.state, s.raw).where(*of_whole, s.value.is_(None))
         first = select(s.attempt_id, s.id).where(*of_whole).order_by(s.attempt_id).limit(1)
         firsts: dict[str, tuple[int, int]] = {}
         found: dict[str, GraderScores] = {}
@@ -169,8 +170,15 @@ class _Places:
         places = self.of(numbers)
         values[places] = marks
         passes[places] = passed
-        lost, states = unscored
-        return GraderScores(values, passes, dict(zip(self.of(lost).tolist(), states, strict=True)))
+        others, states, raws = unscored
+        without: dict[int, State] = {}
+        measured: dict[int, float] = {}
+        for place, state, raw in zip(self.of(others).tolist(), states, raws, strict=True):
+            if (number := measured_in(state, None, raw)) is None:
+                without[place] = state
+            else:
+                measured[place] = number
+        return GraderScores(values, passes, without, measured)
 
 
 def _score_texts(rows: Sequence[tuple[Any, ...]]) -> dict[int, ScoreText]:

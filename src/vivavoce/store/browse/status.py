@@ -15,8 +15,9 @@ from vivavoce.records.details import roles_of
 from vivavoce.records.score import Failure, State, Usage, error_text, total
 from vivavoce.store.runs.rows import AttemptCells, ScoreCells
 
-SampleStatus = Literal["error", "fail", "pass", "skip"]
-"""The statuses of scores, worst first; a skipped score counts only if there is nothing else."""
+SampleStatus = Literal["error", "fail", "pass", "measured", "skip"]
+"""The statuses of scores, worst first; a measurement counts only if nothing decides, a skipped score if nothing else.
+"""
 
 RANK: tuple[SampleStatus, ...] = get_args(SampleStatus)
 
@@ -29,12 +30,12 @@ BETWEEN = "\x1f"
 
 
 def status_of(state: State, passed: bool | int | None) -> SampleStatus:
-    """Return the status of a score; a score without a decision counts as skipped."""
+    """Return the status of a score; one that neither passes nor fails is a measurement."""
     if state == "error":
         return "error"
-    if state == "skipped" or passed is None:
+    if state == "skipped":
         return "skip"
-    return "pass" if passed else "fail"
+    return "measured" if passed is None else "pass" if passed else "fail"
 
 
 def worst_of(statuses: Iterable[SampleStatus]) -> SampleStatus:

@@ -16,6 +16,7 @@ from vivavoce.store.database.database import Database, values_of
 from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores
 from vivavoce.store.database.server_tables import watch_hours, watches
 from vivavoce.store.database.text import json_text
+from vivavoce.store.runs.decode import measured_in
 from vivavoce.store.runs.ids import first_id_at
 
 AT_ONCE = 2000
@@ -136,14 +137,15 @@ class Watches:
     def scores(self, grading_ids: Sequence[str], since: float, until: float) -> Iterator[ScoreRow]:
         """Yield the scores of whole conversations that were stored in a stretch of time."""
         a, s = attempts.c, scores.c
-        query = select(a.sample_id, a.target, a.trial, s.kind, s.name, s.state, s.value, s.passed)
+        query = select(a.sample_id, a.target, a.trial, s.kind, s.name, s.state, s.value, s.passed, s.raw)
         query = query.join_from(scores, attempts, a.id == s.attempt_id)
         query = query.where(*_within(scores, grading_ids, since, until), s.turn.is_(None))
         with self.database.connected() as connection:
             for some in connection.execute(query.order_by(s.attempt_id, s.id)).partitions(AT_ONCE):
-                for sample, target, trial, kind, name, state, value, passed in some:
+                for sample, target, trial, kind, name, state, value, passed, raw in some:
                     did_pass = None if passed is None else bool(passed)
-                    yield ScoreRow(AttemptKey(sample, target, trial), kind, name, state, value, did_pass)
+                    key, measured = AttemptKey(sample, target, trial), measured_in(state, value, raw)
+                    yield ScoreRow(key, kind, name, state, value, did_pass, measured=measured)
 
 
 def _goes_on(sample: str) -> bool:

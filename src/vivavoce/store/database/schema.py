@@ -1,4 +1,4 @@
-"""The tables, as the newest migration leaves them; types and constraints are those SQLite and PostgreSQL share.
+"""The tables, as the newest step of `migrations` leaves them; SQLite and PostgreSQL share types and constraints.
 
 JSON is text that we encode, so that both databases give back what was given. Times are seconds since the epoch.
 """
@@ -26,8 +26,8 @@ from vivavoce.store.database import batch_tables, server_tables
 from vivavoce.store.database.server_tables import BigId
 from vivavoce.store.database.text import Name, Text
 
-HEAD = "0016"
-"""The newest migration; versions are ordered as text."""
+HEAD = "1001"
+"""The version of these tables; versions are ordered as text, and those below 1001 are from before the first release."""
 
 metadata = server_tables.metadata
 """All tables, also those of servers and of batch services."""
@@ -138,11 +138,12 @@ scores = Table(
     Column("findings", Text),
     Column("other_evidence", Text),
     Column("settings", Text),
-    CheckConstraint("(state = 'scored') = (value IS NOT NULL)", name="scored_has_value"),
+    CheckConstraint("(state = 'scored') = (value IS NOT NULL OR raw IS NOT NULL)", name="scored_has_value"),
 )
 """`turn` is NULL for the whole conversation; such a row counts in `turns` how many turns were graded apart.
 
-`passed` is 1 or 0, NULL without a score. `raw`, `findings`, `other_evidence`, `settings` and `extra` are JSON.
+`value` is NULL for a measurement, which has its number in `raw`. `passed` is 1 or 0, NULL without a score and for a
+measurement. `raw`, `findings`, `other_evidence`, `settings` and `extra` are JSON.
 """
 
 Index(

@@ -6,15 +6,14 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from sqlalchemy import Engine, text
 
 from vivavoce.errors import StoreError
 from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.store.database.database import plain_errors, reach
-from vivavoce.store.database.schema import HEAD
-from vivavoce.store.database.upgrade import MIGRATIONS, migrate_database, schema_version
+from vivavoce.store.database.migrations import steps_after
+from vivavoce.store.database.upgrade import migrate_database, schema_version
 
 _OTHERS = """
 SELECT count(*) FROM pg_stat_activity
@@ -52,7 +51,7 @@ def migration_plan(address: str) -> MigrationPlan:
         version = schema_version(connection, place)
     if version is None:
         raise StoreError(f"{place}: there is no store; nothing has been run here yet")
-    return MigrationPlan(place, version, tuple(_steps(version)))
+    return MigrationPlan(place, version, tuple((step.version, step.title) for step in steps_after(version)))
 
 
 def migrate_store(address: str) -> None:
@@ -109,15 +108,3 @@ def _engine(place: Place) -> Generator[Engine]:
             yield engine
     finally:
         engine.dispose()
-
-
-def _steps(version: str) -> Generator[tuple[str, str]]:
-    if version == HEAD:
-        return
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(MIGRATIONS)).replace("%", "%%"))
-    for script in reversed(list(ScriptDirectory.from_config(config).iterate_revisions(HEAD, version))):
-        yield script.revision, script.doc.splitlines()[0].rstrip(".")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from vivavoce.records.run import Attempt, Drawn, Grading, Run
-from vivavoce.records.score import Failure, Score, Usage
+from vivavoce.records.score import Failure, Score, State, Usage, measured_of
 from vivavoce.records.trajectory import Turn
 from vivavoce.store.browse.status import split_tags
 from vivavoce.store.database.database import AnyRow, values_of
@@ -107,6 +107,11 @@ def score_of(row: AnyRow, turns: Sequence[Score] = ()) -> Score:
         fingerprint=row.fingerprint,
         settings=_json(row.settings) or {},
     )
+
+
+def measured_in(state: State, value: float | None, raw: str | None) -> float | None:
+    """Return the number of a score that is a measurement, from its cells; None for any other score."""
+    return None if raw is None or value is not None else measured_of(state, value, _json(raw))
 
 
 def _json(text: str | None) -> Any:

@@ -19,7 +19,14 @@ from vivavoce.records.score import BREACH, CANCELLED, UNSUPPORTED, State, Usage
 from vivavoce.store.database.any_of import any_of
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, tuples_of
 from vivavoce.store.database.schema import attempts, sample_index, scores, turns
-from vivavoce.store.runs.decode import attempt_of, drawn_of, failure_of_text, scores_of, usage_of_text
+from vivavoce.store.runs.decode import (
+    attempt_of,
+    drawn_of,
+    failure_of_text,
+    measured_in,
+    scores_of,
+    usage_of_text,
+)
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells, cells_of
 
 PAGE = 32
@@ -103,7 +110,8 @@ class Reader:
         failure = case((s.state == "error", s.failure))
         unverified = case((s.state == "scored", s.extra.like(f'%"{UNSUPPORTED}":%')), else_=false())
         breaches = case((s.findings.contains(f'"{BREACH}"'), s.findings))
-        query = select(s.attempt_id, s.kind, s.name, s.state, s.value, s.passed, failure, unverified, breaches)
+        raw = case((s.value.is_(None), s.raw))
+        query = select(s.attempt_id, s.kind, s.name, s.state, s.value, s.passed, failure, unverified, breaches, raw)
         query = query.where(s.grading_id == grading_id, s.turn.is_(None)).order_by(s.attempt_id, s.id)
 
         def read_page(connection: Connection, page: Page) -> list[ScoreRow]:
@@ -111,10 +119,11 @@ class Reader:
             drawn = {row.id: drawn_of(row.stratum, row.probability) for row in page}
             found: dict[int, list[ScoreRow]] = {number: [] for number in keys}
             rows = tuples_of(connection, query.where(_within(connection, scores, page)))
-            for number, kind, name, state, value, passed, text, doubtful, findings in rows:
+            for number, kind, name, state, value, passed, text, doubtful, findings, measured in rows:
                 did_pass = None if passed is None else bool(passed)
                 kinds = stored_breaches(findings) if state == "scored" else ()
                 how = (did_pass, by_tester(text), drawn[number], bool(doubtful), kinds)
+                how = (*how, measured_in(state, value, measured))
                 found[number].append(ScoreRow(keys[number], kind, name, state, value, *how))
             return list(chain.from_iterable(found.values()))
 

@@ -18,7 +18,7 @@ Field = Literal["run", "suite", "target", "grader", "state", "tag", "role", "bef
 Role = Literal["user", "assistant", "tool"]
 
 FIELDS: tuple[Field, ...] = get_args(Field)
-STATES = ("pass", "fail", "error", "skip")
+STATES = ("pass", "fail", "error", "measured", "skip")
 ROLES: tuple[Role, ...] = get_args(Role)
 TIMES = ("before", "after")
 OF_RUNS = ("run", "suite", "target", *TIMES)

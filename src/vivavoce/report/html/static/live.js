@@ -65,10 +65,11 @@ async function repeat(selector, act) {
 
 const stateOf = (score) => {
   if (score.state === "error") return "error";
-  if (score.state === "skipped" || (score.passed ?? null) === null) return "skip";
+  if (score.state === "skipped") return "skip";
+  if ((score.passed ?? null) === null) return "measured";
   return score.passed ? "pass" : "fail";
 };
-const worst = (states) => ["error", "fail", "pass", "skip"].find((one) => states.includes(one)) ?? "skip";
+const worst = (states) => ["error", "fail", "pass", "measured", "skip"].find((one) => states.includes(one)) ?? "skip";
 
 class Talks {
   constructor(list) {
@@ -138,7 +139,7 @@ class Talks {
       const line = copy("score");
       if (states[i] !== "pass") line.prepend(copy(`st-${states[i]}`), " ");
       line.querySelector(".mono").textContent = clean(score.name);
-      line.querySelector("b").textContent = score.value === null ? states[i] : score.value.toFixed(2);
+      line.querySelector("b").textContent = score.value !== null ? score.value.toFixed(2) : (score.measured ?? null) !== null ? `${score.measured}` : states[i];
       return line;
     }));
     if (stay) said.scrollTop = 1e9;
