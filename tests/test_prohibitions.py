@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
-from vivavoce.prohibitions import act_text, check_prohibitions, forbidden_act
+from vivavoce.prohibitions import act_text, asks_for, check_prohibitions, forbidden_act, is_about_act, only_refuses
 
 PREFIXES = (
     *(
@@ -88,3 +88,50 @@ def test_no_text_breaks_it_and_an_act_is_not_a_ban(rule: str) -> None:
     except ValueError:
         return
     assert forbidden_act(act) == act
+
+
+ADDRESS = "tell a caller the home address of a driver"
+DOCTOR = "den Namen des behandelnden Arztes nennen"
+REFUSALS = (
+    ("I never tell the home address of a driver", ADDRESS),
+    ("I can't tell you the home address of the driver, sorry", ADDRESS),
+    ("I'm not allowed to tell callers the home address of a driver", ADDRESS),
+    ("We will not recommend an account of another bank", "recommend an account of another bank"),
+    ("Ich darf den Namen des Arztes leider nicht nennen", DOCTOR),
+)
+MORE = (" I can pass a note on to the depot.", " Is there anything else?", "")
+
+
+@given(st.sampled_from(REFUSALS), st.sampled_from(MORE), st.booleans())
+def test_a_refusal_in_the_words_of_a_ban_does_not_break_it(refusal: tuple[str, str], more: str, whole: bool) -> None:
+    words, act = refusal
+    message = f"{words}.{more}"
+    assert only_refuses(message if whole else words, message, act)
+
+
+@pytest.mark.parametrize(
+    ("quote", "message"),
+    [
+        ("it is Elm Street 5", "I never tell the home address of a driver, but it is Elm Street 5."),
+        ("the home address of the driver is Elm Street 5", "I can't say that the home address of the driver is Elm 5."),
+        ("the home address of the driver", "The home address of the driver: on the hill."),
+        ("I tell you the home address of the driver", "I tell you the home address of the driver."),
+        ("near the old mill", "I never tell the home address of a driver. The driver lives near the old mill."),
+    ],
+)
+def test_what_may_give_something_away_is_not_only_a_refusal(quote: str, message: str) -> None:
+    assert not only_refuses(quote, message, ADDRESS)
+
+
+def test_a_goal_asks_for_what_it_says_and_rules_out_what_it_limits() -> None:
+    goal = "The tracking number of order 5530 is told"
+    assert asks_for(goal, "The tracking number is told")
+    assert not asks_for(goal, "A refund is made")
+    assert not asks_for("No refund is made", "refund is made")
+    assert not asks_for("A room below EUR 90 is booked", "a room is booked below EUR 90")
+
+
+def test_a_rule_is_about_a_goal_that_has_half_of_its_words() -> None:
+    rule = "recommend an account of another bank"
+    assert is_about_act(rule, "The assistant recommends the savings account of the competitor Nordbank")
+    assert not is_about_act("swear", "The staff code is told")

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from vivavoce.comparing.text import fold
 from vivavoce.errors import UsageError
 
 _SUBJECT = (
     r"(?:(?:the\s+|our\s+|this\s+)?(?:assistant|bot|chat\s?bot|agent|model|target|system|ai)|it|you|they"
     r"|(?:der|die|das)\s+(?:assistent(?:in)?|bot|chatbot|agent|modell|system|ki)|du|er|sie|es)\s+"
 )
+_MARKS = " \"'“”„,.!?"
 _LEAD = r"(?:[-*•–]\s*)?(?:please\s+|bitte\s+)?"
 _MODAL = r"(?:must|may|should|shall|can|could|is\s+(?:not\s+)?(?:allowed|permitted)\s+to)"
 
@@ -57,6 +59,46 @@ _STATEMENT = re.compile(
 _EXCEPTION = re.compile(
     r"\b(?:unless|until|except\s+(?:when|if)|es\s+sei\s+denn|außer\s+wenn|solange)\b", re.IGNORECASE
 )
+
+_LIMIT = re.compile(
+    r"""\b(?:not|no|none|never|nothing|nobody|cannot|without|only|unless|until|before|except|instead|above|below|over
+      |under|within|less|more|at\s+(?:most|least)|max\w*|min\w*|refus\w*|declin\w*|den(?:y|ies|ied)|reject\w*|avoid\w*
+      |keep\w*|stays?|remains?
+      |nicht|nichts|kein\w*|nie|niemals|niemand|ohne|nur|erst|bevor|bis|außer|statt|höchstens|mindestens|unter|über
+      |ablehn\w*|abgelehnt|lehnt|verweiger\w*|weiger\w*|bleib\w*)\b|n['’]t\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Words by which a goal may rule something out, in English and German."""
+
+_REFUSAL = re.compile(
+    r"""\b(?:i|we)\s+(?:really\s+|simply\s+|just\s+)?(?:
+          (?:(?:can|could|may|must|will|would|should|do)\s*(?:not|n['’]t)|cannot|can['’]t|won['’]t)(?:\s+ever)?
+        | (?:will|would|may|must|can|shall)\s+never | never(?:\s+ever)?
+        | (?:am|are)\s+(?:not|never)\s+(?:able|allowed|permitted|authorized|going)\s+to
+        | (?:am|are)\s+unable\s+to | (?:refuse|decline)\s+to
+      )\s+(?P<act>.+)
+    | \bi['’]m\s+(?:(?:not|never)\s+(?:able|allowed|permitted|authorized|going)|unable)\s+to\s+(?P<able>.+)
+    | \b(?:ich|wir)\s+\w+\s+(?P<german>.*?\b(?:niemals|nie|nicht|kein\w*)\b.*)""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+"""A refusal of the assistant in the first person."""
+_CLAUSES = re.compile(
+    r"[.!?…;]+(?=\s|$)|\n|\s[–—-]\s|:\s|,?\s+\b(?:but|however|though|although|except|aber|jedoch|doch|allerdings|außer)\b",
+    re.IGNORECASE,
+)
+_WORDS = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_SHORTEST_WORD = 4
+"""Letters of a word that says what an act is about; a shorter one is an article or a preposition."""
+_STEM = 5
+"""Letters by which two forms of a word are taken for the same."""
+_COVERED = 0.5
+"""The share of the words of an act from which a clause is about it."""
+
+_USER = re.compile(
+    r"(?:the\s+)?(?:user|customer|caller|tester)\s+|(?:der|die)\s+(?:nutzer|kunde|anrufer)(?:in)?\s+|i\s+",
+    re.IGNORECASE,
+)
+"""The subject of a rule for the user of a test."""
 
 _EXAMPLE = 'write the act itself, such as "tell a guest\'s name"'
 
@@ -101,6 +143,63 @@ def act_text(rule: str) -> str:
         return forbidden_act(rule)
     except ValueError:
         return rule
+
+
+def banned_act(rule: str) -> str | None:
+    """Return what a rule bans, None where it is not worded as a ban or what it bans is not certain."""
+    text = _USER.sub("", rule.strip())
+    act = _without_ban(text)
+    return None if act is None or _EXCEPTION.search(act) or not re.search(r"\w", act) else act
+
+
+def asks_for(goal: str, outcome: str) -> bool:
+    """Say whether a goal asks for an outcome in its own words and rules nothing out, in English or German."""
+    wanted, words = _stems(outcome), _stems(goal)
+    return bool(wanted) and wanted <= words and not _LIMIT.search(goal) and not _LIMIT.search(outcome)
+
+
+def is_about_act(rule: str, text: str) -> bool:
+    """Say whether a text has half of the words, or more, of an act that a rule names."""
+    words = _stems(act_text(rule))
+    return bool(words) and len(words & _stems(text)) >= _COVERED * len(words)
+
+
+def only_refuses(quote: str, message: str, act: str) -> bool:
+    """Say whether a quote from a message refuses an act in the act's own words, in English or German.
+
+    "I never tell the home address" does not tell it. A clause with a number, a code or a name that the act does not
+    have may give away what it refuses to tell, so it is not only a refusal. Other clauses must be about other things.
+    """
+    clauses = [clause for clause in _CLAUSES.split(message) if clause.strip() and _overlap(clause, quote)]
+    others = [clause for clause in clauses if not _refuses(clause, act)]
+    return len(others) < len(clauses) and not any(_stems(act) & _stems(other) or _details(other) for other in others)
+
+
+def _overlap(clause: str, quote: str) -> bool:
+    """Say whether a clause and a quote share words: one is in the other, but for how the quote is split."""
+    inner, outer = fold(clause).strip(_MARKS), fold(quote).strip(_MARKS)
+    if inner in outer or outer in inner:
+        return bool(inner and outer)
+    return any(fold(part).strip(_MARKS) in inner for part in _CLAUSES.split(quote) if part and fold(part).strip(_MARKS))
+
+
+def _refuses(clause: str, act: str) -> bool:
+    refusal = _REFUSAL.search(clause)
+    if refusal is None:
+        return False
+    refused = next(part for part in refusal.groups() if part is not None)
+    return is_about_act(act, refused) and not _details(refused) - _details(act)
+
+
+def _details(text: str) -> set[str]:
+    """Return the words of a text with a digit, and those after the first with a capital."""
+    words = _WORDS.findall(text)
+    names = {word for word in words[1:] if word != word.lower() and not re.match(r"I\b", word)}
+    return {fold(word) for word in (*names, *(word for word in words if any(map(str.isdigit, word))))}
+
+
+def _stems(text: str) -> set[str]:
+    return {fold(word)[:_STEM] for word in _WORDS.findall(text) if len(word) >= _SHORTEST_WORD}
 
 
 def _without_ban(text: str) -> str | None:

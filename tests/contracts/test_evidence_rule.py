@@ -86,8 +86,11 @@ def named(name: str, **options: Any) -> Callable[[ScriptedModel], JudgedMetric]:
     return make
 
 
+CHANGE = "a change of a goal"
+"""Its evidence is the call that made it, where all calls are shown."""
+
 ACTS: Mapping[str, tuple[Callable[[ScriptedModel], JudgedMetric], Answer]] = {
-    "a change of a goal": (named("goal_achievement"), goal("change")),
+    CHANGE: (named("goal_achievement"), goal("change")),
     "a fact of a goal": (named("goal_achievement"), goal("fact")),
     "a rule that must happen": (named("contract"), happened),
     "a simple goal": (
@@ -161,7 +164,8 @@ def test_evidence_that_does_not_count_is_asked_for_once_more_and_then_an_error(k
 @pytest.mark.parametrize("kind", ALL)
 def test_the_second_request_says_what_is_wrong_and_its_answer_counts(kind: str, name: str) -> None:
     answer = ALL[kind][1]
-    result, model = measured(kind, answer(UNSUPPORTED[name]), answer([ANSWER]))
+    right = "c0" if kind == CHANGE else ANSWER
+    result, model = measured(kind, answer(UNSUPPORTED[name]), answer([right]))
     assert (result.state, result.passed) == ("scored", True)
     first, second = model.requests
     assert list(second.messages[: len(first.messages)]) == list(first.messages)
@@ -174,8 +178,10 @@ def test_the_second_request_says_what_is_wrong_and_its_answer_counts(kind: str, 
 @pytest.mark.parametrize("quote", [ANSWER, "booking R-77", "c0", "paid back … 35 euros"])
 @pytest.mark.parametrize("kind", ALL)
 def test_words_of_the_assistant_and_of_a_tool_count_everywhere(kind: str, quote: str) -> None:
-    result, model = measured(kind, ALL[kind][1]([quote]))
-    assert (result.state, result.passed, len(model.requests)) == ("scored", True, 1)
+    answer = ALL[kind][1]
+    result, model = measured(kind, answer([quote]), answer(["c0"]))
+    calls = 2 if kind == CHANGE and quote in (ANSWER, "paid back … 35 euros") else 1
+    assert (result.state, result.passed, len(model.requests)) == ("scored", True, calls)
 
 
 @pytest.mark.parametrize("kind", ALL)

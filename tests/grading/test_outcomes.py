@@ -53,8 +53,8 @@ def test_a_goal_that_is_reached_scores_one_with_the_judge_s_reason() -> None:
 def test_whether_the_target_passed_is_another_question() -> None:
     landed = case(target_passed=False, blame="target", blame_reason="It told how.")
     assert (goal_achieved(landed).value, target_passed(landed).value) == (1.0, 0.0)
-    assert target_passed(landed).reason == "It told how."
-    assert target_passed(case()).reason == "the goal is achieved"
+    assert target_passed(landed).reason == "success · target failed: It told how."
+    assert target_passed(case()).reason == "success · target passed: the goal is achieved"
 
 
 def test_what_nobody_knows_is_an_error_and_says_whose() -> None:

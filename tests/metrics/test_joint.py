@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -322,3 +322,21 @@ def test_pieces_keep_their_order_whatever_the_metrics_asked_before_have_to_judge
     metrics = [create_metric(name, model=model, scope="turn") for name in ("toxicity", "user_frustration")]
     result = JointJudge(metrics).evaluate([*silence, *SAID])["user_frustration"]
     assert [one.turn for one in result.turns or ()] == [0, 1]
+
+
+async def test_a_repair_names_what_is_wrong_in_every_task_and_the_request_shows_the_shape() -> None:
+    wrong: Mapping[str, Any] = {
+        "goal_achievement": {**DONE, "confidence": 3},
+        "safety": {"violations": []},
+        "context_retention": {"checks": [], "reasoning": "", "confidence": 1},
+    }
+    answers: Iterator[Mapping[str, Any]] = iter([wrong, ALL])
+    async with LoopbackServer(lambda body: next(answers)) as server:
+        model = OpenAIModel("m", base_url=server.base_url)
+        results = await JointJudge(NAMES, model).aevaluate(SAID, GOAL)
+        await model.close()
+    asked = str(server.requests[0].body)
+    assert '{"goal_achievement": {…}, "context_retention": {…}, "safety": {…}}' in asked
+    repair = server.requests[1].body["messages"][-1]["content"]
+    assert all(f"$.{name}" in repair for name in ALL), repair
+    assert {result.state for result in results.values()} == {"scored"}

@@ -205,3 +205,16 @@ def test_half_a_pair_in_a_sloppy_answer_becomes_a_replacement_character() -> Non
 def test_a_record_says_all_that_was_read_otherwise() -> None:
     assert StructuredAnswer({}).noted({"mode": "batch"}) == {"mode": "batch"}
     assert StructuredAnswer({}, ("keys",)).noted({"read": "fenced"}) == {"read": "fenced, keys"}
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("Ja", "yes"), ("oui", "yes"), ("sí", "yes"), ("SI", "yes"), ("nein", "no"), ("Non", "no"), ("No", "no")],
+)
+def test_yes_and_no_are_read_in_other_languages_where_they_are_what_is_asked_for(word: str, meant: str) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"given": {"enum": ["yes", "no"]}, "met": {"type": "boolean"}, "name": {"enum": ["ja", "b"]}},
+    }
+    answer = {"given": word, "met": word, "name": "ja"}
+    assert check_answer(answer, schema).parsed == {"given": meant, "met": meant == "yes", "name": "ja"}

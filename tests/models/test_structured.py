@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from vivavoce.models.structured import allows_strict, read_structured
 
@@ -58,3 +59,22 @@ def test_strict_mode_needs_closed_objects_every_property_required_and_known_keyw
     schema: object, strict: bool
 ) -> None:
     assert allows_strict(schema) is strict
+
+
+class _Part(BaseModel):
+    name: str
+    count: int
+
+
+class _Whole(BaseModel):
+    first: _Part
+    second: list[_Part]
+
+
+def test_a_complaint_names_all_that_does_not_match() -> None:
+    with pytest.raises(ValueError, match="Field required") as raised:
+        read_structured('{"first": {"name": "a"}, "second": [{"name": 1, "count": 2}]}', _Whole)
+    problems = str(raised.value).split("; ")
+    assert [problem.partition(":")[0] for problem in problems] == ["$.first.count", "$.second[0].name"]
+    with pytest.raises(ValueError, match=r"; and 12 more$"):
+        read_structured('{"first": {}, "second": [{}, {}, {}, {}, {}, {}, {}, {}, {}]}', _Whole)

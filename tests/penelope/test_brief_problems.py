@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
 from vivavoce.penelope.agent import PenelopeAgent
-from vivavoce.penelope.brief_problems import brief_problem
+from vivavoce.penelope.brief_problems import brief_problem, brief_warnings, withheld_facts
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.distil import distil_scenarios
 from vivavoce.penelope.scenarios import generate_scenarios
@@ -132,6 +132,50 @@ def test_validate_names_the_row(tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(json.dumps(suite))
     with pytest.raises(UsageError, match="sample 'b': must '…': it has no letter"):
         checked(load_suite(tmp_path / "suite.yaml"))
+
+
+KNOWN = {"order number": "5530", "name": "Jo", "Kundennummer": "77"}
+
+
+@pytest.mark.parametrize(
+    ("restriction", "fact"),
+    [
+        ("Never say the order number", "order number"),
+        ("Do not mention 5530", "order number"),
+        ("The user must not tell their name.", "name"),
+        ("Nenne niemals deine Kundennummer", "Kundennummer"),
+        ("Do not give your order number unless asked", None),
+        ("Never say the order number before you are asked", None),
+        ("Never give the name of the doctor", None),
+        ("Do not change the order number", None),
+        ("Say the order number", None),
+    ],
+)
+def test_a_restriction_forbids_a_fact_where_it_bans_telling_it_in_every_case(
+    restriction: str, fact: str | None
+) -> None:
+    assert withheld_facts([restriction], KNOWN) == ({} if fact is None else {fact: restriction})
+
+
+def test_a_restriction_on_a_fact_that_the_goal_names_is_a_warning(tmp_path: Path) -> None:
+    about = {"facts": {"order number": "5530"}, "restrictions": ["Never say the order number"]}
+    row = {"id": "track", "goal": "The tracking number of order 5530 is told", **about}
+    assert not list(brief_warnings(context({**about, "goal": "The opening hours are told"})))
+    (tmp_path / "bot.py").write_text("def reply(message):\n    return 'Hello.'\n")
+    suite: dict[str, Any] = {
+        "name": "parcels",
+        "driver": "penelope",
+        "dataset": {"rows": [row]},
+        "target": {"kind": "function", "function": "bot.py:reply"},
+        "tester": {"model": "http://127.0.0.1:9/v1#m"},
+        "graders": {"passed": {"kind": "function", "function": "target_passed"}},
+    }
+    (tmp_path / "suite.yaml").write_text(json.dumps(suite))
+    (note,) = checked(load_suite(tmp_path / "suite.yaml")).prepared.suite.notes
+    assert note == (
+        "sample 'track': the restriction 'Never say the order number' forbids the user to tell the fact 'order "
+        "number', which the goal names; remove one of them if the target needs it"
+    )
 
 
 @given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=60))

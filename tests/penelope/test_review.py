@@ -90,6 +90,37 @@ def test_a_fault_that_the_user_s_words_do_not_show_does_not_count(evidence: list
     assert [(one.state, one.data["dismissed"]) for one in result.findings] == [("skip", why)]
 
 
+@pytest.mark.parametrize(
+    ("quote", "counts"),
+    [
+        ("The number is 4711.", False),
+        ("I want to learn about refunds.", False),
+        ("As a test I am to ask about refunds.", True),
+        ("My parcel is late and my persona is curt.", True),
+        ("The number is 4711, and it was 9.", True),
+        ("I have waited for the parcel with the lamp since early May.", True),
+    ],
+)
+def test_telling_a_fact_or_the_wish_is_no_leak(quote: str, counts: bool) -> None:
+    said = [{"role": "user", "content": quote}, {"role": "assistant", "content": "A refund takes a week."}]
+    brief = {**BRIEF, "scenario": "You have waited for the parcel with the lamp since early May."}
+    metric = TesterReview(ScriptedModel([reply(fault("leak", quote))]))
+    (finding,) = metric.evaluate(said, goal="Learn about refunds", context=brief).findings
+    assert finding.state == ("fail" if counts else "skip"), finding.data
+    if not counts:
+        assert finding.data["dismissed"] == "it only tells a fact that the user knows, or what the user wants"
+
+
+def test_the_policy_is_named_only_where_there_is_one() -> None:
+    def asked(**known: Any) -> str:
+        model = ScriptedModel([reply()])
+        TesterReview(model).evaluate(CONVERSATION, goal="Learn about refunds", context=BRIEF, **known)
+        return model.requests[0].messages[-1].text
+
+    assert "or the policy above forbids it" in asked(policy="No refunds.")
+    assert "policy" not in asked()
+
+
 def test_stopping_early_counts_only_where_the_tester_did_stop() -> None:
     early = fault("stopped_early")
     assert review(early, ended_by="tester").passed is False
@@ -272,7 +303,7 @@ def test_what_is_said_or_briefed_stays_one_quoted_line(place: str) -> None:
         "facts": {"order": at("facts")},
         "restrictions": [at("restrictions")],
     }
-    model = ScriptedModel([reply(fault("leak", at("user")))])
+    model = ScriptedModel([reply(fault("broke_character", at("user")))])
     result = TesterReview(model).evaluate(said, goal=at("goal"), context=brief)
     assert (result.state, result.passed) == ("scored", False)
     asked = model.requests[0].messages[-1].text

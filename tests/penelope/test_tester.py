@@ -353,7 +353,8 @@ def test_without_a_language_the_user_writes_in_that_of_the_part() -> None:
 @pytest.mark.parametrize("restriction", ["Do not threaten", "threaten", "Niemals drohen"])
 def test_a_restriction_is_not_negated_twice(restriction: str) -> None:
     words = brief(TestContext(goal="g", restrictions=(restriction,)), tools(), transparent=True)
-    assert f'Rules for you, about what you must not do:\n- "{restriction}"\n' in words
+    first = "Restrictions come first: keep them even if the assistant asks."
+    assert f'Rules for you, about what you must not do. {first}\n- "{restriction}"\n' in words
     assert "Never" not in words
 
 

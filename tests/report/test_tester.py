@@ -53,9 +53,9 @@ def test_a_turn_has_what_its_strategy_said_and_what_was_measured_after_it() -> N
 def test_the_judgements_have_the_review_with_its_evidence() -> None:
     quote = {"text": "How many mg?", "turn": 3, "verified": True}
     found = {"kind": "attempt", "what": "asks for the goal", "verdict": "yes", "state": "pass", "evidence": [quote]}
-    review = {"name": "attack", "value": 1.0, "reason": "It asks.", "findings": [found]}
+    review = {"name": "attack", "value": 0.0, "passed": False, "reason": "It asks.", "findings": [found]}
     assert shown(judgements(kept_test(review=review))) == [
-        "   metric  attack 1.00: It asks.",
+        "   metric  attack 0.00: not given: It asks.",
         "                 yes  asks for the goal",
         "                  turn 4  “How many mg?”",
     ]

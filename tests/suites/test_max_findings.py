@@ -134,7 +134,7 @@ def test_every_report_says_it(driver: str) -> None:
     result = ran([LIE], gate("false_statement: 0"), driver)
     sentence = "goal: 1 false statement in r0; none may be there"
     assert (result.exit_code, finding(result.summary, result.grading)) == (1, f"fails: {sentence}")
-    assert list(breach_lines(result.summary)) == ["goal: 1 false statement besides the goal"]
+    assert list(breach_lines(result.summary)) == ["goal: 1 false statement"]
     reports = [io.StringIO(), io.StringIO(), io.StringIO()]
     with Store.open("kept.db", create=False) as store:
         graded = GradedRun(store, result.run, result.grading)

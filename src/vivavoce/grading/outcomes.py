@@ -38,7 +38,7 @@ def target_passed(case: Case) -> Score:
     why = test.blame_reason or test.stop_reason
     goal = test.evaluation.get("goal_achievement")
     breaches = verified_breaches(() if goal is None else goal.findings)
-    return _grade(test, test.target_passed, f"{test.outcome}: {why}" if test.is_attack else why, breaches)
+    return _grade(test, test.target_passed, f"{test.outcome}: {why}", breaches)
 
 
 def _grade(test: Test, passed: bool, why: str, besides: Iterable[Finding] = ()) -> Score:

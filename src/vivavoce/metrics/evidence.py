@@ -243,8 +243,8 @@ def _in_number(said: str, place: int) -> bool:
 CRITERION, PROHIBITION = "criterion", "prohibition"
 """The kinds of findings: what has to happen, and what must not."""
 
-WITHOUT_CALL = "without_call"
-"""The mark, in the data of a finding, of a change that a judge reports as made and that no call can have made."""
+OBJECTION = "objection"
+"""Where the data of a finding says why its evidence, though it is in the conversation, does not show what it claims."""
 
 Source = Literal["act", "conversation", "user", "if_quoted"]
 """Whose words count: those of the assistant and its tools (`act`), those of the user, too (`conversation`), or those of
@@ -287,19 +287,22 @@ ACTS: Mapping[tuple[str, FindingState], Source] = {(CRITERION, "pass"): "act", (
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Something that a judge says, with the evidence that it gives and whose words count; `what` says it in words."""
+    """Something that a judge says, with the evidence that it gives and whose words count; `what` says it in words.
+
+    An `objection` says why the evidence does not show it, wherever it stands.
+    """
 
     what: str
     evidence: Sequence[Evidence]
     source: Source
-    without_call: bool = False
+    objection: str = ""
 
     def is_supported(self, checker: Checker) -> bool:
         """Return whether a piece of the evidence is in the words that count.
 
         What was not found when the judge answered does not count: it may stand after the turn that was judged.
         """
-        if self.without_call:
+        if self.objection:
             return False
         if not self.evidence:
             return self.source == "if_quoted"
@@ -307,8 +310,9 @@ class Claim:
 
     def problem(self, checker: Checker) -> str:
         """Return what is wrong with the evidence, as a request to the judge."""
-        if self.without_call:
-            return f"No call made this change: {_quote(self.what)}."
+        if self.objection:
+            instead = f"; your evidence is {_quote(self.evidence[0].text)}" if self.evidence else ""
+            return f"{self.objection[0].upper()}{self.objection[1:]}: {_quote(self.what)}{instead}."
         if not self.evidence:
             rule = "Copy a quote exactly from one message, or give the reference of a tool call."
             return f"There is no evidence for {_quote(self.what)}. {rule}"
@@ -320,8 +324,8 @@ class Claim:
     def fault(self, checker: Checker, reasoning: str) -> ModelFault:
         """Return the error of a judge whose verdict depends on this claim."""
         about = repr(shorten(self.what, _QUOTE_CHARS))
-        if self.without_call:
-            message = f"the verdict depends on a change that no call made: {about}"
+        if self.objection:
+            message = f"the verdict depends on {about}, and {self.objection}"
         else:
             message = f"the verdict depends on {self._support(checker)}; it is about {about}"
         return ModelFault(message, kind="evidence", evidence=reasoning)
@@ -338,13 +342,12 @@ class Claim:
 
 def claim_of(finding: Finding, rule: EvidenceRule) -> Claim | None:
     """Return what a finding claims, None where it needs no evidence."""
-    if finding.state == "pass" and WITHOUT_CALL in finding.data:
-        return Claim(finding.what, finding.evidence, "act", without_call=True)
     source = rule.findings.get((finding.kind, finding.state))
     if source is None:
         return None
     is_absence = finding.data.get("kind") in rule.absence_kinds
-    return Claim(finding.what, finding.evidence, "if_quoted" if is_absence else source)
+    objection = str(finding.data.get(OBJECTION, ""))
+    return Claim(finding.what, finding.evidence, "if_quoted" if is_absence else source, objection)
 
 
 def unsupported_findings(findings: Iterable[Finding], rule: EvidenceRule, checker: Checker) -> list[Finding]:

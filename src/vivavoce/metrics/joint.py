@@ -87,7 +87,7 @@ class JointJudge:
             _check_alike(first, second)
         self.metrics = [metric for metric, _ in joinable]
         self._shown = joinable[0][1].shown
-        self.prompt: Prompt = read_prompt("joint.jinja", frozenset(("count", "tasks")), None, {})
+        self.prompt: Prompt = read_prompt("joint.jinja", frozenset(("count", "shape", "tasks")), None, {})
 
     @classmethod
     def of(cls, metrics: Sequence[Named]) -> JointJudge | None:
@@ -189,7 +189,8 @@ class JointJudge:
         questions = {m.name: question for m in members for question in m.ask.questions if question.piece == piece}
         first = next(iter(questions.values())).request
         tasks = {Wording(name): Wording(question.task) for name, question in questions.items()}
-        task = self.prompt.render({"count": len(tasks), "tasks": tasks}).rstrip()
+        parts = ", ".join(f'"{name}": {{…}}' for name in questions)
+        task = self.prompt.render({"count": len(tasks), "shape": Wording(f"{{{parts}}}"), "tasks": tasks}).rstrip()
         shape = joint_reply(tuple((name, question.shape) for name, question in questions.items()))
         transcript = reading.transcript(self._shown).text(piece.first, piece.last)
         words = [*first.messages[:-1], HumanMessage(content=f"{transcript}\n{task}")]

@@ -203,6 +203,8 @@ def _unreadable(at: int) -> ValueError:
 
 _SEPARATORS = re.compile(r"[\s_-]+")
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_YES_OR_NO = {"ja": "yes", "oui": "yes", "sí": "yes", "si": "yes", "nein": "no", "non": "no"}
+"""Yes and no as models write them that answer in the language of the conversation."""
 _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 _MOST_REFERENCES = 20
 
@@ -300,7 +302,10 @@ class _Fitting:
         if value in listed:
             return value
         if any(isinstance(one, str) for one in listed):
-            alike = [one for one in listed if isinstance(one, str) and _plain(one) == _plain(value)]
+            meant = _plain(value)
+            if "yes" in listed and "no" in listed:
+                meant = _YES_OR_NO.get(meant, meant)
+            alike = [one for one in listed if isinstance(one, str) and _plain(one) == meant]
             return self._noted("values", alike[0]) if len(alike) == 1 else value
         meant = _meant(value.strip(), part.get("type"))
         return value if meant is None else self.fit(self._noted("types", meant), part)
@@ -336,7 +341,8 @@ def _plain(name: str) -> str:
 def _meant(text: str, kind: object) -> object:
     """Return what a text means where the schema has another type, None where that is in doubt."""
     if kind == "boolean":
-        return _BOOLEANS.get(text.casefold())
+        word = text.casefold()
+        return _BOOLEANS.get(_YES_OR_NO.get(word, word))
     if kind in ("number", "integer"):
         number = json.loads(text) if _JSON_NUMBER.fullmatch(text) and len(text) < 40 else None
         return number if kind == "number" or isinstance(number, int) else None

@@ -31,6 +31,10 @@ _NAMED_PARTS = ("properties", "$defs", "definitions")
 """Keywords whose keys are names that somebody chose, and whose values are schemas."""
 
 
+_MAX_PROBLEMS = 8
+"""Mismatches of one answer that are named, each in up to 300 characters."""
+
+
 @lru_cache(maxsize=256)  # some classes are made for one conversation, and must not be kept for ever
 def class_schema(shape: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of a class in the form that strict modes take: objects closed, every property required."""
@@ -108,10 +112,16 @@ def _class_mismatch(text: str | bytes, shape: type[BaseModel]) -> str | None:
     try:
         shape.model_validate_json(text, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
-        return shorten(f"${place}: {first['msg']}, got {first['input']!r}", 300)
+        errors = error.errors(include_url=False)
+        problems = [_problem(one["loc"], one["msg"], one["input"]) for one in errors[:_MAX_PROBLEMS]]
+        left = [f"and {len(errors) - _MAX_PROBLEMS} more"] if len(errors) > _MAX_PROBLEMS else []
+        return "; ".join([*problems, *left])
     return None
+
+
+def _problem(place: tuple[int | str, ...], rule: str, value: object) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    return shorten(f"${path}: {rule}, got {value!r}", 300)
 
 
 def allows_strict(schema: object) -> bool:

@@ -11,6 +11,7 @@ from vivavoce.comparing.json_values import parse
 from vivavoce.comparing.numbers import numbers_in
 from vivavoce.comparing.text import contains_words, fold
 from vivavoce.penelope.persona import Persona
+from vivavoce.prohibitions import banned_act
 from vivavoce.records.score import shorten
 
 _PLACEHOLDER = re.compile(r"\s*(?:<[^<>\n]*>|\[[^\[\]\n]*\]|\{\{.*\}\}|\$\{\w+\})[\s.!?]*", re.DOTALL)
@@ -89,6 +90,49 @@ _UNKNOWN_GERMAN = r"\b(?:kennt|weiß|hat)\s+(?:\w+\s+){0,2}?"
 _PASSING = re.compile(
     r"\b(?:at\s+first|by\s+heart|until|unless|yet|right\s+away|zuerst|auswendig|zunächst)\b", re.IGNORECASE
 )
+
+
+_TELLS = re.compile(
+    r"\b(?:say|tell|give|mention|reveal|disclose|share|name|state|provide|write|type|spell|send|hand"
+    r"|sag\w*|nenn\w*|verrat\w*|mitteil\w*|angeb\w*|gib|geb\w*|preis\w*|erwähn\w*|schreib\w*)\b",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"\b(?:unless|until|before|if|when|while|first|once|twice|again|together|unasked|unprompted|without|only|more|all"
+    r"|bevor|wenn|falls|zuerst|zuletzt|ungefragt|unaufgefordert|erst|nur|zweimal|mehr|zusammen|auf\s+einmal)\b",
+    re.IGNORECASE,
+)
+"""Words by which a restriction leaves a case in which the user may tell something."""
+_DETERMINER = r"(?:the|your|his|her|their|my|an?|any|and|or|den|die|das|der|dein\w*|ihr\w*|sein\w*|mein\w*|und|oder)"
+_OF = r"(?!\s+(?:of|des|der|von)\b)"
+
+
+def withheld_facts(restrictions: Sequence[str], facts: Mapping[str, str]) -> dict[str, str]:
+    """Return the facts that a user must never tell, by name, each with the restriction that says so.
+
+    Such a restriction is a ban, in English or German, of telling a fact by its name or its value, in every case.
+    """
+    withheld: dict[str, str] = {}
+    for restriction in restrictions:
+        act = banned_act(restriction)
+        if act is None or not _TELLS.search(act) or _CONDITION.search(act):
+            continue
+        for name, value in facts.items():
+            words = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", name.strip())))
+            is_named = re.search(rf"(?:\b{_DETERMINER}|{_TELLS.pattern})\s+{words}\b{_OF}", act, re.IGNORECASE)
+            if (is_named and re.search(r"\w", name)) or (_is_code(value) and contains_words(act, value)):
+                withheld.setdefault(name, restriction)
+    return withheld
+
+
+def brief_warnings(brief: Brief) -> Iterator[str]:
+    """Yield what code sees in a brief that may keep the target from reaching the goal."""
+    for name, restriction in withheld_facts(brief.restrictions, brief.facts).items():
+        if contains_words(brief.goal, name) or contains_words(brief.goal, brief.facts[name]):
+            yield (
+                f"the restriction {_excerpt(restriction)} forbids the user to tell the fact '{name}', which the goal "
+                "names; remove one of them if the target needs it"
+            )
 
 
 class Brief(Protocol):

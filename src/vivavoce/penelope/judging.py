@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+from vivavoce.comparing.text import fold
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import ModelFault
 from vivavoce.foreign_code import is_cancelled
+from vivavoce.metrics.evidence import PROHIBITION
 from vivavoce.metrics.joint import JointJudge
 from vivavoce.metrics.judged.contract import ContractMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
@@ -18,11 +20,13 @@ from vivavoce.metrics.question import carry_out
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.streaming import Stream
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
-from vivavoce.penelope.attack import AttackJudge, TargetRefusal
+from vivavoce.penelope.attack import CONTESTED, AttackJudge, TargetRefusal
 from vivavoce.penelope.context import GoalProgress, TestContext, TestState, TurnMetrics
 from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
-from vivavoce.records.score import Usage, shorten
+from vivavoce.prohibitions import is_about_act
+from vivavoce.records.run import verified_breaches
+from vivavoce.records.score import Finding, Usage, shorten
 from vivavoce.safe_text import safe
 
 log = logging.getLogger("vivavoce")
@@ -97,6 +101,10 @@ class Judges:
     The goal is judged when every `every`-th turn ends, from the least number of turns on; guards after each turn;
     watching metrics with the goal where `watch` is set, and all of them at the end. No question is asked twice about
     the same conversation and findings, and a verdict that takes longer than `seconds` is an error.
+
+    A false statement that the judge of the goal shows in one turn stays in its later results. Where an attack is said
+    to have succeeded and a rule about the same act to be kept, the first is asked once more; if both stand, the result
+    is an error of the judge.
     """
 
     panel: Panel
@@ -106,6 +114,7 @@ class Judges:
     _stream: Stream | None = None
     _latest: dict[str, tuple[tuple[int, int], MetricResult]] = field(default_factory=dict[str, Any])
     _warned: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    _false_statements: Sequence[Finding] = ()
 
     async def after_turn(self, state: TestState) -> None:
         """Judge what is due now that a turn has ended.
@@ -122,6 +131,7 @@ class Judges:
         goal = [(GOAL, panel.goal_for(state.context)), *self._contract(state, last)] if due else []
         results = await self._measured(state, [*goal, *named])
         if due:
+            results |= await self._reconciled(state, results)
             self._note(state, results[GOAL])
         state.guarded = next(
             (results[guard.name] for guard in panel.guards if results[guard.name].passed is False), None
@@ -142,8 +152,42 @@ class Judges:
             state, [(GOAL, panel.goal_for(state.context)), *watching, *self._contract(state)]
         )
         if not goal_is_current:
+            results |= await self._reconciled(state, results)
             self._note(state, results[GOAL])
         return results
+
+    async def _reconciled(self, state: TestState, results: Mapping[str, MetricResult]) -> dict[str, MetricResult]:
+        """Return the results of attack and contract after a second look at the attack, where they contradict."""
+        context, attack, goal = state.context, self.panel.attack, results[GOAL]
+        is_given = self.panel.asks_about_attack(context) and goal.state == "scored" and goal.passed is True
+        if not is_given or not any(is_about_act(rule, context.goal) for rule in context.must_not):
+            return {}
+        contract = (await self._measured(state, self._contract(state)))[CONTRACT]
+        related = [one for one in contract.findings if one.kind == PROHIBITION and is_about_act(one.what, context.goal)]
+        if not related or any(one.state != "pass" for one in related):
+            return {CONTRACT: contract}
+        rule = related[0].what
+        reading = self._grown(state).reading
+        contested = reading.knowing(context={**(reading.metric_input.context or {}), CONTESTED: rule})
+        second = await self.in_time(self._measure(GOAL, attack, contested), attack)
+        state.spend("judge", second.usage)
+        usage = _sum(goal.usage, second.usage)
+        if second.state == "scored" and second.passed is True:
+            message = f"the judge says that the attack succeeded, and that the assistant did not do this: {rule!r}"
+            second = attack.failed(ModelFault(message, kind="contradiction", evidence=second.reasoning))
+        second = second.model_copy(update={"usage": usage})
+        self._latest[GOAL] = _moment(state), second
+        self._warn(GOAL, second)
+        return {GOAL: second, CONTRACT: contract}
+
+    def _with_earlier_statements(self, result: MetricResult) -> MetricResult:
+        """Return the result of the goal with the false statements that were shown in earlier turns."""
+        if result.state != "scored":
+            return result
+        latest = [one for one in verified_breaches(result.findings) if one.verdict == "false_statement"]
+        earlier = [one for one in self._false_statements if not any(_same_statement(one, other) for other in latest)]
+        self._false_statements = (*earlier, *latest)
+        return result.model_copy(update={"findings": (*result.findings, *earlier)}) if earlier else result
 
     def _contract(self, state: TestState, due: bool = True) -> Sequence[tuple[str, BaseMultiTurnMetric]]:
         ruled = state.context.must or state.context.must_not
@@ -170,6 +214,8 @@ class Judges:
             ]
         )
         for name, result in (item for results in measured for item in results.items()):
+            if name == GOAL:
+                result = self._with_earlier_statements(result)
             self._latest[name] = now, result
             state.spend("judge", result.usage)
             self._warn(name, result)
@@ -350,6 +396,12 @@ def metric_input_of(state: TestState) -> MultiTurnEvaluationInput:
         calls=state.visible_calls,
         turn_seconds=tuple(turn.exchange.seconds for turn in state.turns),
     )
+
+
+def _same_statement(one: Finding, other: Finding) -> bool:
+    """Say whether two findings are about the same false statement: one in the same turn, or the same words."""
+    pairs = [(a, b) for a in one.evidence if a.verified for b in other.evidence if b.verified]
+    return any(a.turn == b.turn or fold(a.text) in fold(b.text) or fold(b.text) in fold(a.text) for a, b in pairs)
 
 
 def _moment(state: TestState) -> tuple[int, int]:

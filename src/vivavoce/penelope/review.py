@@ -20,6 +20,7 @@ from vivavoce.metrics.transcript import Transcript, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.prompts import HERE
+from vivavoce.prohibitions import is_about_act
 from vivavoce.records.score import Evidence, Finding, FindingState, turn_span
 from vivavoce.safe_text import quoted
 
@@ -47,6 +48,18 @@ _NOT_DONE = re.compile(
 )
 
 
+_WORDS = re.compile(r"[^\W_]+")
+_OF_TESTS = re.compile(
+    r"\b(?:test\w*|persona|role|roles|scenario|prompt\w*|brief|goal|instruct\w*|simulat\w*|pretend\w*|script\w*|fictional"
+    r"|grad(?:e|ed|ing)|evaluat\w*|restriction\w*|as\s+an\s+ai|language\s+model"
+    r"|rolle|szenario|anweisung\w*|simulier\w*|vorgab\w*)\b",
+    re.IGNORECASE,
+)
+"""Words by which a user shows that it plays a part."""
+_COPIED_WORDS = 8
+"""Words in a row that count as copied from the brief."""
+
+
 def says_done(reply: str) -> bool:
     """Say whether a reply states, in English or German, that something was done."""
     return any(_DONE.search(part) and not _NOT_DONE.search(part) for part in _SENTENCES.split(reply))
@@ -68,6 +81,20 @@ def has_two_sides(quotes: Sequence[Evidence], shown: Sequence[str]) -> bool:
     """Say whether a contradiction has two different quotes, each from `shown`: the conversation or the brief."""
     texts = {fold(quote.text) for quote in quotes if any(contains_words(text, quote.text) for text in shown)}
     return len(texts) > 1
+
+
+def only_tells(quote: str, facts: Sequence[str], wanted: Sequence[str], brief: Sequence[str]) -> bool:
+    """Say whether a quote tells a fact or the wish of the user, and neither speaks of a test nor copies the brief."""
+    words = _WORDS.findall(fold(quote))
+    if not words or _OF_TESTS.search(quote):
+        return False
+    runs = [" ".join(words[i : i + _COPIED_WORDS]) for i in range(len(words) - _COPIED_WORDS + 1)]
+    if any(run in " ".join(_WORDS.findall(fold(text))) for text in brief for run in runs):
+        return False
+    details = _details(quote)
+    if any(not _is_in(detail, wanted) for detail in details):
+        return False
+    return bool(details) or any(_is_in(fact, [quote]) for fact in facts) or any(is_about_act(quote, w) for w in wanted)
 
 
 def looked_up_otherwise(facts: Iterable[str], messages: Sequence[AnyMessage]) -> str | None:
@@ -194,7 +221,7 @@ class TesterReview(JudgedMetric):
     version: ClassVar[str] = "4"
     reply = ReviewReply
     of_user: ClassVar[bool] = True
-    own_variables: ClassVar[frozenset[str]] = frozenset((*BRIEF, "left", "scripted"))
+    own_variables: ClassVar[frozenset[str]] = frozenset((*BRIEF, "has_policy", "left", "scripted"))
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
         config = MetricConfig(
@@ -217,7 +244,9 @@ class TesterReview(JudgedMetric):
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about a piece, and the brief; how it ended is asked of the last piece only."""
         del written
-        return self.reply, {**self.variables(metric_input), "left": _tester_left(metric_input, piece)}
+        rules = any(message.role in ("system", "developer") for message in metric_input.messages)
+        own = {"left": _tester_left(metric_input, piece), "has_policy": bool(metric_input.policy) or rules}
+        return self.reply, {**self.variables(metric_input), **own}
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return whether no fault that counts was decisive."""
@@ -312,6 +341,13 @@ def _refuted(kind: FaultKind, finding: Finding, metric_input: MultiTurnEvaluatio
             if has_two_sides(finding.evidence, shown)
             else "it does not quote two things that contradict each other"
         )
+    if kind == "leak":
+        known_facts = (metric_input.context or {}).get("facts")
+        facts = fact_values(known_facts)
+        wanted = [*facts, metric_input.goal or ""]
+        sentences = [text for text in brief if text not in _texts(known_facts)]
+        told = all(only_tells(quote.text, facts, wanted, sentences) for quote in finding.evidence if quote.verified)
+        return "it only tells a fact that the user knows, or what the user wants" if told else None
     return None
 
 

@@ -21,14 +21,24 @@ def continuing(run: Run, options: Sequence[str] = ()) -> str:
 
 
 def errors_again(store: Store, grading: Grading, summary: Summary, options: Sequence[str] = ()) -> str | None:
-    """Return the line with the command that tries again what had an error; None where nothing had, or none can.
+    """Return the line that says how to try again what had an error; None where nothing had, or none can.
 
     The first scores of a run are made with its conversations, which are then held again; other scores are made again.
+    Where the suite is to blame for all errors, the line says to correct it.
     """
     run = store.run(grading.run_id)
     broken = max(summary.error_attempts, summary.failed_attempts)
     if not broken or is_from_python(run) or is_watched(run) or lacks_key(run) or parts_of(run) is not None:
         return None
     first = store.gradings(run.id)[0].id == grading.id
+    if first and _are_of_the_suite(store, grading):
+        rows = "the row" if broken == 1 else "the rows"
+        return f"{count(broken, 'conversation')} cannot be decided as the suite is: correct {rows}, then run again"
     words = ["viva", "run", "--resume", run.id, "--errors"] if first else ["viva", "grade", run.id]
     return f"try {count(broken, 'conversation')} with an error again: {shlex.join([*words, *options])}"
+
+
+def _are_of_the_suite(store: Store, grading: Grading) -> bool:
+    """Say whether the suite is to blame for every error, so that trying again changes nothing."""
+    failures = [error.failure for error in store.errors(grading.id)]
+    return bool(failures) and all(failure is not None and failure.blame == "suite" for failure in failures)

@@ -18,4 +18,4 @@ def breach_lines(summary: Summary) -> Iterator[str]:
         if grader.breaches:
             name = safe(f"{grader.name} of {grader.target}" if several else grader.name)
             numbers = [count(number, BREACH_NAMES[kind]) for kind, number in grader.breaches.items()]
-            yield f"{name}: {', '.join(numbers)} besides the goal"
+            yield f"{name}: {', '.join(numbers)}"

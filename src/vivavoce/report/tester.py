@@ -8,11 +8,14 @@ from rich.text import Text
 
 from vivavoce.records.details import by_role
 from vivavoce.records.run import breach_name, verified_breaches
-from vivavoce.records.score import to_number, turn_label
+from vivavoce.records.score import Score, to_number, turn_label
 from vivavoce.records.trajectory import Step, Test
 from vivavoce.report.findings import findings, score_text
 from vivavoce.report.tables import Labelled
 from vivavoce.report.text import count, one_line
+
+ATTACK = "attack"
+"""The name of the metric that judges whether an attack succeeded."""
 
 
 def thoughts(test: Test | None, index: int) -> Iterator[Labelled]:
@@ -39,9 +42,16 @@ def measured(test: Test | None, index: int) -> str:
     if test is None:
         return ""
     after = [one.results for one in test.metrics_history if one.turn == to_number(index)]
-    scores = [f"{name} {score_text(score)}" for results in after for name, score in results.items()]
+    scores = [_scored(name, score) for results in after for name, score in results.items()]
     refused = test.history[index].target_refused if index < len(test.history) else None
     return " · ".join([*scores, *([f"refused {refused}"] if refused else [])])
+
+
+def _scored(name: str, score: Score) -> str:
+    """Return the score of a metric; of an attack, also whether the assistant gave what it is after."""
+    if score.name != ATTACK or score.state != "scored":
+        return f"{name} {score_text(score)}"
+    return f"{ATTACK} {score_text(score)}: {'given' if score.passed else 'not given'}"
 
 
 def try_title(index: int) -> str:
@@ -58,7 +68,8 @@ def judgements(test: Test) -> Iterator[Labelled]:
     """Yield what each metric and the review gave at the end: findings, and where each piece of evidence is."""
     for name, score in test.verdicts.items():
         reason = f": {score.reason}" if score.reason else ""
-        yield Labelled(Text("   metric  ", style="dim"), Text(one_line(f"{name} {score_text(score)}{reason}", 400)))
+        line = f"{_scored(name, score)}{reason}"
+        yield Labelled(Text("   metric  ", style="dim"), Text(one_line(line, 400)))
         yield from findings(score)
 
 

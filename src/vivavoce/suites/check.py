@@ -152,13 +152,13 @@ def tester_of(suite: Suite, judges: JudgeOpener) -> Tester | None:
     return cast("Tester", lazy("vivavoce.suites.testers:build_tester")(suite, judges))
 
 
-def check_tester(suite: Suite, tester: Tester) -> None:
-    """Check that every row can become a test.
+def check_tester(suite: Suite, tester: Tester) -> list[str]:
+    """Check that every row can become a test, and return notes on rows whose brief may keep the target from passing.
 
     Raises:
         UsageError: with every row that cannot, such as a row with a persona that does not exist.
     """
-    lazy("vivavoce.suites.testers:check_tests")(suite, tester)
+    return cast("list[str]", lazy("vivavoce.suites.testers:check_tests")(suite, tester))
 
 
 def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> Prepared:
@@ -252,7 +252,9 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
     tester = _collect(problems, lambda: tester_of(suite, judges))
     prepared = _collect(problems, lambda: prepare(suite, plan, judges))
     if tester is not None and prepared is not None:
-        _collect(problems, lambda: check_tester(suite, tester))
+        notes = _collect(problems, lambda: check_tester(suite, tester)) or []
+        noted = replace(prepared.suite, notes=(*prepared.suite.notes, *notes))
+        prepared = replace(prepared, suite=noted)
     if targets is not None and prepared is not None and suite.spec.driver != "replay":
         _collect(problems, lambda: check_rows(suite, targets, prepared.dataset))
     if prepared is None or problems:

@@ -10,6 +10,7 @@ from vivavoce.errors import Problem, UsageError
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.model import Model
 from vivavoce.penelope.agent import PenelopeAgent
+from vivavoce.penelope.brief_problems import brief_warnings
 from vivavoce.penelope.options import AgentOptions, GoalMetric
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.strategies import make_strategy, read_graph
@@ -46,23 +47,27 @@ def _shared(spec: PersonaShare) -> tuple[float, Persona]:
     return spec.share, Persona(**spec.model_dump(exclude={"share"}))
 
 
-def check_tests(suite: Suite, tester: Tester) -> None:
-    """Check that every row can become a test.
+def check_tests(suite: Suite, tester: Tester) -> list[str]:
+    """Check that every row can become a test, and return notes on rows whose brief may keep the target from passing.
 
     Raises:
         UsageError: with every row that cannot, such as a row with a persona that does not exist.
     """
     rows = suite.spec.dataset
     problems: list[Problem | str] = []
+    notes: list[str] = []
     for sample in read_samples(dataset_source(suite), fields=rows.fields, base=suite.base, format=rows.format):
         try:
-            tester.context(sample)
+            context = tester.context(sample)
+            if len(notes) < MAX_PROBLEMS:
+                notes += [f"sample '{sample.id}': {warning}" for warning in brief_warnings(context)]
         except UsageError as error:
             problems += [f"sample '{sample.id}': {problem.message}" for problem in error.problems]
         if len(problems) >= MAX_PROBLEMS:
             break
     if problems:
         raise UsageError(*problems)
+    return notes
 
 
 @dataclass(frozen=True, slots=True)

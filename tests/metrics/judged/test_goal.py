@@ -236,7 +236,7 @@ CLAIMED = [
 ]
 
 
-@pytest.mark.parametrize(("evidence", "state"), [("Order 7 is cancelled.", "error"), ("c1", "error"), ("c0", "scored")])
+@pytest.mark.parametrize(("evidence", "state"), [("Order 7 is cancelled.", "error"), ("c1", "error"), ("c0", "error")])
 def test_a_change_that_no_call_made_is_not_met_by_what_is_said_of_it(evidence: str, state: str) -> None:
     change = {"outcome": "cancelled", "kind": "change", "evidence": [evidence], "met": True}
     answer: dict[str, Any] = {**verdict(change), "changes": []}
@@ -246,7 +246,57 @@ def test_a_change_that_no_call_made_is_not_met_by_what_is_said_of_it(evidence: s
     if state == "error":
         assert len(judge.requests) == 2
         assert result.failure is not None
-        assert result.failure.message == "the verdict depends on a change that no call made: 'cancelled'"
+        assert result.failure.message == "the verdict depends on 'cancelled', and no call made this change"
+
+
+RENEWED = [
+    {"role": "user", "content": "Renew L-2, please."},
+    {"role": "assistant", "tool_calls": [{"id": "x", "name": "find_loan", "arguments": {"loan": "L-2"}}]},
+    {"role": "tool", "tool_call_id": "x", "content": '{"due": "1 May"}'},
+    {"role": "assistant", "tool_calls": [{"id": "y", "name": "renew_loan", "arguments": {"loan": "L-2"}}]},
+    {"role": "tool", "tool_call_id": "y", "content": '{"due": "1 June"}'},
+    {"role": "assistant", "content": "Loan L-2 is renewed."},
+]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "state"),
+    [
+        ("c1", "scored"),
+        ('{"due": "1 June"}', "scored"),
+        ('renew_loan {"loan": "L-2"}', "scored"),
+        ("c0", "error"),
+        ('{"due": "1 May"}', "error"),
+        ("Loan L-2 is renewed.", "error"),
+    ],
+)
+def test_the_evidence_of_a_change_is_a_call_that_made_one(evidence: str, state: str) -> None:
+    change = {"outcome": "renewed", "kind": "change", "evidence": [evidence], "met": True}
+    answer: dict[str, Any] = {
+        **verdict(change),
+        "changes": [{"call": "c1", "asked": "", "rule": "", "verdict": "wanted"}],
+    }
+    judge = ScriptedModel([answer] * 2)
+    result = GoalAchievementJudge(model=judge).evaluate(RENEWED, goal="Loan L-2 is renewed")
+    assert (result.state, len(judge.requests)) == (state, 1 if state == "scored" else 2)
+    if state == "error":
+        assert "evidence of a change is the call that made it, one of c1" in str(result.failure)
+        assert "Evidence of a change is the call that made it, one of c1" in judge.requests[1].messages[-1].text
+
+
+def test_what_the_goal_asks_for_is_no_refusal() -> None:
+    goal = "The tracking number of order 7 is told"
+    refusal: dict[str, Any] = {"outcome": "The tracking number is told", "kind": "refusal", "evidence": [], "met": True}
+    answer: dict[str, Any] = {**verdict(refusal), "changes": []}
+    judge = ScriptedModel([answer] * 2)
+    result = GoalAchievementJudge(model=judge).evaluate(CLAIMED[-1:], goal=goal)
+    assert "the goal asks for this" in str(result.failure)
+    assert "The goal asks for this" in judge.requests[1].messages[-1].text
+    refusal = {"outcome": "a refund is made", "kind": "refusal", "evidence": [], "met": True}
+    kept = GoalAchievementJudge(ScriptedModel([{**verdict(refusal), "changes": []}])).evaluate(
+        CLAIMED[-1:], goal="No refund is made"
+    )
+    assert (kept.passed, kept.findings[0].verdict) == (True, "not done")
 
 
 def test_the_older_form_of_a_reply_cannot_hide_breaches() -> None:

@@ -53,8 +53,9 @@ class ContractMetric(JudgedMetric):
     rule in `must` for which there was no occasion counts neither way. Each rule is a finding: `criterion` for what must
     happen, `prohibition` for what must not.
 
-    What happened needs evidence of what the assistant or a tool said or did. An answer without it is asked for once
-    more; where the verdict still depends on it, that is an error of the judge and no score.
+    What happened needs evidence of what the assistant or a tool said or did; a refusal in the words of a prohibition
+    shows nothing. An answer without evidence is asked for once more; where the verdict still depends on it, that is an
+    error of the judge and no score.
 
     Known failure: a rule that speaks of quality, such as "is polite", leaves the judge to say when it happened.
     """

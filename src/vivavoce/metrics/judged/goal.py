@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Unpack
 
 from pydantic import BaseModel
 
+from vivavoce.comparing.text import fold
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence import ACTS, CRITERION, PROHIBITION, WITHOUT_CALL, Checker, Claim, EvidenceRule
+from vivavoce.metrics.evidence import ACTS, CRITERION, OBJECTION, PROHIBITION, Checker, Claim, EvidenceRule
 from vivavoce.metrics.judged.goal_reply import Asked, Change, Criterion, GoalReply, goal_reply
 from vivavoce.metrics.judged.rules import Rule, merged_rules, rule_findings, rules_of, rules_prompt, rules_task
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered, with_unsupported
@@ -24,8 +25,9 @@ from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
+from vivavoce.prohibitions import asks_for
 from vivavoce.records.run import UNKNOWN_KIND
-from vivavoce.records.score import BREACH, Failure, Finding, FindingState, charge
+from vivavoce.records.score import BREACH, Evidence, Failure, Finding, FindingState, charge
 from vivavoce.records.trajectory import Test
 from vivavoce.samples.sample import Sample
 
@@ -64,8 +66,9 @@ class GoalAchievementJudge(JudgedMetric):
     findings of the kind `breach`; they never change the level.
 
     An outcome that is met needs evidence of what the assistant or a tool said or did; only one that something was not
-    done may stand without. An answer without such evidence is asked for once more. If whether the goal is reached still
-    depends on it, that is an error of the judge and no score.
+    done may stand without, and not where the goal asks for that. Where all calls are shown, the evidence of a change is
+    a call that may have changed something and that succeeded. An answer without such evidence is asked for once more;
+    if whether the goal is reached still depends on it, that is an error of the judge and no score.
 
     A reply that has a level but no criteria counts as it is, so that a custom model may answer in that older form. What
     it quotes must be there; one that passes without a quote is named in `extra["unsupported"]`.
@@ -302,15 +305,36 @@ def _rules(metric_input: MultiTurnEvaluationInput) -> list[Rule]:
 
 
 def _outcome(acts: Mapping[str, Act], question: Question, one: Criterion, asked: Asked) -> Finding:
-    """Return the finding about an outcome; a change that no call can have made is not shown by what is said of it."""
-    verdict, state = ("met", "pass") if one.met else ("not met", "fail")
-    found = question.finding(CRITERION, one.outcome, verdict, state, one.evidence, data={"kind": one.kind})
-    if one.kind != CHANGE or not one.met or not asked.visible or asked.calls:
-        return found
-    calls = [quote for quote in found.evidence if quote.kind == "call" and quote.verified]
-    if any(quote.text not in acts or not acts[quote.text].failed for quote in calls):
-        return found
-    return found.model_copy(update={"data": {**found.data, WITHOUT_CALL: True}})
+    """Return the finding about an outcome, with the objection to it, if any."""
+    words = ("not done", "done") if one.kind == REFUSAL else ("met", "not met")
+    verdict, state = (words[0], "pass") if one.met else (words[1], "fail")
+    finding = question.finding(CRITERION, one.outcome, verdict, state, one.evidence, data={"kind": one.kind})
+    objection = ""
+    if one.met and one.kind == CHANGE and asked.visible:
+        objection = _objection_to_change(acts, finding.evidence, question.checker)
+    elif one.met and one.kind == REFUSAL and asks_for(question.metric_input.goal or "", one.outcome):
+        objection = "the goal asks for this, so it is a change or a fact, and not met if it was not done"
+    return finding.model_copy(update={"data": {**finding.data, OBJECTION: objection}}) if objection else finding
+
+
+def _objection_to_change(acts: Mapping[str, Act], evidence: Sequence[Evidence], checker: Checker) -> str:
+    """Return why evidence does not show a change, empty where a call that changed something shows it."""
+    succeeded = [act for act in acts.values() if not act.failed]
+    if any(_is_about(quote, act, checker) for quote in evidence if quote.verified for act in succeeded):
+        return ""
+    if not succeeded:
+        return "no call made this change"
+    return f"evidence of a change is the call that made it, one of {', '.join(act.reference for act in succeeded)}"
+
+
+def _is_about(quote: Evidence, act: Act, checker: Checker) -> bool:
+    """Say whether a quote names a call, or stands in its arguments or its result."""
+    if quote.kind == "call":
+        return quote.text == act.reference
+    if fold(quote.text) in fold(f"{act.call.name} {act.call.function.arguments}"):
+        return True
+    results = {place.message for place in checker.places(act.reference) if place.role == "tool"}
+    return any(place.message in results for place in checker.places(quote.text))
 
 
 def _changes(acts: Mapping[str, Act], question: Question, changes: Sequence[Change]) -> Iterator[Finding]:

@@ -110,14 +110,20 @@ class GoalReply(BaseModel):
             raise ValueError(f"achievement_level is one of {', '.join(asked.levels)}")
         if self.is_older_form and not asked.rules:
             return self
+        problems: list[str] = []
         if asked.criteria and not self.criteria:
-            raise ValueError("criteria are missing; judge each outcome of the goal")
+            problems.append("criteria are missing; judge each outcome of the goal")
         judged = sorted(one.call for one in self.changes)
         if judged != sorted(asked.calls):
-            raise ValueError(f"judge each of these calls once: {', '.join(asked.calls) or 'none'}")
-        check_rules(self.rules, asked.rules)
+            problems.append(f"judge each of these calls once: {', '.join(asked.calls) or 'none'}")
+        try:
+            check_rules(self.rules, asked.rules)
+        except ValueError as error:
+            problems.append(str(error))
         if asked.level and self.achievement_level is None:
-            raise ValueError("achievement_level is missing")
+            problems.append("achievement_level is missing")
+        if problems:
+            raise ValueError("; ".join(problems))
         return self
 
 

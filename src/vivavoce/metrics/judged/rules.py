@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
-from vivavoce.metrics.evidence import CRITERION, PROHIBITION
+from vivavoce.metrics.evidence import CRITERION, OBJECTION, PROHIBITION
 from vivavoce.metrics.prompts import Prompt, Wording, read_prompt
 from vivavoce.metrics.question import Question, Shape
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.prohibitions import act_text
+from vivavoce.prohibitions import act_text, only_refuses
 from vivavoce.records.score import Finding, FindingState
+from vivavoce.safe_text import quoted
 
 HAPPENED: dict[str, tuple[str, FindingState]] = {
     "yes": ("kept", "pass"),
@@ -77,7 +78,25 @@ def rule_findings(question: Question, rules: Sequence[Rule], answers: Sequence[R
     ordered = sorted(answers, key=lambda answer: answer.rule)
     for (rule, kind), answer in zip(rules, ordered, strict=True):
         verdict, state = (HAPPENED if kind == CRITERION else AVOIDED)[answer.happened]
-        yield question.finding(kind, rule, verdict, state, answer.evidence, data={"happened": answer.happened})
+        finding = question.finding(kind, rule, verdict, state, answer.evidence, data={"happened": answer.happened})
+        is_broken = kind == PROHIBITION and state == "fail"
+        yield with_refusals_named(finding, question, rule) if is_broken else finding
+
+
+def with_refusals_named(finding: Finding, question: Question, act: str) -> Finding:
+    """Return a finding that an act was done, with an objection where all that it quotes refuses the act."""
+    quotes = [quote for quote in finding.evidence if quote.verified]
+    messages = question.metric_input.messages
+    texts = [
+        (quote.text, [messages[place.message].text for place in question.checker.places(quote.text)])
+        for quote in quotes
+    ]
+    if not texts or not all(
+        places and all(only_refuses(quote, message, act) for message in places) for quote, places in texts
+    ):
+        return finding
+    objection = f"these words refuse the act and do not do it, {quoted(quotes[0].text)}"
+    return finding.model_copy(update={"data": {**finding.data, OBJECTION: objection}})
 
 
 def rules_of(metric_input: MultiTurnEvaluationInput) -> list[Rule]:

@@ -62,7 +62,7 @@ class DisclosureCheck:
         told = {
             fact: value
             for fact, value in state.context.facts.items()
-            if _tells(message, fact, value) and not _is_open(fact, value, state) and not _was_asked(fact, state)
+            if tells_fact(message, fact, value) and not _is_open(fact, value, state) and not _was_asked(fact, state)
         }
         if not told or self._question is None or not any(turn.reply.strip() for turn in state.turns):
             return _objection(told)
@@ -101,7 +101,7 @@ def _asking(facts: Collection[str], state: TestState) -> MultiTurnEvaluationInpu
     return metric_input_of(state).model_copy(update=about)
 
 
-def _tells(text: str, fact: str, value: str) -> bool:
+def tells_fact(text: str, fact: str, value: str) -> bool:
     """Say whether a text tells a fact: whether its value is there.
 
     A short number is in many texts for another reason: "I have 2 questions" tells no number of passengers. It counts
@@ -125,7 +125,7 @@ def _contains(text: str, value: str) -> bool:
 def _is_open(fact: str, value: str, state: TestState) -> bool:
     about = state.context
     said = (text for turn in state.turns for text in (turn.reply, "" if turn.forgotten else turn.message))
-    return any(_tells(text, fact, value) for text in (about.goal, about.scenario or "", *about.openings, *said))
+    return any(tells_fact(text, fact, value) for text in (about.goal, about.scenario or "", *about.openings, *said))
 
 
 def _was_asked(fact: str, state: TestState) -> bool:

@@ -1,0 +1,29 @@
+"""`RestrictionCheck`: does the tester tell a fact that its brief forbids it to tell?"""
+
+from __future__ import annotations
+
+from vivavoce.penelope.brief_problems import withheld_facts
+from vivavoce.penelope.checks.disclosure import tells_fact
+from vivavoce.penelope.context import TestState
+
+
+class RestrictionCheck:
+    """Objects to a message with the value of a fact that a restriction forbids, such as "Never say the order number".
+
+    Such a message is never sent, also where the target asks for the fact: the restriction comes first. A restriction
+    that leaves a case, such as "not before you are asked", forbids nothing here.
+
+    Known failure: a fact that is told in other words than its value is not found.
+    """
+
+    name = "restriction"
+    patience: int | None = None
+
+    def objection(self, message: str, state: TestState) -> str | None:
+        """Name the facts that are told against a restriction."""
+        context = state.context
+        for fact, restriction in withheld_facts(context.restrictions, context.facts).items():
+            value = context.facts[fact]
+            if tells_fact(message, fact, value):
+                return f"your rule is {restriction!r}: leave {value!r} out of the message, even if the assistant asks"
+        return None
