@@ -21,6 +21,8 @@ from jinja2.nodes import EvalContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
+from vivavoce.work_time import counted_work
+
 MAX_TEMPLATE_CHARS = 200_000
 """Characters of the text of a template."""
 
@@ -185,14 +187,16 @@ class SafeTemplate(Template):
 
         Raises:
             TemplateTooLarge: it would take too many steps or characters; nothing is returned.
+            GraderFault: no time is left for its request.
         """
         budget = _Budget()
         token = _budget.set(budget)
         try:
             pieces: list[str] = []
-            for piece in self.generate(*args, **kwargs):
-                budget.take_chars(len(piece))
-                pieces.append(piece)
+            with counted_work():
+                for piece in self.generate(*args, **kwargs):
+                    budget.take_chars(len(piece))
+                    pieces.append(piece)
             return "".join(pieces)
         finally:
             _budget.reset(token)
@@ -234,7 +238,8 @@ class SafeEnvironment(ImmutableSandboxedEnvironment):
         def value(values: Mapping[str, Any]) -> object:
             token = _budget.set(_Budget())
             try:
-                return compute(values)
+                with counted_work():
+                    return compute(values)
             finally:
                 _budget.reset(token)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -158,6 +160,25 @@ def test_a_database_is_left_to_its_own_programs(what: str, viva: Viva) -> None:
     done = viva("store", what, "x.db", "--store", "postgresql://me:s3cret@host/db")
     assert (done.returncode, "s3cret" in done.stderr) == (2, False)
     assert {"backup": "pg_dump", "restore": "pg_restore"}[what] in done.stderr
+
+
+def test_a_damaged_store_is_reported_and_leaves_nothing_behind(tmp_path: Path, exam: Path, viva: Viva) -> None:
+    place = ("--store", str(exam))
+    assert viva("store", "backup", "good.db", *place).returncode == 0
+    with closing(sqlite3.connect(exam)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("PRAGMA writable_schema=ON")
+        name = "CAST(x'FFFE' || name AS TEXT)"
+        connection.execute(f"UPDATE sqlite_master SET name = {name}, sql = 'damaged' WHERE name = 'runs'")
+        connection.commit()
+    for command in (("runs", "list"), ("store", "backup", "new/folder/b.db"), ("store", "migrate")):
+        done = viva(*command, *place)
+        assert (done.returncode, "the file is damaged" in done.stderr) == (3, True), done.stderr
+    assert not (tmp_path / "new").exists()
+    refused = viva("store", "restore", "good.db", "--yes", *place)
+    assert (refused.returncode, f"move {exam} away first" in refused.stderr) == (3, True), refused.stderr
+    exam.unlink()
+    assert viva("store", "restore", "good.db", "--yes", *place).returncode == 0
 
 
 def test_what_is_not_a_store_is_not_restored(tmp_path: Path, exam: Path, viva: Viva) -> None:

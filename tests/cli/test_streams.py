@@ -64,6 +64,7 @@ def test_a_reader_that_stops_early_changes_no_exit_code(tmp_path: Path, truth: s
 
 def test_the_end_of_a_terminal_stops_a_run_in_good_order(tmp_path: Path) -> None:
     write(tmp_path, seconds=60)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a program that is started where it is ignored goes on ignoring it
     with subprocess.Popen([VIVA, "run", "suite.yaml"], cwd=tmp_path, stdout=-3, stderr=subprocess.PIPE) as running:
         store = tmp_path / ".vivavoce" / "vivavoce.db"
         while not store.exists() or "running" not in shell(tmp_path, "$V runs list").stdout:

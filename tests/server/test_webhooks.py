@@ -156,7 +156,8 @@ def test_private_addresses_are_refused(store: Store) -> None:
     for url in (
         *("http://[::ffff:127.0.0.1]/", "http://[2002:7f00:1::]/", "http://0/", "http://224.0.0.1/"),
         *("http://[64:ff9b::a9fe:a9fe]/", "http://[::127.0.0.1]/", "http://[::ffff:0:127.0.0.1]/", "http://[fec0::1]/"),
-        *("http://192.0.0.192/", "http://168.63.129.16/"),
+        *("http://192.0.0.192/", "http://168.63.129.16/", "http://192.88.99.1/", "http://[3fff::1]/"),
+        "http://[5f00::1]/",
     ):
         with pytest.raises(UsageError, match="leads to a private network"):
             check_outward(url, private=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,14 +15,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from vivavoce.cli.confirming import confirm
 from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
-from vivavoce.errors import UsageError
+from vivavoce.errors import StoreError, UsageError
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
 from vivavoce.settings import user_name
 from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.store.maintenance.backup import backup_path, backup_store, check_backup, restore_store
 from vivavoce.store.maintenance.copying import Copied
-from vivavoce.store.maintenance.migrating import check_unused, migrate_store, migration_plan
+from vivavoce.store.maintenance.migrating import StoreInUse, check_unused, migrate_store, migration_plan
 from vivavoce.store.store import Store
 
 SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400}
@@ -133,16 +135,30 @@ def _restore(source: Path, place: str, *, yes: bool) -> None:
     before = None
     if not is_postgresql(place):
         version = check_backup(source)
-        check_unused(Place(place))
-        if path_of(Place(place)).exists():
+        path = path_of(Place(place))
+        with _named_to_move(path):
+            check_unused(Place(place))
+        if path.exists():
             before = backup_path(place, "before-restore")
             out().print(
                 f"{source} has schema {version}. The present store is backed up first: {before}", soft_wrap=True
             )
             confirm(f"Replace the content of {Place(place)}?", yes=yes)
-            backup_store(place, before)
+            with _named_to_move(path):
+                backup_store(place, before)
     restore_store(source, place)
     notes().print(f"restored {Place(place)} from {source}", soft_wrap=True)
+
+
+@contextmanager
+def _named_to_move(path: Path) -> Generator[None]:
+    """Tell what to do with a store that is too damaged to be backed up before another takes its place."""
+    try:
+        yield
+    except StoreInUse:
+        raise
+    except StoreError as error:
+        raise StoreError(f"{error}; to restore a backup here, move {path} away first") from error
 
 
 def _collect(place: str, keep_last: int | None, older_than: str | None, dry_run: bool) -> None:

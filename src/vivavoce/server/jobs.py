@@ -11,9 +11,10 @@ import hashlib
 import secrets
 import threading
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from anyio import to_thread
 from pydantic import TypeAdapter
@@ -78,7 +79,8 @@ class Jobs:
         self._folder = str(policy.workspace.resolve())
         self._files = JobFiles(policy.workspace / WORKSPACE / "jobs")
         self._work = JobWork(store, policy, self._files)
-        self._submitting = threading.Lock()
+        self._adding = threading.Lock()
+        self._checking: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._closed = False
 
     def submit(self, request: AnyJob, key: str | None = None) -> JobRecord:
@@ -90,11 +92,10 @@ class Jobs:
         """
         body = _digest(f"{request.kind} {strict_json(request.model_dump())}")
         hidden = None if key is None else _digest(key)
-        with self._submitting:  # the others need not wait while what is asked for is checked
+        with self._alone("resume" if isinstance(request, ResumeJob) else hidden):
             known = None if hidden is None else self._queue.with_key(self._folder, hidden)
             if known is None:
-                if self._closed or self._queue.unfinished() >= MOST_WAITING:
-                    raise TooManyJobs(f"{MOST_WAITING} jobs are already waiting; try again later")
+                self._check_room()
                 with limited_work():
                     known = self._begin(request, hidden, body)
         if known.body != body:
@@ -206,7 +207,9 @@ class Jobs:
                 run=run,
                 grading=grading,
             )
-            other = self._queue.add(job, content)
+            with self._adding:
+                self._check_room()  # others may have been added while this one was checked
+                other = self._queue.add(job, content)
         except Exception:  # there is no job, so nothing is to be left of one
             self._files.remove(job_id)
             raise
@@ -215,6 +218,21 @@ class Jobs:
             return other
         self._work.start()
         return job
+
+    @contextmanager
+    def _alone(self, name: str | None) -> Generator[None]:
+        """Let nobody else check a request of the same name meanwhile; one without a name waits for no other."""
+        if name is None:
+            yield
+            return
+        with self._adding:
+            lock = self._checking.setdefault(name, threading.Lock())
+        with lock:
+            yield
+
+    def _check_room(self) -> None:
+        if self._closed or self._queue.unfinished() >= MOST_WAITING:
+            raise TooManyJobs(f"{MOST_WAITING} jobs are already waiting; try again later")
 
     def _last_on(self, name: str) -> JobRecord:
         """Return the last job on a run that can be resumed."""

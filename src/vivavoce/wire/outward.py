@@ -70,8 +70,20 @@ def _address(url: str, *, private: bool) -> tuple[str, int]:
 _EMBEDDING = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96")))
 """IPv6 networks whose last 32 bits are an IPv4 address: NAT64, IPv4-compatible, and IPv4-translated."""
 
-_RESERVED = (*map(ipaddress.ip_network, ("192.0.0.0/24", "168.63.129.16/32", "fec0::/10")),)
-"""Networks that Python calls global and no webhook may reach: IETF protocols, Azure's wire server, site-local."""
+_RESERVED = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),
+            *("fec0::/10", "3fff::/20", "5f00::/16"),
+        ),
+    )
+)
+"""Networks that some versions of Python call global and no webhook may reach.
+
+They are IETF protocols, the former 6to4 relays, Azure's wire server, site-local addresses, documentation, and segment
+routing. Source: https://www.iana.org/assignments/iana-ipv6-special-registry
+"""
 
 
 def _is_public(number: str) -> bool:

@@ -138,6 +138,8 @@ def plain_errors(place: str) -> Generator[None]:
         raise StoreError(f"{place}: too many connections; try again") from error
     except (DBAPIError, *driver_errors()) as error:
         raise StoreError(f"{place}: {meaning(error)}") from error
+    except UnicodeDecodeError as error:  # the message of SQLite quotes bytes of the file
+        raise StoreError(f"{place}: {sqlite.DAMAGED}") from error
 
 
 def meaning(error: Exception) -> str:

@@ -27,6 +27,8 @@ Source: https://www.sqlite.org/fileformat.html, section 1.3.
 
 _PRAGMAS = ("synchronous=FULL", "foreign_keys=ON")
 
+DAMAGED = "the file is damaged; `sqlite3 FILE .recover` may save what is in it"
+
 _MEANINGS = {
     "disk is full": "make room and run again with --resume; what was committed is kept",
     "disk i/o error": "the disk refused to write or read",
@@ -34,7 +36,8 @@ _MEANINGS = {
     "database is locked": f"another process held it for more than {LOCK_WAIT} s",
     "unable to open": "its folder is missing or read-only, or the file may not be read",
     "not a database": "this is some other file",
-    "malformed": "the file is damaged; `sqlite3 FILE .recover` may save what is in it",
+    "malformed": DAMAGED,
+    "could not decode": DAMAGED,
     "scored_has_value": "a score is scored if and only if it has a value",
     "FOREIGN KEY": "its run or its grading is not in the store",
     "no such table": "its tables are gone; has something been put in its place?",

@@ -32,6 +32,7 @@ def backup_store(address: str, target: Path) -> int:
     if target.exists():
         raise UsageError(f"{target} exists; name a new file")
     new = target.with_name(f"{target.name}.{os.getpid()}.new")
+    folders = [folder for folder in target.parents if not folder.exists()]
     try:
         with suppress(FileExistsError):
             target.parent.mkdir(parents=True)
@@ -43,6 +44,10 @@ def backup_store(address: str, target: Path) -> int:
         raise StoreError(f"{target}: the backup cannot be written: {error.strerror or error}") from error
     finally:
         new.unlink(missing_ok=True)
+        if not target.exists():
+            for folder in folders:
+                with suppress(OSError):
+                    folder.rmdir()
     return target.stat().st_size
 
 
