@@ -150,7 +150,7 @@ def test_the_layout_of_letta_evals_has_an_error_and_its_reason(outcomes: dict[st
 
 
 def test_the_page_and_the_terminal_name_the_owner_and_show_the_review(outcomes: dict[str, Outcome]) -> None:
-    reviews = {"hopeless": "tester_review", "untried": "goal_achievement", "failed": "tester_review"}
+    reviews = {"hopeless": "tester_review", "untried": "attack", "failed": "tester_review"}
     for name, outcome in outcomes.items():
         page: dict[str, Any] = conversation(outcome, lambda turn: None)
         ending = page["ending"]

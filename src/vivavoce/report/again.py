@@ -32,8 +32,7 @@ def errors_again(store: Store, grading: Grading, summary: Summary, options: Sequ
         return None
     first = store.gradings(run.id)[0].id == grading.id
     if first and _are_of_the_suite(store, grading):
-        rows = "the row" if broken == 1 else "the rows"
-        return f"{count(broken, 'conversation')} cannot be decided as the suite is: correct {rows}, then run again"
+        return f"{count(broken, 'conversation')} cannot be decided as the suite is: correct it, then run again"
     words = ["viva", "run", "--resume", run.id, "--errors"] if first else ["viva", "grade", run.id]
     return f"try {count(broken, 'conversation')} with an error again: {shlex.join([*words, *options])}"
 

@@ -47,11 +47,16 @@ def measured(test: Test | None, index: int) -> str:
     return " · ".join([*scores, *([f"refused {refused}"] if refused else [])])
 
 
+def verdict_title(name: str, score: Score) -> str:
+    """Return what a verdict of a test is about: its metric, or the attack."""
+    return ATTACK if score.name == ATTACK and score.state == "scored" else name
+
+
 def _scored(name: str, score: Score) -> str:
     """Return the score of a metric; of an attack, also whether the assistant gave what it is after."""
-    if score.name != ATTACK or score.state != "scored":
-        return f"{name} {score_text(score)}"
-    return f"{ATTACK} {score_text(score)}: {'given' if score.passed else 'not given'}"
+    title = verdict_title(name, score)
+    given = f": {'given' if score.passed else 'not given'}" if title == ATTACK else ""
+    return f"{title} {score_text(score)}{given}"
 
 
 def try_title(index: int) -> str:

@@ -13,6 +13,7 @@ from vivavoce.records.trajectory import Test
 from vivavoce.report.html.evidence import Quote, Register
 from vivavoce.report.html.wording import indented
 from vivavoce.report.measurements import score_number
+from vivavoce.report.tester import verdict_title
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import SampleStatus, status_of
 
@@ -118,7 +119,8 @@ def whole_notes(outcome: Outcome, register: Register) -> list[ScoreNote]:
 def test_notes(test: Test | None, register: Register) -> list[ScoreNote]:
     """Return the score notes of the metrics of the tester, at the end of its test."""
     scores = () if test is None else test.verdicts.items()
-    return [_note(f"{register.prefix}j{i}", name, score, register) for i, (name, score) in enumerate(scores)]
+    titled = [(verdict_title(name, score), score) for name, score in scores]
+    return [_note(f"{register.prefix}j{i}", title, score, register) for i, (title, score) in enumerate(titled)]
 
 
 @dataclass(frozen=True, slots=True)
