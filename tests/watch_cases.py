@@ -14,9 +14,9 @@ from vivavoce.pacing.loops import wait_for
 from vivavoce.records.run import WATCHED, Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.report.watch_state import Alert, GraderCount, HourFigures, Spending, WatchState
+from vivavoce.report.watched import Alert, GraderCount, HourFigures, Spending, WatchState
 from vivavoce.store.browse.watches import WatchRow
-from vivavoce.store.runs import ids
+from vivavoce.store.runs import naming
 from vivavoce.store.store import Store
 
 HOUR = 3600
@@ -70,7 +70,7 @@ async def _write(
     with monkeypatch.context() as patch:
         async with store.writer(grading.run_id, grading.id, grading.fingerprints) as writer:
             for position, (sample, at, score) in enumerate(scores):
-                patch.setattr(ids, "time", SimpleNamespace(time_ns=lambda at=at: round(at * 1e9)))
+                patch.setattr(naming, "time", SimpleNamespace(time_ns=lambda at=at: round(at * 1e9)))
                 turn = Turn(index=0, messages=[HumanMessage(content="Hi"), AIMessage(content=f"Yes {sample}")])
                 attempt = Attempt(
                     key=AttemptKey(sample, "recorded", 0),

@@ -32,9 +32,8 @@ from vivavoce.report.baseline import read_baseline, write_baseline
 from vivavoce.report.compare import compare
 from vivavoce.report.comparison import Comparison
 from vivavoce.report.csv_file import write_csv
-from vivavoce.report.finding import finding, listed_finding
+from vivavoce.report.finding import finding, headline, listed_finding
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.headline import headline
 from vivavoce.report.html.comparing import several_finding
 from vivavoce.report.json_file import write_json, write_jsonl
 from vivavoce.report.junit import write_junit
@@ -42,10 +41,9 @@ from vivavoce.report.letta_layout import sample_result
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.markdown_comparison import markdown_comparison
 from vivavoce.report.matrix import cell_text, matrix_of
-from vivavoce.report.publish.figures import figures
-from vivavoce.report.several import compare_several
-from vivavoce.report.several_tables import markdown_several, several
-from vivavoce.report.side_by_side import comparison
+from vivavoce.report.publish.scores import figures
+from vivavoce.report.several import compare_several, markdown_several, several
+from vivavoce.report.sides import comparison
 from vivavoce.report.terminal import run_report
 from vivavoce.report.trends import trend
 from vivavoce.report.worse import Tolerance, ruled

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.cli.watch_status import print_status
+from vivavoce.cli.watch import print_status
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.exchange.format import Loss, Place, Row
 from vivavoce.exchange.grouping import Member
@@ -31,7 +31,7 @@ from vivavoce.production.watch import Watch, Watching
 from vivavoce.records.run import Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.trends import trend
-from vivavoce.report.watch_state import WatchState
+from vivavoce.report.watched import WatchState
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.server.access import Access

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vivavoce.records.score import Score
-from vivavoce.report.cascade_line import cascade_line
+from vivavoce.report.cascade import cascade_line
 from vivavoce.stats.cascade import Thresholds
 
 RUBRIC = {"kind": "model_judge", "prompt": "Good?", "model": "openai:large"}

@@ -7,7 +7,7 @@ from rich.console import Console
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Turn
-from vivavoce.report.cause_lines import LONG, MOST, cause_lines
+from vivavoce.report.causes import LONG, MOST, cause_lines
 
 from .cases import outcome
 

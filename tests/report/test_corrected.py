@@ -18,7 +18,7 @@ from server.pages.cases import keep, outcome
 from vivavoce.client import Client
 from vivavoce.records.label import CorrectedRate, Label
 from vivavoce.records.score import Score
-from vivavoce.report.calibrating import from_people
+from vivavoce.report.calibration import from_people
 from vivavoce.report.corrected import corrected_lines, corrected_text
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.json_file import write_json

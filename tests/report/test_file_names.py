@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.report.file_names import file_names
+from vivavoce.report.export import file_names
 
 
 @pytest.mark.parametrize(

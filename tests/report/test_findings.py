@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console, Group
 
 from vivavoce.records.score import Evidence, Finding, FindingState, Score
-from vivavoce.report.findings import SHOWN, findings
+from vivavoce.report.finding import SHOWN, findings
 
 
 def shown(*found: Finding, other: tuple[Evidence, ...] = ()) -> list[str]:

@@ -9,8 +9,7 @@ from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.report.compare import compare
 from vivavoce.report.comparison import Comparison
-from vivavoce.report.several import MOST, SeveralComparisons, compare_several
-from vivavoce.report.several_tables import markdown_several, several
+from vivavoce.report.several import MOST, SeveralComparisons, compare_several, markdown_several, several
 from vivavoce.report.worse import Tolerance, ruled
 from vivavoce.store.store import Store
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.suite_difference import suite_difference
+from vivavoce.report.differences import suite_difference
 
 SPEC = {
     "name": "support",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from vivavoce.report.trend_point import Point, step_between
+from vivavoce.report.trends import Point, step_between
 
 
 def point(mean: float | None, low: float | None = None, high: float | None = None) -> Point:

@@ -11,7 +11,7 @@ import typer
 
 from vivavoce.cli.output import existing, notes, out, print_json
 from vivavoce.errors import UsageError
-from vivavoce.report.dataset_difference import difference_lines, difference_markdown
+from vivavoce.report.differences import difference_lines, difference_markdown
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
 from vivavoce.samples.content import (

@@ -11,7 +11,7 @@ import typer
 from vivavoce.cli.output import existing
 from vivavoce.errors import UsageError
 from vivavoce.records.label import Calibration
-from vivavoce.report.calibrating import from_dataset, from_file, shown
+from vivavoce.report.calibration import from_dataset, from_file, shown
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.settings import user_name
 

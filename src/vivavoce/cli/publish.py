@@ -8,7 +8,7 @@ import typer
 
 from vivavoce.cli.output import StoreOption, notes, store_of
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.tools import TOOLS, publish
+from vivavoce.report.publish.conversation import TOOLS, publish
 from vivavoce.store.store import Store
 
 

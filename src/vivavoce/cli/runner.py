@@ -16,8 +16,7 @@ from vivavoce.records.run import Run
 from vivavoce.report.again import continuing, errors_again
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.letta_layout import write_letta_layout
-from vivavoce.report.matrix_table import sample_table
-from vivavoce.report.target_usage import used_by_targets
+from vivavoce.report.matrix import sample_table, used_by_targets
 from vivavoce.report.terminal import run_report
 from vivavoce.report.text import one_line
 from vivavoce.report.worst import worst

@@ -15,7 +15,7 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.report.finding import listed_finding
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.tables import Column, FittingTable
-from vivavoce.report.tester_errors import net_text
+from vivavoce.report.tester import net_text
 from vivavoce.report.text import count
 from vivavoce.safe_text import safe
 from vivavoce.settings import user_name

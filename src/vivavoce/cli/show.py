@@ -15,13 +15,12 @@ from vivavoce.plugins import lazy
 from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.report.again import continuing, errors_again
-from vivavoce.report.cause_lines import cause_lines
+from vivavoce.report.causes import cause_lines
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.json_file import sample_data
 from vivavoce.report.judge_calls import exchange_lines
-from vivavoce.report.matrix_table import sample_table
+from vivavoce.report.matrix import sample_table, used_by_targets
 from vivavoce.report.strict_json import strict_json
-from vivavoce.report.target_usage import used_by_targets
 from vivavoce.report.terminal import label, run_report
 from vivavoce.report.text import count
 from vivavoce.report.transcript import conversation

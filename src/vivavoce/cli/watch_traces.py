@@ -14,7 +14,7 @@ import typer
 from vivavoce.cli.amounts import seconds, share, size
 from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption
 from vivavoce.cli.output import StoreOption, existing, notes, store_of
-from vivavoce.cli.watch_status import print_status
+from vivavoce.cli.watch import print_status
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Scope
 from vivavoce.pacing.loops import run as run_loop

@@ -54,7 +54,7 @@ from vivavoce.store.browse.listing import (
     ScorePage,
     TurnPage,
 )
-from vivavoce.store.search.candidates import Kind as SearchKind
+from vivavoce.store.search.search import Kind as SearchKind
 from vivavoce.wire.session import open_session
 
 if TYPE_CHECKING:

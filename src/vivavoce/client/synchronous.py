@@ -30,7 +30,7 @@ from vivavoce.server.replies import CapturedRow, ExportFormat, Health, MetricLin
 from vivavoce.signatures import shows_options
 from vivavoce.store.access.audit import AuditEntry
 from vivavoce.store.browse.listing import GradedTurn, ListedScore, RunEntry, SampleEntry
-from vivavoce.store.search.candidates import Kind as SearchKind
+from vivavoce.store.search.search import Kind as SearchKind
 
 
 class Client(TogetherSync):

@@ -13,12 +13,11 @@ from vivavoce.features.forks.records import ListedFork
 from vivavoce.features.forks.report import Forked
 from vivavoce.records.label import Calibration, Comment, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
-from vivavoce.report.calibrated import CalibrationReport
+from vivavoce.report.calibration import CalibrationReport
 from vivavoce.report.groups import Grouped
 from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage
-from vivavoce.store.labels.drawing import Selection
-from vivavoce.store.labels.queues import AssignedQueue
+from vivavoce.store.labels.queues import AssignedQueue, Selection
 from vivavoce.store.views.views import View
 from vivavoce.store.webhooks.outbox import EVENTS, Event
 from vivavoce.store.webhooks.webhooks import Delivery, NewWebhook, Webhook

@@ -14,7 +14,7 @@ from vivavoce.grading.gates import Gate
 from vivavoce.grading.scores import ErrorLimit
 from vivavoce.production import handing
 from vivavoce.production.spool import HOUR, KEPT, Spool, hour_of, tallies
-from vivavoce.report.watch_state import STATES, Alert, GraderCount, HourFigures, Spending, WatchState
+from vivavoce.report.watched import STATES, Alert, GraderCount, HourFigures, Spending, WatchState
 from vivavoce.run.corrected import correcting
 from vivavoce.run.summary import summarise
 from vivavoce.run.tallies import tally

@@ -19,7 +19,7 @@ from vivavoce.production.spool import Spool
 from vivavoce.records.run import AttemptEnded, Event, Run, RunStarted
 from vivavoce.records.score import CANCELLED, Usage, total
 from vivavoce.report.text import count, one_line
-from vivavoce.report.watch_state import Spending, WatchState
+from vivavoce.report.watched import Spending, WatchState
 from vivavoce.run.experiment_run import Changed, ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.given import given_sample

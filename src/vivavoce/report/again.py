@@ -1,4 +1,4 @@
-"""How to go on with a run: the command that does what is left of it, and the one that tries its errors again."""
+"""Commands that show a run or make it again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from vivavoce.records.run import Grading, Run, is_from_python, is_watched, lacks_key, parts_of
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
+from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
+
+
+def show_command(run_id: str, sample: str, options: Sequence[str] = ()) -> str:
+    """Return the command as a shell takes it; `options` are those that it needs to find the run, such as `--store`."""
+    words = [run_id, *(["--"] if sample.startswith("-") else []), sample]
+    return shlex.join(["viva", "show", *options, *map(safe, words)])
 
 
 def continuing(run: Run, options: Sequence[str] = ()) -> str:

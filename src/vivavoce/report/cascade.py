@@ -1,11 +1,12 @@
-"""Choosing on labels where a cheap judge decides alone, and how well and how cheaply the whole then judges."""
+"""Cascades of judges: which one answers first, when the next is asked, and what that costs and keeps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -15,12 +16,54 @@ from vivavoce.metrics.composition import how_good, may_decide
 from vivavoce.records.label import Calibration, LabelledVerdict
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import Score, Usage
-from vivavoce.report.calibrated import Figure
-from vivavoce.report.calibration import FEWEST, figures_of
-from vivavoce.report.cascade_line import cascade_line
+from vivavoce.report.calibration import FEWEST, Figure, figures_of
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.text import count
-from vivavoce.stats.cascade import Choice, Floats, Labelled, choose_thresholds
+from vivavoce.stats.cascade import Choice, Floats, Labelled, Thresholds, choose_thresholds
+
+_OWN = {"model", "api_key_env", "display_name", "threshold", "confirm", "cascade"}
+"""Keys in which the first grader may differ from the other, and still be the same metric under another model."""
+_ALONE = {"confirm", "cascade"}
+"""Keys of a procedure that a cascade cannot ask first."""
+_METRIC = {"kind", "metric", "function", "config", *_OWN}
+
+
+def cascade_line(
+    spec: Mapping[str, Any], first: str, then: str, scores: Sequence[Score], thresholds: Thresholds
+) -> str | None:
+    """Return what to write into a suite under the grader `then`; None where a suite cannot say it.
+
+    `spec` is the suite as data; `scores` of the first grader name its judge where the suite does not.
+    """
+    graders: Mapping[str, Any] = spec.get("graders") or {}
+    cheap, dear = _given(graders.get(first)), _given(graders.get(then))
+    if cheap is None or dear is None or dear.keys() & _ALONE or cheap.keys() & _ALONE:
+        return None
+    judge = cheap.get("model") or next((one.settings["model"] for one in scores if "model" in one.settings), None)
+    if _without(cheap, _OWN) == _without(dear, _OWN) and judge is not None:
+        asked: dict[str, Any] = {"model": judge}
+    elif (name := cheap.get("metric") or cheap.get("function")) and cheap.keys() <= _METRIC:
+        asked = {"metric": name}
+        asked |= {"config": cheap["config"]} if cheap.get("config") else {}
+        asked |= {"model": judge} if judge is not None else {}
+    else:
+        return None
+    fails, passes = thresholds.fails_below, thresholds.passes_from
+    limits = {"fails_below": fails, "passes_from": passes}
+    keys = {**asked, **{key: value for key, value in limits.items() if value is not None}}
+    return (
+        "cascade: {" + ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in keys.items()) + "}"
+    )
+
+
+def _given(spec: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the keys of a grader that say something; a suite that is kept as data has those left out, too."""
+    return None if spec is None else {key: value for key, value in spec.items() if value not in (None, {}, [])}
+
+
+def _without(spec: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
+    return {key: value for key, value in spec.items() if key not in keys}
+
 
 Unit = Literal["cost", "tokens", "verdicts"]
 """What costs are counted in: money, or where a price is unknown the tokens, or the verdicts, of the expensive judge."""

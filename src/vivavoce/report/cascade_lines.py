@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vivavoce.report.calibrated import Figure
+from vivavoce.report.calibration import Figure
 from vivavoce.report.calibration_lines import decimal, interval
 from vivavoce.report.cascade import CascadeReport, CascadeRow
 from vivavoce.report.tables import FittingTable, figures_table

@@ -1,4 +1,4 @@
-"""The causes of a verdict: what failed or broke in one conversation, where, whose fault it was, and why."""
+"""The causes of failures, and the lines that name them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from rich.console import RenderableType
+from rich.text import Text
+
 from vivavoce.records.agents import Agents
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Failure, Finding, Score, turn_label
 from vivavoce.records.trajectory import Trajectory
+from vivavoce.report.tables import Labelled
+from vivavoce.report.text import one_line
+from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import status_of
 
 REWARD = "reward"
@@ -124,3 +130,29 @@ def _turns(one: Finding) -> Iterable[int]:
 def _plain(score: Score) -> str:
     shown = score.value if score.raw is None else score.raw
     return f"scored {shown:.3g}" if isinstance(shown, float) else f"scored {shown}"
+
+
+LONG = 8
+"""Turns from which a conversation has its causes listed above it; those of a shorter one are in sight anyway."""
+MOST = 8
+"""Causes that are listed."""
+_WIDTH = 200
+
+
+def cause_lines(outcome: Outcome) -> Iterator[RenderableType]:
+    """Yield what failed in a long conversation, nothing if it passed."""
+    found = causes(outcome) if len(outcome.attempt.trajectory.turns) >= LONG else []
+    if not found:
+        return
+    yield Text("── what failed", style="dim")
+    yield from map(_line, found[:MOST])
+    if len(found) > MOST:
+        yield Text(f"    … and {len(found) - MOST:,} more", style="dim")
+
+
+def _line(one: Cause) -> Labelled:
+    mark, style = ("!", "yellow") if one.state == "error" else (" ", "red")
+    known = ", ".join(word for word in (one.whose, one_line(one.agent)) if word)
+    whose = f" ({known})" if known else ""
+    name = f"{safe(one.grader)}: " if one.grader else ""
+    return Labelled(Text(f" {mark}  {one.place}{whose}  ", style=style), Text(one_line(f"{name}{one.text}", _WIDTH)))

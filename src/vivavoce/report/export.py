@@ -1,8 +1,12 @@
-"""`export`: a graded run as a file that other programs read."""
+"""A graded run as a file, in one of several formats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -11,7 +15,35 @@ from vivavoce.files.whole_file import whole_file
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.safe_text import encodable
 from vivavoce.store.store import Store
+
+LONGEST = 50
+"""Characters that are kept of a name; in UTF-8, with a suffix and an extension, they fit in the 255 bytes of a file
+name."""
+
+
+def file_names(targets: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Return a file name for each target: its name without characters that are not allowed in file names.
+
+    If two names would be the same, also when case is ignored, or if a name is among the `taken`, each gets its own
+    suffix. No name can leave its folder.
+    """
+    plain = {target: _plain(target) for target in targets}
+    claims = Counter(name.casefold() for name in [*plain.values(), *taken])
+    return {
+        target: name if claims[name.casefold()] == 1 else f"{name}~{_mark(target)}" for target, name in plain.items()
+    }
+
+
+def _plain(target: str) -> str:
+    name = re.sub(r"[^\w.-]", "-", unicodedata.normalize("NFKC", target))[:LONGEST]
+    return name.lstrip(".") or "target"
+
+
+def _mark(target: str) -> str:
+    return blake2b(encodable(target).encode(), digest_size=6).hexdigest()
+
 
 TEXT_FORMATS: Mapping[str, str] = {
     "json": "vivavoce.report.json_file:write_json",
@@ -82,5 +114,5 @@ def export(store: Store, run: Run, grading: Grading, format: str, out: Path | Te
     elif format == "letta":
         lazy("vivavoce.report.letta_layout:write_letta_layout")(store, run, grading, out)
     else:
-        return lazy("vivavoce.report.publish.tools:write")(graded, format, out)
+        return lazy("vivavoce.report.publish.conversation:write")(graded, format, out)
     return []

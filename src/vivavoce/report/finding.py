@@ -1,19 +1,93 @@
-"""The verdict on a run in one sentence: `fails: goal 0.61 [0.52, 0.70] < 0.8; 9 of 14 failures are refunds`."""
+"""The finding of a run: the one line that says how it went, and what else it found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import comb
+from typing import Any, cast
+
+from rich.text import Text
 
 from vivavoce.comparing.thresholds import SIGNS, Operator
-from vivavoce.records.run import Condition, Grading, Reason, Verdict
-from vivavoce.report.headline import headline
-from vivavoce.report.measurements import mean_text
+from vivavoce.records.run import Condition, Grading, Reason, Verdict, failing_grader
+from vivavoce.records.score import FAILED_STEP, Evidence, FindingState, Score, turn_label
+from vivavoce.report.measurements import mean_text, score_number
 from vivavoce.report.reasons import aggregate_name, failed_errors, found_text, reason_text, value_text
-from vivavoce.report.text import count
+from vivavoce.report.tables import Labelled
+from vivavoce.report.text import count, one_line
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.listing import RunEntry
+
+SHOWN = 12
+"""Findings of one score that are shown."""
+_WIDTH = 200
+_STYLES: Mapping[FindingState, str] = {
+    "pass": "green",
+    "partial": "yellow",
+    "fail": "red",
+    "warn": "yellow",
+    "skip": "dim",
+}
+
+
+def score_text(score: Score) -> str:
+    """Return a score as text: its value, or the number of a measurement, or why there is neither."""
+    if score.value is not None:
+        return f"{score.value:.2f}"
+    return score_number(score) or score.state
+
+
+def findings(score: Score) -> Iterator[Labelled]:
+    """Yield a line for each finding of a score, each followed by its evidence; then the other evidence of the score."""
+    for one in score.findings[:SHOWN]:
+        word = one_line(one.verdict or one.kind, _WIDTH).replace("_", " ")
+        yield Labelled(Text(f"      {word:>14}  ", style=_STYLES[one.state]), Text(one_line(one.fact, _WIDTH)))
+        yield from _evidence(one.evidence)
+    if len(score.findings) > SHOWN:
+        yield Labelled(Text(" " * 22), Text(f"… and {len(score.findings) - SHOWN} more", style="dim"))
+    yield from _evidence(score.other_evidence)
+
+
+def failed_steps(scores: Iterable[Score], turn: int) -> Iterator[Labelled]:
+    """Yield a line for each step in a turn with which the conversation failed, by the scores of the conversation."""
+    for one in (one for score in scores for one in score.findings):
+        if one.kind == FAILED_STEP and one.turn == turn:
+            said = f"{one.verdict.replace('_', ' ')}: {one.what}"
+            yield Labelled(Text("   failed  ", style="red"), Text(one_line(said, _WIDTH), style="red"))
+
+
+def _evidence(evidence: Sequence[Evidence]) -> Iterator[Labelled]:
+    for one in evidence[:SHOWN]:
+        place = turn_label(one.turn) if one.verified else "not found"
+        style = "dim" if one.verified else "bold yellow"
+        shown = f"call {one.text}" if one.kind == "call" else f"“{one.text}”"
+        yield Labelled(Text(f"{place:>24}  ", style=style), Text(one_line(shown, _WIDTH), style="dim"))
+
+
+def headline(summary: Summary, grading: Grading) -> GraderSummary | None:
+    """Return the grader that a run fails because of, else its main grader; None if nothing was graded."""
+    name, target = failing_grader([reason.model_dump() for reason in summary.reasons])
+    failing = next((one for one in summary.graders if one.name == name and target in (None, one.target)), None)
+    return failing or main_grader(summary, grading)
+
+
+def main_grader(summary: Summary, grading: Grading) -> GraderSummary | None:
+    """Return the grader of the gate, else the reward, else the first; None if nothing was graded.
+
+    A grader that only measures comes after the others.
+    """
+    for key in (gate_of(grading).get("metric_key"), "reward"):
+        if found := next((one for one in summary.graders if one.name == key), None):
+            return found
+    return next((one for one in summary.graders if one.measured is None), next(iter(summary.graders), None))
+
+
+def gate_of(grading: Grading) -> Mapping[str, Any]:
+    """Return the gate as the suite states it, empty if it has none."""
+    gate = grading.spec.get("gate")
+    return cast("dict[str, Any]", gate) if isinstance(gate, dict) else {}
+
 
 FEWEST = 3
 """Failures with a tag from which on the tag is named."""

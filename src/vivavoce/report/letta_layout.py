@@ -21,7 +21,7 @@ from vivavoce.grading.functions import metadata_of, turn_grade
 from vivavoce.records.run import Attempt, Grading, Outcome, Run
 from vivavoce.records.score import Score, Usage
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.report.file_names import file_names
+from vivavoce.report.export import file_names
 from vivavoce.report.letta_summary import Model, error_of, usage_data
 from vivavoce.report.strict_json import strict_json
 from vivavoce.store.store import Store

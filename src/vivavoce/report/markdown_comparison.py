@@ -11,7 +11,7 @@ from vivavoce.report.comparison import Comparison, Flip, GraderComparison, Targe
 from vivavoce.report.markdown import code, folded, interval, number, table
 from vivavoce.report.reading import in_markdown, remarks
 from vivavoce.report.said import lines_of
-from vivavoce.report.tester_errors import spoiled_sides
+from vivavoce.report.tester import spoiled_sides
 from vivavoce.report.text import count
 from vivavoce.report.worse import reason_lines
 

@@ -10,7 +10,7 @@ from vivavoce.records.details import dollars
 from vivavoce.records.label import Calibration
 from vivavoce.records.run import Grading, Run
 from vivavoce.records.score import total
-from vivavoce.report.headline import gate_of, main_grader
+from vivavoce.report.finding import gate_of, main_grader
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
 from vivavoce.run.tallies import Tally, tally

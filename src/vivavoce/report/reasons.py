@@ -1,14 +1,27 @@
-"""Why a verdict is what it is, in words."""
+"""Why a run passes or fails: each reason in words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from vivavoce.comparing.thresholds import SIGNS, limit_text, number_text
 from vivavoce.records.run import BREACH_NAMES, Aggregation, Condition, Reason, SampleTrials
 from vivavoce.records.score import PASSING
+from vivavoce.report.best_target import target_names
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
+from vivavoce.safe_text import safe
+
+
+def breach_lines(summary: Summary) -> Iterator[str]:
+    """Yield a line for each grader whose judge found false statements or broken rules."""
+    several = len(target_names(summary)) > 1
+    for grader in summary.graders:
+        if grader.breaches:
+            name = safe(f"{grader.name} of {grader.target}" if several else grader.name)
+            numbers = [count(number, BREACH_NAMES[kind]) for kind, number in grader.breaches.items()]
+            yield f"{name}: {', '.join(numbers)}"
+
 
 SHOWN = 10
 """Samples of a reason that are named at most."""

@@ -10,7 +10,7 @@ from vivavoce.records.run import Run, Sampling
 from vivavoce.report.best_target import target_names
 from vivavoce.report.comparison import Side
 from vivavoce.report.text import count, one_line
-from vivavoce.report.trend_point import Point
+from vivavoce.report.trends import Point
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.listing import Headline

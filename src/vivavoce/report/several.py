@@ -1,4 +1,4 @@
-"""Several graded runs, each compared with the same baseline run."""
+"""Several runs side by side, with their tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from string import ascii_uppercase
 from typing import NamedTuple, TypeAlias
 
+from rich.console import Group, RenderableType
+from rich.text import Text
+
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Verdict
 from vivavoce.report.comparison import Compared, Comparison, GraderComparison, TargetComparison
+from vivavoce.report.markdown import code, table
+from vivavoce.report.markdown import interval as markdown_interval
+from vivavoce.report.markdown import number as markdown_number
+from vivavoce.report.reading import STYLES, WORDS, in_markdown, measured_remarks
+from vivavoce.report.sides import ruling_lines
+from vivavoce.report.tables import Column, FittingTable, Labelled
+from vivavoce.report.terminal import interval, number
+from vivavoce.report.worse import reason_lines
+from vivavoce.safe_text import safe
 
 MOST = 12
 """Runs that are compared at a time, the baseline included."""
@@ -83,3 +95,107 @@ def compare_several(baseline: Grading, others: Sequence[Grading], suite: str, co
         level=level,
         comparisons=[compare(baseline, one, level) for one in others],
     )
+
+
+_COLUMNS = (
+    Column("grader"),
+    Column("run"),
+    Column("n", "right", rank=5),
+    Column("mean A", "right", rank=4),
+    Column("mean", "right", rank=4),
+    Column("− A", "right"),
+    Column("interval", rank=1),
+    Column("reading"),
+    Column("flips", rank=2),
+    Column("errors", "right", rank=3),
+)
+_HEADS = ["grader", "run", "n", "mean A", "mean", "difference", "interval", "change", "to fail", "to pass", "errors"]
+
+
+def several(found: SeveralComparisons) -> Group:
+    """Return what changed from a baseline to each of several runs, for the terminal."""
+    parts: list[RenderableType] = [_head("A", found.grading, found.suite)]
+    parts += [_head(letter, one.grading_b, one.suite_b) for letter, one in found.lettered]
+    parts += [Text(), FittingTable(_COLUMNS, list(_rows(found))), Text(), Text(_level(found), style="dim")]
+    for letter, one in found.lettered:
+        lines = [*_measured(one), *(change.sentence for change in one.changes), *one.notes]
+        parts += [Labelled(Text(f"{letter}  "), Text(safe(line))) for line in lines]
+        if one.ruling is not None:
+            parts += [Text(), Text(f"{letter}", style="bold"), *list(ruling_lines(one.ruling))[1:]]
+    return Group(*parts)
+
+
+def markdown_several(found: SeveralComparisons) -> str:
+    """Return what changed from a baseline to each of several runs, as Markdown that ends with an empty line."""
+    return "\n".join([*_markdown(found), "", ""])
+
+
+def _head(letter: str, grading: str, suite: str) -> Labelled:
+    return Labelled(Text(f"{letter}  ", style="bold"), Text(f"{grading} · {safe(suite)}", style="bold"))
+
+
+def _measured(found: Comparison) -> list[str]:
+    """Return how each grader that measures changed."""
+    return [line for target in found.targets for line in measured_remarks(target.graders)]
+
+
+def _level(found: SeveralComparisons) -> str:
+    return f"each run beside A; the intervals of a grader hold together with 95% (each has {100 * found.level:.4g}%)"
+
+
+def _rows(found: SeveralComparisons) -> Iterator[list[Text]]:
+    before = ""
+    for line in found.lines:
+        one, style = line.grader, STYLES.get(line.grader.reading, "")
+        cells = [
+            "" if one.name == before else safe(one.name),
+            line.letter + _target(found, line),
+            str(one.n),
+            number(one.mean_a),
+            number(one.mean_b),
+        ]
+        difference = "–" if one.difference is None else f"{one.difference:+.3f}"
+        after = [interval(one.low, one.high), WORDS[one.reading], _flips(one), f"{one.a.errors}/{one.b.errors}"]
+        yield [*map(Text, cells), Text(difference, style=style), *map(Text, after)]
+        before = one.name
+
+
+def _target(found: SeveralComparisons, line: Line) -> str:
+    return f" {safe(line.target.target_b)}" if any(len(one.targets) > 1 for one in found.comparisons) else ""
+
+
+def _flips(one: GraderComparison) -> str:
+    return f"{len(one.worsened)} worse, {len(one.improved)} better" if one.worsened or one.improved else "none"
+
+
+def _markdown(found: SeveralComparisons) -> Iterator[str]:
+    yield f"**{code(found.suite)}: {len(found.comparisons)} runs after run {code(found.run)}**"
+    yield ""
+    yield f"- A: {code(found.run)}"
+    yield from (f"- {letter}: {code(one.run_b)}" for letter, one in found.lettered)
+    yield ""
+    yield from table(_HEADS, "llrrrrllrrr", (_markdown_row(found, line) for line in found.lines))
+    yield from ("", _level(found))
+    for letter, one in found.lettered:
+        ruling = [] if one.ruling is None else [one.ruling.sentence.capitalize(), *reason_lines(one.ruling)]
+        lines = [*ruling, *_measured(one), *(change.sentence for change in one.changes), *one.notes]
+        yield from (["", f"{letter}:", "", *(f"- {code(text, 400)}" for text in lines)] if lines else [])
+
+
+def _markdown_row(found: SeveralComparisons, line: Line) -> list[str]:
+    one = line.grader
+    difference = "–" if one.difference is None else f"{one.difference:+.3f}"
+    target = _target(found, line)
+    return [
+        code(one.name),
+        f"{line.letter}{' ' + code(line.target.target_b) if target else ''}",
+        str(one.n),
+        markdown_number(one.mean_a),
+        markdown_number(one.mean_b),
+        difference,
+        markdown_interval(one.low, one.high),
+        in_markdown(one.reading),
+        str(len(one.worsened)),
+        str(len(one.improved)),
+        f"{one.a.errors}/{one.b.errors}",
+    ]

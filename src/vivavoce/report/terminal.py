@@ -10,18 +10,17 @@ from rich.text import Text
 from vivavoce.comparing.thresholds import score_text, share_text
 from vivavoce.records.details import in_words
 from vivavoce.records.score import Usage, conversation_label
+from vivavoce.report.again import show_command
 from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
 from vivavoce.report.best_target import sentences, standings, target_names
-from vivavoce.report.breaches import breach_lines
 from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import detail_lines, tags_line
 from vivavoce.report.finding import failures
 from vivavoce.report.measurements import mean_text, measured_lines
-from vivavoce.report.reasons import explained
+from vivavoce.report.reasons import breach_lines, explained
 from vivavoce.report.sampled import sampled_lines
-from vivavoce.report.show_command import show_command
 from vivavoce.report.tables import Column, FittingTable, Labelled
-from vivavoce.report.tester_errors import spoiled_lines
+from vivavoce.report.tester import spoiled_lines
 from vivavoce.report.text import count, one_line
 from vivavoce.report.unverified import unverified_lines
 from vivavoce.report.worst import Worst, WorstSamples

@@ -1,27 +1,185 @@
-"""The trend of a grader over the runs of a suite: means with intervals, and what changed from run to run.
-
-Scores of different graders are never joined in one line: such a run `breaks` the trend. Only the summaries of runs
-are read, never their scores.
-"""
+"""Trends: the scores of an experiment over time, its points, and what changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import NotFound
-from vivavoce.records.run import Grading
-from vivavoce.report.changes import Change, changes_between, metric_change, rules_of
-from vivavoce.report.headline import gate_of
+from vivavoce.records.details import MeasurementSummary
+from vivavoce.records.run import Grading, Status, Verdict
+from vivavoce.report.changes import SUBJECTS, Change, changes_between, metric_change, rules_of
+from vivavoce.report.finding import gate_of
 from vivavoce.report.html.metrics import gates_of, is_about
-from vivavoce.report.trend_finding import finding
-from vivavoce.report.trend_point import Point, step_between
+from vivavoce.report.measurements import measured_text
+from vivavoce.report.text import count, one_line
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.store.browse.series import Graded, Series
 from vivavoce.store.store import Store
+
+
+class Step(BaseModel):
+    """A mean minus that of the run `since`, with the 95% interval, None if one of the two has none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    since: str
+    difference: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def sure(self) -> bool:
+        """Whether the interval excludes zero."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+class Point(BaseModel):
+    """A run as a trend shows it; without a `mean` it has no score, of which `stopped` may say why.
+
+    `low` and `high` are the 95% interval of the mean, `gate` the mean from which on the gate lets it pass, where the
+    suite says so, and `failed` that the gate did not. `breaks` marks a run whose scores are not comparable with earlier
+    ones: the grader changed, or that is unknown. `step` is that from the last run with a score. `changes` are those
+    since the run before. `tester_errors`, the rates of passing and `population` are those of the summary.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    started_at: float
+    status: Status
+    version: str
+    verdict: Verdict | None = None
+    target: str | None = None
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    scored: int = 0
+    errors: int = 0
+    skipped: int = 0
+    tester_errors: int = 0
+    pass_rate: float | None = None
+    raw_pass_rate: float | None = None
+    highest_pass_rate: float | None = None
+    population: int | None = None
+    measured: MeasurementSummary | None = None
+    stopped: str | None = None
+    gate: float | None = None
+    failed: bool = False
+    breaks: bool = False
+    step: Step | None = None
+    changes: list[Change]
+
+    @property
+    def why_unscored(self) -> str:
+        """Why it has no mean, in a word or two."""
+        if self.status == "running":
+            return "still running"
+        if self.measured is not None:
+            return f"measured {measured_text(self.measured.mean)}"
+        if self.errors:
+            return "error, no score"
+        return "all skipped" if self.skipped else "not graded"
+
+
+def step_between(before: Point, after: Point) -> Step | None:
+    """Return the difference of two means, None if one of them is missing.
+
+    The interval takes them for independent, which two runs of the same samples are not: matched sample by sample it is
+    narrower, as `compare` has it.
+
+    Source: G. Y. Zou and A. Donner, Construction of confidence limits about effect measures: a general approach,
+    Statistics in Medicine 27 (2008): the limits from those of the two means.
+    """
+    if before.mean is None or after.mean is None:
+        return None
+    difference = after.mean - before.mean
+    if before.low is None or before.high is None or after.low is None or after.high is None:
+        return Step(since=before.run, difference=difference)
+    below = math.hypot(after.mean - after.low, before.high - before.mean)
+    above = math.hypot(after.high - after.mean, before.mean - before.low)
+    return Step(since=before.run, difference=difference, low=difference - below, high=difference + above)
+
+
+ENOUGH = 3
+"""The minimum number of runs of a trend."""
+MOST = 0.6
+"""The share of a change that counts as most of it."""
+
+
+def finding(name: str, points: Sequence[Point]) -> str:
+    """Return a summary of the means of a grader, oldest first; `name` is its display name."""
+    name = one_line(name, 60)
+    scored = [place for place, point in enumerate(points) if point.mean is not None]
+    if not scored:
+        return (
+            f"{f'None of these {len(points)} runs has a' if len(points) > 1 else 'No run here has a'} score of {name}."
+        )
+    begins = max((at for at, place in enumerate(scored) if points[place].breaks), default=0)
+    stretch = scored[begins:]
+    sentence = _moved(name, points, stretch) if len(stretch) > 1 else _alone(name, points[stretch[0]])
+    return " ".join([*sentence, *_left_out(points, scored, begins)])
+
+
+def _alone(name: str, point: Point) -> Iterator[str]:
+    """Describe a run that cannot be compared with any other."""
+    known = "no interval" if point.low is None else f"{point.low:.2f} to {point.high:.2f}"
+    yield f"{name} is {point.mean:.2f} ({known}) in run {one_line(point.run, 60)}. One run is too few for a trend."
+
+
+def _moved(name: str, points: Sequence[Point], stretch: Sequence[int]) -> Iterator[str]:
+    """Compare the newest mean with the one before the last change, or with the first."""
+    newest = points[stretch[-1]]
+    changed = [at for at in range(stretch[0] + 1, stretch[-1] + 1) if points[at].changes]
+    before = points[max(place for place in stretch if place < changed[-1])] if changed else points[stretch[0]]
+    since = _since(points[changed[-1]]) if changed else f"over {count(len(stretch), 'run')}, with no known change"
+    yield _step(name, before, newest, since, _turning(points, stretch, before))
+    runs_since = sum(place >= changed[-1] for place in stretch) if changed else len(stretch)
+    if len(stretch) < ENOUGH:
+        yield "Two runs are too few for a trend."
+    elif runs_since < ENOUGH:
+        yield f"{'One run since then is' if runs_since == 1 else 'Two runs since then are'} too few for a trend."
+
+
+def _since(point: Point) -> str:
+    subjects = [SUBJECTS[change.kind] for change in point.changes]
+    listed = " and ".join(filter(None, (", ".join(subjects[:-1]), subjects[-1])))
+    return f"since run {one_line(point.run, 60)}, when {listed} changed"
+
+
+def _step(name: str, before: Point, after: Point, since: str, turning: Point | None) -> str:
+    step = step_between(before, after)
+    means = f"{before.mean:.2f} to {after.mean:.2f}"
+    if step is None or step.low is None:
+        return f"{name} went from {means} {since}; without intervals it is unknown how certain that is."
+    if not step.sure:
+        return f"{name} shows no clear change {since}: {before.mean:.2f} before, {after.mean:.2f} now."
+    sentence = f"{name} {'fell' if step.difference < 0 else 'rose'} from {means} {since}"
+    return f"{sentence}, mostly in run {one_line(turning.run, 60)}." if turning else f"{sentence}."
+
+
+def _turning(points: Sequence[Point], stretch: Sequence[int], before: Point) -> Point | None:
+    """Return the run at which most of the movement since `before` was, if nothing is known to have changed there."""
+    moved = (points[stretch[-1]].mean or 0.0) - (before.mean or 0.0)
+    since = [points[place] for place in stretch if points[place].started_at > before.started_at]
+    most = [point for point in since if point.step and moved and point.step.difference / moved > MOST]
+    return most[-1] if len(since) > 1 and most and not most[-1].changes else None
+
+
+def _left_out(points: Sequence[Point], scored: Sequence[int], begins: int) -> Iterator[str]:
+    if begins:
+        between = points[scored[begins - 1] + 1 : scored[begins] + 1]
+        known = any(change.kind == "metric" for point in between for change in point.changes)
+        why = "were graded in a different way" if known else "may have been graded in a different way"
+        yield f"Scores before run {one_line(points[scored[begins]].run, 60)} {why} and are not compared."
+    unscored = sum(point.mean is None and point.status != "running" for point in points)
+    if unscored:
+        yield f"{count(unscored, 'run')} of {len(points)} {'has' if unscored == 1 else 'have'} no score."
+
 
 LIMIT = 60
 """The default number of runs in a trend."""

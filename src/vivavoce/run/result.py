@@ -62,7 +62,7 @@ class RunResult(Tabular):
             UsageError: there is no such tool, it cannot be reached, or it refuses something.
             MissingExtra: its package is not installed.
         """
-        return cast("list[str]", lazy("vivavoce.report.publish.tools:publish")(self, to))
+        return cast("list[str]", lazy("vivavoce.report.publish.conversation:publish")(self, to))
 
     def __str__(self) -> str:
         means = ", ".join(f"{g.name} {g.mean:.3f}" for g in self.summary.graders if g.mean is not None)

@@ -7,8 +7,7 @@ from typing import Any
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.server.job_record import JobRecord
-from vivavoce.store.jobs.queue import Claimant
-from vivavoce.store.jobs.row import JobRow
+from vivavoce.store.jobs.queue import Claimant, JobRow
 from vivavoce.store.store import Store
 
 CANCEL_LEASE = 30.0

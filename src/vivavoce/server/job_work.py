@@ -33,8 +33,7 @@ from vivavoce.server.job_record import JobEvent
 from vivavoce.server.job_requests import Beginning, KeptRequest, ResumeJob
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.database.fence import Fence, Fenced
-from vivavoce.store.jobs.queue import KEPT, Claimant
-from vivavoce.store.jobs.row import JobRow
+from vivavoce.store.jobs.queue import KEPT, Claimant, JobRow
 from vivavoce.store.store import Store
 
 AT_ONCE = 4

@@ -33,8 +33,7 @@ from vivavoce.server.job_requests import AnyJob, Beginning, EvaluationJob, Grade
 from vivavoce.server.job_work import KEPT_REQUEST, JobWork
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.settings import WORKSPACE
-from vivavoce.store.jobs.queue import JobQueue
-from vivavoce.store.jobs.row import JobRow
+from vivavoce.store.jobs.queue import JobQueue, JobRow
 from vivavoce.store.store import Store
 from vivavoce.work_time import limited_work
 

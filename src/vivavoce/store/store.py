@@ -26,23 +26,18 @@ from vivavoce.store.database.upgrade import prepare
 from vivavoce.store.database.watch import watch
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
-from vivavoce.store.runs.current_status import with_current_status
 from vivavoce.store.runs.decode import grading_of, run_of
 from vivavoce.store.runs.encode import Encoder, grading_values, run_values
-from vivavoce.store.runs.failing import failing
 from vivavoce.store.runs.naming import find, is_latest
-from vivavoce.store.runs.reading import Reader
-from vivavoce.store.runs.remarking import remark
-from vivavoce.store.runs.replacing import Replaced, replaced_attempts
-from vivavoce.store.runs.writer import OutcomeWriter
+from vivavoce.store.runs.reading import Reader, failing, with_current_status
+from vivavoce.store.runs.writer import OutcomeWriter, Replaced, remark, replaced_attempts
 from vivavoce.store.webhooks.outbox import tell
 
 if TYPE_CHECKING:  # a part is loaded when it is used
     from vivavoce.store.access.audit import Audit
     from vivavoce.store.access.rates import Rates
-    from vivavoce.store.access.secret import Secrets
     from vivavoce.store.access.sessions import Sessions
-    from vivavoce.store.access.tokens import Tokens
+    from vivavoce.store.access.tokens import Secrets, Tokens
     from vivavoce.store.batches.batches import Batches
     from vivavoce.store.browse.browse import Browse
     from vivavoce.store.browse.details import Details
@@ -145,7 +140,7 @@ class Store:
         "vivavoce.store.access.rates:Rates", "What the clients of all servers have left of their rate limits."
     )
     secrets: Part[Secrets] = Part(
-        "vivavoce.store.access.secret:Secrets",
+        "vivavoce.store.access.tokens:Secrets",
         "The random values that all servers share.",
     )
     sessions: Part[Sessions] = Part(

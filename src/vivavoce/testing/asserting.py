@@ -32,8 +32,8 @@ from vivavoce.penelope.result import TestResult, dump_test
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Failure, Score
 from vivavoce.records.trajectory import TestStatus, Trajectory
+from vivavoce.report.again import show_command
 from vivavoce.report.reasons import explained
-from vivavoce.report.show_command import show_command
 from vivavoce.run.attempt import RECORDED, Grades, Task, hold
 from vivavoce.run.result import RunResult
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample

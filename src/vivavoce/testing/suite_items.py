@@ -14,8 +14,8 @@ import pytest
 from vivavoce.errors import VivavoceError
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, to_number
+from vivavoce.report.again import show_command
 from vivavoce.report.reasons import explained
-from vivavoce.report.show_command import show_command
 from vivavoce.report.text import inert, one_line
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample

@@ -6,7 +6,7 @@ import pytest
 
 from vivavoce.report.changes import Change, Difference, Kind
 from vivavoce.report.html.trend_plot import LETTERS, Axis, letters, trend_plot
-from vivavoce.report.trend_point import Point
+from vivavoce.report.trends import Point
 
 
 def point(number: int, mean: float | None = 0.8, *kinds: Kind, half: float | None = 0.1, **more: object) -> Point:

@@ -8,9 +8,8 @@ import pytest
 
 from vivavoce.errors import MissingExtra, UsageError
 from vivavoce.records.score import failed
-from vivavoce.report.publish.figures import figures, parameters
-from vivavoce.report.publish.samples import COLUMNS, sample_cells
-from vivavoce.report.publish.tools import publish
+from vivavoce.report.publish.conversation import COLUMNS, publish, sample_cells
+from vivavoce.report.publish.scores import figures, parameters
 from vivavoce.store.store import Store
 
 from ..cases import BROKEN_JUDGE, keep, outcome

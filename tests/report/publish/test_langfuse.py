@@ -28,8 +28,8 @@ from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, Usage, failed, skipped
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish import langfuse
+from vivavoce.report.publish.conversation import publish, write
 from vivavoce.report.publish.langfuse_scores import SCORES as SCORES_KIND
-from vivavoce.report.publish.tools import publish, write
 from vivavoce.store.store import Store
 from vivavoce.suites.evaluation import aevaluate
 

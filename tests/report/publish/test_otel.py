@@ -18,8 +18,8 @@ from vivavoce.exchange.otel import FORMAT
 from vivavoce.exchange.reading import read
 from vivavoce.production.intake import taken
 from vivavoce.records.score import Failure, Score, Usage
+from vivavoce.report.publish.conversation import publish, write
 from vivavoce.report.publish.otel import address
-from vivavoce.report.publish.tools import publish, write
 from vivavoce.store.store import Store
 
 from ..cases import keep, outcome

@@ -13,7 +13,7 @@ from phoenix.client.__generated__ import v1
 from vivavoce.errors import UsageError
 from vivavoce.records.score import Score, Usage
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.tools import publish, write
+from vivavoce.report.publish.conversation import publish, write
 from vivavoce.store.store import Store
 
 from ..cases import keep, outcome

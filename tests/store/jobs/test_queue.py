@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from vivavoce.store.database.fence import Fence, Fenced
-from vivavoce.store.jobs.queue import KEPT, Claimant
-from vivavoce.store.jobs.row import JobRow
+from vivavoce.store.jobs.queue import KEPT, Claimant, JobRow
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
 

@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from vivavoce.store.runs.ids import attempt_ids, first_id_at
+from vivavoce.store.runs.naming import attempt_ids, first_id_at
 
 
 def test_ids_grow_and_fit_into_63_bits() -> None:

@@ -18,7 +18,7 @@ from vivavoce.records.score import to_index, to_number, turn_label
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.trend_plot import Axis, TrendPlot, trend_plot
 from vivavoce.report.html.watch_plot import BOTTOM, TOP
-from vivavoce.report.trend_point import Point
+from vivavoce.report.trends import Point
 from vivavoce.server.pages.content import showing
 from vivavoce.server.pages.links import FirstTurn, run_data, run_page, sample_page
 from vivavoce.server.pages.page import page

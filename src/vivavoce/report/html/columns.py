@@ -9,7 +9,7 @@ from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.details import dollars
 from vivavoce.records.run import Grading
 from vivavoce.records.score import to_number
-from vivavoce.report.headline import headline
+from vivavoce.report.finding import headline
 from vivavoce.report.html.wording import span
 from vivavoce.report.measurements import score_number
 from vivavoce.report.text import one_line

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from vivavoce.records.run import Grading, Reason, Verdict
-from vivavoce.report.headline import gate_of
+from vivavoce.report.finding import gate_of
 from vivavoce.report.html.plots import Range, Scale, range_plot
 from vivavoce.report.html.score_notes import State
 from vivavoce.report.reasons import reason_text

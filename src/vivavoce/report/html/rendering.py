@@ -17,7 +17,7 @@ from vivavoce.report.html import wording
 from vivavoce.report.html.score_notes import WORDS
 from vivavoce.report.measurements import mean_text, range_text, score_number
 from vivavoce.report.sampled import judged_text
-from vivavoce.report.tester_errors import net_text
+from vivavoce.report.tester import net_text
 from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
 from vivavoce.report.best_target import sentences
-from vivavoce.report.breaches import breach_lines
 from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import detail_lines, tags_line
-from vivavoce.report.finding import finding
+from vivavoce.report.differences import suite_lines
+from vivavoce.report.finding import finding, gate_of, headline
 from vivavoce.report.graded_run import partial_note
-from vivavoce.report.headline import gate_of, headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
 from vivavoce.report.html.run_facts import facts
 from vivavoce.report.measurements import measured_lines
+from vivavoce.report.reasons import breach_lines
 from vivavoce.report.sampled import sampled_lines
-from vivavoce.report.suite_difference import suite_lines
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line
-from vivavoce.report.tester_errors import spoiled_lines
+from vivavoce.report.tester import spoiled_lines
 from vivavoce.report.unverified import unverified_lines
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe

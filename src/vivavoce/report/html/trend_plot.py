@@ -14,7 +14,7 @@ from typing import Literal
 
 from vivavoce.report.html.wording import clock, score
 from vivavoce.report.text import one_line
-from vivavoce.report.trend_point import Point
+from vivavoce.report.trends import Point
 
 STEPS = (0.02, 0.05, 0.1, 0.2)
 """What may lie between two lines of the axis."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from vivavoce.report.html.trend_plot import Axis, TrendPlot, trend_plot
-from vivavoce.report.trend_point import Point
+from vivavoce.report.trends import Point
 from vivavoce.report.watched import Bucket, Period, Rate, Watched
 
 TOP, BOTTOM = 18, 326

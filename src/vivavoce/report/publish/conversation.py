@@ -1,16 +1,28 @@
-"""A conversation of a run as a tool for traces knows it: the trace that it came from, or a new one."""
+"""Conversations as other platforms take them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, cast
 
+from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.exchange.conversion import SOURCE
-from vivavoce.records.run import Outcome
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
+from vivavoce.pacing.loops import wait_for
+from vivavoce.plugins import lazy
+from vivavoce.records.run import AttemptKey, Outcome
+from vivavoce.records.score import Score, Usage, to_number
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.publish.sending import Address, Kind, Request, counted, in_words, send, write_requests
+from vivavoce.run.result import RunResult
+from vivavoce.safe_text import encodable
+from vivavoce.store.store import Store
 
 TRACES = "traces"
 """The key in the metadata of an imported row that has the ids of its traces."""
@@ -103,3 +115,180 @@ def _session(row: Mapping[str, Any]) -> str:
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a trace; times are seconds since the epoch, `given` and `made` messages in OpenAI's shape."""
+
+    trace: str
+    id: str
+    parent: str | None
+    name: str
+    start: float
+    end: float
+    given: list[Message]
+    made: list[Message]
+    usage: Usage | None = None
+    failure: str | None = None
+
+
+def spans(one: Conversation) -> Iterator[Span]:
+    """Yield the spans of a conversation in a new trace; turns without a time stand where the last one ended.
+
+    The span of the whole has every message, so that who reads the trace has the conversation without its turns.
+    """
+    attempt, held = one.outcome.attempt, one.outcome.attempt.trajectory
+    turns: list[Span] = []
+    at = attempt.started_at
+    for turn in held.turns:
+        start = turn.started_at or at
+        at = start + (turn.seconds or 0.0)
+        given, made = _split(turn.messages)
+        name, failed = f"turn {to_number(turn.index)}", turn.failure and turn.failure.message
+        turns.append(
+            Span(one.trace, one.span_of(turn.index), one.root, name, start, at, given, made, turn.usage, failed)
+        )
+    failed = attempt.failure and attempt.failure.message
+    answered = bool(turns[-1].made if turns else _split(held.opening)[1])
+    messages = [message.to_dict() for message in held.messages]
+    before = len(messages) - answered
+    end = max(at, attempt.started_at + (held.seconds or 0.0))
+    name = attempt.key.sample_id
+    yield Span(
+        one.trace, one.root, None, name, attempt.started_at, end, messages[:before], messages[before:], None, failed
+    )
+    yield from turns
+
+
+def _split(messages: Sequence[AnyMessage]) -> tuple[list[Message], list[Message]]:
+    """Return what is said to the target and what it says and does, from its first message on."""
+    first = next((at for at, one in enumerate(messages) if isinstance(one, AIMessage)), len(messages))
+    if not any(isinstance(one, HumanMessage) for one in messages[:first]):
+        first = next((at + 1 for at, one in enumerate(messages) if isinstance(one, HumanMessage)), first)
+    return [one.to_dict() for one in messages[:first]], [one.to_dict() for one in messages[first:]]
+
+
+SERVERS: Mapping[str, str] = {"langfuse": "Langfuse", "phoenix": "Phoenix", "otel": "OpenTelemetry"}
+"""Tools that take JSON over HTTP, by name."""
+TRACKERS: Mapping[str, str] = {"mlflow": "MLflow", "wandb": "Weights & Biases"}
+"""Tools whose own package writes, by name."""
+TOOLS: Mapping[str, str] = {**SERVERS, **TRACKERS}
+
+
+def publish(result: RunResult | GradedRun, to: str) -> list[str]:
+    """Send a run with its scores to a tool of `TOOLS`, and return what was done, in words.
+
+    The same scores may be sent again; nothing becomes double.
+
+    Raises:
+        UsageError: there is no such tool, it cannot be reached, or it refuses something.
+        MissingExtra: its package is not installed.
+    """
+    if to not in TOOLS:
+        raise UsageError(f"no tool '{to}'{did_you_mean(to, TOOLS)}; known: {', '.join(TOOLS)}")
+    if isinstance(result, GradedRun):
+        return _publish(result, to)
+    with closing(Store.open(result.place, create=False)) as store:
+        return _publish(GradedRun(store, result.run, result.grading), to)
+
+
+def _publish(graded: GradedRun, to: str) -> list[str]:
+    if to in TRACKERS:
+        return cast("Callable[[GradedRun], list[str]]", _part(to, "publish"))(graded)
+    left_out: Counter[str] = Counter()
+    address = cast("Callable[[], Address]", _part(to, "address"))()
+    sent = wait_for(send(_requests(graded, to, left_out), address))
+    return [f"{', '.join(in_words(sent)) or 'nothing'} to {address.tool} at {address.url}", *_left_out(left_out)]
+
+
+def write(graded: GradedRun, to: str, directory: Path) -> list[str]:
+    """Write what a tool of `SERVERS` is sent into a folder, and return what was done, in words.
+
+    Raises:
+        UsageError: the folder cannot be written.
+    """
+    left_out: Counter[str] = Counter()
+    kinds = cast("Callable[[], Sequence[Kind]]", _part(to, "kinds"))()
+    written = write_requests(_requests(graded, to, left_out), kinds, directory)
+    return [counted(written), *_left_out(left_out)]
+
+
+def _requests(graded: GradedRun, to: str, left_out: Counter[str]) -> Iterator[Request]:
+    return cast("Callable[[GradedRun, Counter[str]], Iterator[Request]]", _part(to, "requests"))(graded, left_out)
+
+
+def _part(to: str, name: str) -> object:
+    return lazy(f"vivavoce.report.publish.{to}:{name}")
+
+
+def _left_out(items: Mapping[str, int]) -> list[str]:
+    return [f"left out: {number:,} × {item}" for item, number in items.items()]
+
+
+COLUMNS = (
+    *("sample", "target", "trial", "grader", "state", "score", "passed", "label"),
+    *("reason", "conversation", "seconds"),
+)
+LABEL_COLUMNS = ("sample", "target", "trial", "turn", "grader", "author", "verdict", "note", "blind")
+Cell = str | int | float | bool | None
+
+
+def sample_cells(graded: GradedRun) -> Iterator[tuple[Cell, ...]]:
+    """Yield the cells of each row, in the order of `COLUMNS`; the score is text, for metrics score in several ways.
+
+    `label` is what people said of the whole conversation to the question of the grader.
+    """
+    labels = _verdicts(graded)
+    for outcome in graded.outcomes():
+        said = _said(outcome)
+        scores = {**outcome.scores, **({} if outcome.reward is None else {"reward": outcome.reward})}
+        for name, score in scores.items():
+            yield _cells(outcome, name, score, labels.get((outcome.attempt.key, name)), said)
+
+
+def label_cells(graded: GradedRun) -> Iterator[tuple[Cell, ...]]:
+    """Yield the cells of each label, in the order of `LABEL_COLUMNS`."""
+    for label in graded.store.labels.all(graded.run.id):
+        turn = None if label.turn is None else to_number(label.turn)
+        place = (label.sample_id, label.target, to_number(label.trial), turn, label.grader or None)
+        yield _encodable((*place, label.author, label.verdict, label.note, label.blind))
+
+
+def _verdicts(graded: GradedRun) -> dict[tuple[AttemptKey, str], str]:
+    """Return what people said of whole conversations; several answers stand side by side."""
+    found: defaultdict[tuple[AttemptKey, str], set[str]] = defaultdict(set)
+    for label in graded.store.labels.all(graded.run.id):
+        if label.turn is None:
+            found[label.key, label.grader].add(label.verdict)
+    return {place: ", ".join(sorted(verdicts)) for place, verdicts in found.items()}
+
+
+def _cells(outcome: Outcome, name: str, score: Score, label: str | None, said: str) -> tuple[Cell, ...]:
+    key = outcome.attempt.key
+    value = score.raw if isinstance(score.raw, str) or score.value is None else score.value
+    cells: tuple[Cell, ...] = (
+        key.sample_id,
+        key.target,
+        to_number(key.trial),
+        name,
+        score.state,
+        None if value is None else str(value),
+        score.passed,
+        label,
+        score.reason,
+        said,
+        outcome.attempt.trajectory.seconds,
+    )
+    return _encodable(cells)
+
+
+def _encodable(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
+    return tuple(encodable(cell) if isinstance(cell, str) else cell for cell in cells)
+
+
+def _said(outcome: Outcome) -> str:
+    return "\n".join(f"{one.role}: {one.text}" for one in outcome.attempt.trajectory.messages if one.text)

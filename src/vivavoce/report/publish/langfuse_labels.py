@@ -18,8 +18,7 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.conversation import stable_id
 from vivavoce.report.publish.labels import PublishedLabel, published_labels
 from vivavoce.report.publish.langfuse_scores import ENVIRONMENT, OLDER_SCORES, SCORES, as_events, iso
-from vivavoce.report.publish.request import Kind, Request
-from vivavoce.report.publish.sending import OLDER_SERVER, Ask
+from vivavoce.report.publish.sending import OLDER_SERVER, Ask, Kind, Request
 
 LABELS = Kind("labels.jsonl", SCORES.path, "label")
 _OLDER_LABELS = Kind(LABELS.file, OLDER_SCORES.path, LABELS.item)

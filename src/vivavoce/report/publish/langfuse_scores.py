@@ -14,8 +14,8 @@ from typing import Any, cast
 from vivavoce.records.run import Grading
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.conversation import conversations, stable_id
-from vivavoce.report.publish.request import Kind, Request
 from vivavoce.report.publish.scores import Published, published
+from vivavoce.report.publish.sending import Kind, Request
 from vivavoce.report.strict_json import strict_json
 
 ENVIRONMENT = "vivavoce"

@@ -12,8 +12,8 @@ from typing import Any, cast
 from vivavoce.errors import MissingExtra, UsageError
 from vivavoce.records.run import Run
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.figures import figures, parameters
-from vivavoce.report.publish.samples import COLUMNS, LABEL_COLUMNS, Cell, label_cells, sample_cells
+from vivavoce.report.publish.conversation import COLUMNS, LABEL_COLUMNS, Cell, label_cells, sample_cells
+from vivavoce.report.publish.scores import figures, parameters
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
 

@@ -24,10 +24,8 @@ from vivavoce.exchange.parts import write_message
 from vivavoce.exchange.shapes import fields_in
 from vivavoce.records.score import Failure, Score
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.conversation import Conversation, Place, conversations, stable_id
-from vivavoce.report.publish.request import Kind, Request
-from vivavoce.report.publish.sending import Address
-from vivavoce.report.publish.span import Message, Span, spans
+from vivavoce.report.publish.conversation import Conversation, Message, Place, Span, conversations, spans, stable_id
+from vivavoce.report.publish.sending import Address, Kind, Request
 from vivavoce.report.strict_json import strict_json
 from vivavoce.wire.http import checked_url
 

@@ -10,9 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.errors import UsageError
 from vivavoce.records.label import Calibration
 from vivavoce.records.run import Grading
-from vivavoce.report.calibrated import CalibrationReport
-from vivavoce.report.calibrating import from_people, shown
-from vivavoce.report.calibration import WIDTH, calibration_report
+from vivavoce.report.calibration import WIDTH, CalibrationReport, calibration_report, from_people, shown
 from vivavoce.report.html.labelling import check_question
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import GradingName, RunName

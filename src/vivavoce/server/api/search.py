@@ -11,8 +11,8 @@ from vivavoce.server.api.runs import After, Limit
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import SearchPage, search_hit
 from vivavoce.store.browse.keyset import encode_cursor, read_place
-from vivavoce.store.search.candidates import Kind
 from vivavoce.store.search.query import OPERATORS, parse_query
+from vivavoce.store.search.search import Kind
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)

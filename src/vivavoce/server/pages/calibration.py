@@ -10,11 +10,10 @@ from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading
-from vivavoce.report.calibrating import from_people, shown
-from vivavoce.report.calibration import calibration_report
+from vivavoce.report.calibration import calibration_report, from_people, shown
 from vivavoce.report.calibration_lines import NAMES, closing, heading
 from vivavoce.report.html.labelling import check_question
-from vivavoce.report.people_agreement import people_lines
+from vivavoce.report.label_agreement import people_lines
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import assign_page, calibration_data, calibration_page, label_page, run_page
 from vivavoce.server.pages.page import page

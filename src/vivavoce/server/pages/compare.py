@@ -14,10 +14,10 @@ from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.compare import reasons_of
 from vivavoce.report.comparison import Comparison, Flip, GraderComparison, TargetComparison
-from vivavoce.report.headline import gate_of
+from vivavoce.report.differences import suite_difference
+from vivavoce.report.finding import gate_of
 from vivavoce.report.html.comparing import difference, finding, lead, scale_of, signed, uneven
-from vivavoce.report.suite_difference import suite_difference
-from vivavoce.report.tester_errors import spoiled_sides
+from vivavoce.report.tester import spoiled_sides
 from vivavoce.safe_text import safe
 from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.grader_names import check_grader

@@ -22,7 +22,7 @@ from vivavoce.server.pages.content import showing
 from vivavoce.server.pages.links import compare_page, compared_samples, run_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.browse.entries import title_of
+from vivavoce.store.browse.listing import title_of
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 

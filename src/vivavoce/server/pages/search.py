@@ -18,9 +18,8 @@ from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.store.browse.keyset import encode_cursor, read_place
 from vivavoce.store.browse.listing import RunEntry
-from vivavoce.store.search.candidates import Kind
 from vivavoce.store.search.query import OPERATORS, ROLES, STATES, Query, parse_query, quoted
-from vivavoce.store.search.search import Found, Hit
+from vivavoce.store.search.search import Found, Hit, Kind
 from vivavoce.store.search.words import AFTER, BEFORE, marked
 from vivavoce.store.store import Store
 

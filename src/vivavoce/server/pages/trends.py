@@ -9,8 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from vivavoce.report.html.plots import Spark, spark
 from vivavoce.report.html.trend_plot import Axis, TrendPlot, letters, trend_plot
-from vivavoce.report.trend_point import Point
-from vivavoce.report.trends import LIMIT, Trend, Trends
+from vivavoce.report.trends import LIMIT, Point, Trend, Trends
 from vivavoce.server.pages.links import compare_page, run_page, trends_data, trends_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute

@@ -1,4 +1,4 @@
-"""Tokens: the users of a server of a store, and their roles. A token is shown once; only its hash is stored."""
+"""Tokens of people and programs: how they are made, kept as a digest, and found, and whose they are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,36 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import AnyRow, Database, values_of
-from vivavoce.store.database.server_tables import tokens
+from vivavoce.store.database.insert import insert_rows
+from vivavoce.store.database.server_tables import server_secrets, tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """The shared random values of a store."""
+
+    database: Database
+
+    def value(self, name: str) -> bytes:
+        """Return the 32 bytes of a name, the same for every server; the first one who asks makes them up.
+
+        Raises:
+            StoreError: there are none yet, and the store cannot be written.
+        """
+        query = select(server_secrets.c.value).where(server_secrets.c.name == name)
+        with self.database.connected() as connection:
+            found = connection.execute(query).scalar()
+        if found is None:
+            with self.database.writing() as connection:
+                row = (name, secrets.token_hex(32))
+                insert_rows(connection, server_secrets, ("name", "value"), [row], once=True)
+                found = connection.execute(query).scalar_one()
+        return bytes.fromhex(found)
+
+
+class NotYours(UsageError):
+    """Somebody else added it."""
+
 
 Role = Literal["read", "write", "admin"]
 """read: look; write: also label and start jobs; admin: also delete, and manage tokens."""

@@ -30,7 +30,7 @@ from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Operator, Term
 from vivavoce.store.browse.status import LAST, tagged
 from vivavoce.store.database.schema import attempts, comments, labels, passages, sample_index, scores
 from vivavoce.store.database.text import Text
-from vivavoce.store.search.candidates import mark_of
+from vivavoce.store.search.search import mark_of
 from vivavoce.store.search.words import folded
 
 Condition = ColumnElement[bool]

@@ -14,9 +14,9 @@ from sqlalchemy import Connection, func, select
 
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Failure, State
-from vivavoce.store.browse.entries import title_of
-from vivavoce.store.database.any_of import any_of
+from vivavoce.store.browse.listing import title_of
 from vivavoce.store.database.database import AnySelect, Database, tuples_of
+from vivavoce.store.database.insert import any_of
 from vivavoce.store.database.schema import attempts, scores
 from vivavoce.store.runs.decode import failure_of_text, measured_in
 

@@ -15,8 +15,8 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.store.browse.keyset import encode_cursor, read_place
 from vivavoce.store.database.database import AnyRow, Database
 from vivavoce.store.database.schema import gradings, runs
-from vivavoce.store.runs.current_status import with_current_status
 from vivavoce.store.runs.decode import grading_of, run_of
+from vivavoce.store.runs.reading import with_current_status
 
 OFFERED = 20
 """Suites that an error considers."""

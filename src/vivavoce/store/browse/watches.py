@@ -17,7 +17,7 @@ from vivavoce.store.database.schema import attempts, gradings, runs, sample_inde
 from vivavoce.store.database.server_tables import watch_hours, watches
 from vivavoce.store.database.text import json_text
 from vivavoce.store.runs.decode import measured_in
-from vivavoce.store.runs.ids import first_id_at
+from vivavoce.store.runs.naming import first_id_at
 
 AT_ONCE = 2000
 """Rows in memory at a time."""

@@ -14,7 +14,7 @@ from vivavoce.records.label import Comment
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import conversation_name
 from vivavoce.store.access.audit import note
-from vivavoce.store.access.ownership import NotYours
+from vivavoce.store.access.tokens import NotYours
 from vivavoce.store.browse.keyset import encode_cursor, read_place
 from vivavoce.store.browse.listing import CommentPage
 from vivavoce.store.database.database import AnyRow, Database, values_of

@@ -1,20 +1,25 @@
-"""Inserting many rows at once, each database in the way that is quickest there.
-
-sqlite3 lets go of the interpreter for each statement and, while another thread computes, gets it back only after 5 ms;
-so rows go in by the hundred, in powers of two, whose statements stay prepared. PostgreSQL takes them as a stream.
-"""
+"""Rows that are inserted many at a time, and conditions with many values."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Table, insert
+from sqlalchemy import ARRAY, BigInteger, ColumnElement, Connection, Dialect, Table, any_, func, insert, literal, select
 from sqlalchemy.exc import DBAPIError
 
 from vivavoce.store.database.database import driver_errors, on_postgresql
+
+
+def any_of(connection: Connection, column: ColumnElement[Any], numbers: Sequence[int]) -> ColumnElement[bool]:
+    """Return the condition that a column holds one of some numbers, quick to write down where they are thousands."""
+    if on_postgresql(connection):
+        return column == any_(literal(list(numbers), ARRAY(BigInteger)))
+    return column.in_(select(func.json_each(json.dumps(list(numbers))).table_valued("value").c.value))
+
 
 Row = tuple[Any, ...]
 Columns = tuple[str, ...]

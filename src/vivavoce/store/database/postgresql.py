@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import URL, Connection, Engine, create_engine, text
 
 from vivavoce.errors import MissingExtra, StoreError
-from vivavoce.store.database.pool import KEPT
+from vivavoce.store.database.sqlite import KEPT
 
 if TYPE_CHECKING:
     from psycopg import Error

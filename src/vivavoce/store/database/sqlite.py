@@ -14,7 +14,10 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.pacing.file_handles import has_free_handle, too_few_handles
 from vivavoce.store.database.fence import WRITES
-from vivavoce.store.database.pool import KEPT
+
+KEPT = 16
+"""Connections; of more that are needed at once, each is closed after its use."""
+
 
 LOCK_WAIT = 30
 """Seconds to wait for another writer."""

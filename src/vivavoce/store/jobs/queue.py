@@ -1,9 +1,4 @@
-"""`JobQueue`: the jobs of all servers of a store, and who works on them.
-
-A server claims a job for a while, its lease, and renews it as long as it works. A job whose lease ran out, or whose
-owner has ended, can be claimed by any server of its folder. Each claim raises the fence of the job, so that the earlier
-owner cannot write any more, however late it wakes up.
-"""
+"""The jobs of servers as the store keeps them."""
 
 from __future__ import annotations
 
@@ -15,13 +10,59 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, tuple_, update
 
 from vivavoce.store.database.clock import now_in
-from vivavoce.store.database.database import AnySelect, Database
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, values_of
 from vivavoce.store.database.fence import Fenced
 from vivavoce.store.database.insert import insert_rows
 from vivavoce.store.database.server_tables import job_events, job_inputs, jobs
 from vivavoce.store.database.text import text_for
-from vivavoce.store.jobs.row import OPEN, JobRow, job_row_of
 from vivavoce.store.runs.claim import claimed_by_process, held_by_process
+
+OPEN = ("waiting", "running")
+"""The states of jobs that are not over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    """One job; `body` and `key` are hashes, `request` is JSON and None once nobody is to continue the job.
+
+    `starts` counts the servers that began to run it and have not ended it in good order: while it runs that includes
+    the present one, and otherwise only those that crashed. `calls` and `cost` are what it has used of its limits.
+    `cancels` counts how often somebody cancelled it. `owner` works on it until `lease_until`, under the number `fence`,
+    and on the run `holds` at this moment. Times are seconds since the epoch.
+    """
+
+    id: str
+    folder: str
+    kind: str
+    status: str = "waiting"
+    created_at: float
+    suite: str | None = None
+    run: str | None = None
+    grading: str | None = None
+    planned: int | None = None
+    done: int = 0
+    errors: int = 0
+    verdict: str | None = None
+    detail: str | None = None
+    request: str | None = None
+    key: str | None = None
+    body: str = ""
+    new_run: str | None = None
+    starts: int = 0
+    calls: int = 0
+    cost: float = 0.0
+    cancels: int = 0
+    owner: str | None = None
+    lease_until: float = 0.0
+    fence: int = 0
+    holds: str | None = None
+
+
+def job_row_of(row: AnyRow) -> JobRow:
+    """Return a job from its row."""
+    values: dict[str, Any] = values_of(row)
+    return JobRow(**values)
+
 
 KEPT = 2000
 """Events of a job that are kept."""

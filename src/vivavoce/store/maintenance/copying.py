@@ -15,10 +15,10 @@ from vivavoce.records.run import AttemptKey
 from vivavoce.store.database.database import Database, for_writing, values_of
 from vivavoce.store.database.schema import attempts, gradings, runs, scores
 from vivavoce.store.database.text import text_for
-from vivavoce.store.runs.committing import Committer
-from vivavoce.store.runs.ids import attempt_ids
+from vivavoce.store.runs.naming import attempt_ids
 from vivavoce.store.runs.reading import Reader
 from vivavoce.store.runs.rows import Entry
+from vivavoce.store.runs.writer import Committer
 
 COMMIT = 128
 """Attempts that are committed together."""

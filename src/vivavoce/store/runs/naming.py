@@ -1,9 +1,12 @@
-"""Finding a run or a grading by an id, the beginning or end of an id, or `latest`."""
+"""Names of runs: how ids are made, and what a name in a command stands for."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+import secrets
+import time
+from collections.abc import Iterable, Iterator
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, func, or_, select
 
@@ -13,6 +16,27 @@ from vivavoce.records.score import to_number
 from vivavoce.store.database.database import AnyRow
 from vivavoce.store.database.schema import attempts
 from vivavoce.store.database.text import Name
+
+_START_MS = 1_577_836_800_000
+_COUNTER_BITS = 6
+_MAKER_BITS = 16
+
+
+def attempt_ids() -> Iterator[int]:
+    """Yield ids, each greater than the one before, even when the clock is set back."""
+    maker = secrets.randbits(_MAKER_BITS) << _COUNTER_BITS
+    tick = 0
+    while True:
+        now = time.time_ns() // 1_000_000 - _START_MS
+        tick = max(now << _COUNTER_BITS, tick + 1)  # a full counter runs on into the next millisecond
+        milliseconds, counter = divmod(tick, 1 << _COUNTER_BITS)
+        yield milliseconds << (_MAKER_BITS + _COUNTER_BITS) | maker | counter
+
+
+def first_id_at(seconds: float) -> int:
+    """Return a number that every id made from a time on reaches, and none made before it; in seconds since 1970."""
+    return max(0, math.ceil(seconds * 1000) - _START_MS) << (_MAKER_BITS + _COUNTER_BITS)
+
 
 OFFERED = 20
 """Maximum number of names that an error considers or lists."""

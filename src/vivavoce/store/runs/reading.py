@@ -1,33 +1,85 @@
-"""Streams over the attempts of a run: page by page, each page one short query, so that no reader blocks the writer.
-
-They are in the order of the plan of the run, not of completion. A page has the attempts after the last one read;
-attempts written in the meantime appear if their place is still ahead.
-"""
+"""What the store has of a run: its status, its failures, its conversations, and its scores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Table, case, exists, false, func, or_, select, tuple_
 
-from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow, stored_breaches
-from vivavoce.records.score import BREACH, CANCELLED, UNSUPPORTED, State, Usage
-from vivavoce.store.database.any_of import any_of
-from vivavoce.store.database.database import AnyRow, AnySelect, Database, tuples_of
-from vivavoce.store.database.schema import attempts, sample_index, scores, turns
+from vivavoce.records.call_states import error_of
+from vivavoce.records.run import (
+    Attempt,
+    AttemptKey,
+    ErrorRow,
+    FailureRow,
+    Outcome,
+    Run,
+    ScoreRow,
+    ToolError,
+    stored_breaches,
+)
+from vivavoce.records.score import BREACH, CANCELLED, UNSUPPORTED, Finding, State, Usage
+from vivavoce.records.trajectory import tool_results
+from vivavoce.store.browse.listing import RunEntry
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, tuples_of
+from vivavoce.store.database.insert import any_of
+from vivavoce.store.database.schema import attempts, runs, sample_index, scores, turns
+from vivavoce.store.runs.claim import held
 from vivavoce.store.runs.decode import (
     attempt_of,
     drawn_of,
     failure_of_text,
     measured_in,
     scores_of,
+    turn_of,
     usage_of_text,
 )
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells, cells_of
+
+R = TypeVar("R", Run, RunEntry)
+
+
+def with_current_status(database: Database, records: Sequence[R]) -> list[R]:
+    """Return runs as they are now: those that no process works on any more are interrupted.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    dead = dead_runs(database, [record.id for record in records if record.status == "running"])
+    return [record.model_copy(update={"status": "interrupted"}) if record.id in dead else record for record in records]
+
+
+def dead_runs(database: Database, run_ids: Iterable[str]) -> set[str]:
+    """Return which runs are recorded as running although no process works on them.
+
+    The record is read again after the claim, because a run may end in between.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    free = [run_id for run_id in run_ids if not held(database, run_id)]
+    if not free:
+        return set()
+    query = select(runs.c.id).where(runs.c.id.in_(free), runs.c.status == "running")
+    with plain_errors(database.place), database.engine.connect() as connection:
+        return set(connection.execute(query).scalars())
+
+
+def all_dead_runs(database: Database) -> set[str]:
+    """Return every run that is recorded as running although no process works on it.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    with database.connected() as connection:
+        running = connection.execute(select(runs.c.id).where(runs.c.status == "running")).scalars().all()
+    return dead_runs(database, running)
+
 
 PAGE = 32
 """Whole conversations in memory at a time."""
@@ -257,3 +309,62 @@ def by_tester(failure: str | None) -> bool:
     """Return whether the failure of a score, as JSON text, is an error of the tester that led the conversation."""
     found = None if failure is None else failure_of_text(failure)
     return found is not None and found.blame == "tester"
+
+
+AT_ONCE = 500
+"""Conversations whose turns are read at a time."""
+
+
+def failing(reader: Reader, grading_id: str) -> Iterator[FailureRow]:
+    """Yield the errors and the scores that did not pass, one conversation after the other."""
+    s = scores.c
+    columns = (s.attempt_id, s.name, s.turn, s.state, s.reason, s.findings, s.failure)
+    bad = or_(s.state == "error", s.passed == 0)
+    query = select(*columns).where(s.grading_id == grading_id, s.kind == "grade", bad)
+    query = query.order_by(s.attempt_id, s.id)
+
+    def read_page(connection: Connection, page: Page) -> list[FailureRow]:
+        numbers = [row.id for row in page]
+        rows = connection.execute(query.where(s.attempt_id.in_(numbers))).all()
+        by_attempt = {number: list(group) for number, group in groupby(rows, attrgetter("attempt_id"))}
+        tools = _tool_errors(connection, list(by_attempt))
+        found: list[FailureRow] = []
+        for one in page:
+            key = AttemptKey(one.sample_id, one.target, one.trial)
+            if (failure := failure_of_text(one.failure)) is not None:
+                found.append(FailureRow(key, None, None, failure.message, failure=failure))
+            else:
+                found += _of_graders(key, by_attempt.get(one.id, ()), tools.get(one.id, ()))
+        return found
+
+    return reader.by_page(read_page)
+
+
+def _of_graders(key: AttemptKey, rows: Sequence[AnyRow], tools: Sequence[ToolError]) -> Iterator[FailureRow]:
+    by_turn = {row.name for row in rows if row.turn is not None}
+    for row in rows:
+        if row.turn is None and row.name in by_turn:
+            continue
+        errors = tuple(one for one in tools if row.turn in (None, one.turn))
+        failure = failure_of_text(row.failure) if row.state == "error" else None
+        listed: list[dict[str, Any]] = json.loads(row.findings or "[]")
+        findings = tuple(Finding.model_validate(one) for one in listed if one.get("state") == "fail")
+        yield FailureRow(key, row.name, row.turn, row.reason or "", findings, failure, errors)
+
+
+def _tool_errors(connection: Connection, numbers: Sequence[int]) -> Mapping[int, list[ToolError]]:
+    """Return the errors that tools returned, by conversation."""
+    found: dict[int, list[ToolError]] = {}
+    for start in range(0, len(numbers), AT_ONCE):
+        some = numbers[start : start + AT_ONCE]
+        query = select(turns).where(turns.c.attempt_id.in_(some)).order_by(turns.c.attempt_id, turns.c.idx)
+        for row in connection.execute(query):
+            if '"tool_call' in row.messages:
+                found.setdefault(row.attempt_id, []).extend(_errors_of(row))
+    return found
+
+
+def _errors_of(row: AnyRow) -> Iterator[ToolError]:
+    for call, result in tool_results(turn_of(row).messages):
+        if result is not None and (error := error_of(result)) is not None:
+            yield ToolError(row.idx, call.function.name, error)

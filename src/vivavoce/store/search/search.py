@@ -1,28 +1,249 @@
-"""Full-text search in messages and in the reasons of scores, and beside it in comments.
-
-The index is updated by readers, not by writers: an attempt is marked as unindexed with its rows, which costs a writer
-almost nothing, and a search first indexes what is pending, so that it finds everything committed before it started.
-"""
+"""Search: conversations that may contain a text, and those that do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, text
+from sqlalchemy import Connection, and_, bindparam, delete, false, func, insert, or_, select, text
 
 from vivavoce.records.run import AttemptKey
+from vivavoce.records.score import State
 from vivavoce.store.browse.keyset import no_cursor
+from vivavoce.store.browse.status import status_of, tagged, tags_of
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, for_writing, on_postgresql
-from vivavoce.store.database.schema import attempts, passages, unread
-from vivavoce.store.search.candidates import LAST, Candidates, Kind, mark_of
-from vivavoce.store.search.pieces import Piece, pieces_of
+from vivavoce.store.database.schema import attempts, gradings, passages, sample_index, scores, unread
 from vivavoce.store.search.query import Query, parse_query
-from vivavoce.store.search.remarked import remarked
-from vivavoce.store.search.sieve import Sieve
 from vivavoce.store.search.vocabulary import Vocabulary, check_names, vocabulary
-from vivavoce.store.search.which_runs import runs_of, told_of
-from vivavoce.store.search.words import Snippet, snippet, stretches, words_in
+from vivavoce.store.search.which_runs import remarked, runs_of, told_of
+from vivavoce.store.search.words import (
+    Piece,
+    Pieces,
+    Snippet,
+    has_all,
+    has_any,
+    pieces_of,
+    snippet,
+    stretches,
+    words_in,
+)
+
+Kind = Literal["conversation", "reason", "comment"]
+"""What a hit is in: what was said in a conversation, the reasons of its scores, or comments, which are no passages."""
+
+LAST = 2**63 - 1
+"""No passage has a number above it."""
+
+_COLUMNS = "p.id AS number, p.grading_id, a.id, a.run_id, a.sample_id, a.target, a.trial, a.position"
+_IN_SQLITE = f"""
+SELECT {_COLUMNS}
+FROM passage_words JOIN passages p ON p.id = passage_words.rowid JOIN attempts a ON a.id = p.attempt_id
+WHERE passage_words MATCH :wanted AND passage_words.rowid < :before {{also}}
+ORDER BY passage_words.rowid DESC LIMIT :limit
+"""
+# SQLite takes the tables of a CROSS JOIN in this order, and so needs no sorting
+_IN_EITHER = f"""
+SELECT {_COLUMNS}
+FROM passages p CROSS JOIN attempts a
+WHERE a.id = p.attempt_id AND p.id < :before {{also}} ORDER BY p.id DESC LIMIT :limit
+"""
+
+
+class Candidates:
+    """The passages that may be hits: with the words, of the right kind and target, and of some `runs` or of all."""
+
+    def __init__(self, connection: Connection, query: Query, kind: Kind | None, runs: Sequence[str] | None) -> None:
+        self._connection = connection
+        self._values: dict[str, Any] = {}
+        also = self._conditions(query, kind, runs)
+        if on_postgresql(connection):
+            if wanted := self._tsquery(query, runs):
+                also += f" AND p.words @@ ({wanted})"
+            self._statement = _IN_EITHER.format(also=also)
+        else:
+            match = _match(query, runs)
+            self._statement = (_IN_SQLITE if match else _IN_EITHER).format(also=also)
+            self._values |= {"wanted": match} if match else {}
+
+    def before(self, number: int, limit: int) -> Sequence[AnyRow]:
+        """Return the newest candidates with a number below this one."""
+        return self._connection.execute(text(self._statement), {**self._values, "before": number, "limit": limit}).all()
+
+    def _conditions(self, query: Query, kind: Kind | None, runs: Sequence[str] | None) -> str:
+        found = ""
+        conversations, reasons = query.finds
+        if not conversations or kind == "reason":
+            found += " AND p.grading_id <> ''"
+        if not reasons or kind == "conversation":
+            found += " AND p.grading_id = ''"
+        if runs is not None:  # an index may still know passages of a run that is gone
+            found += f" AND a.run_id IN ({self._bound('run', runs)})"
+        if targets := query.unwanted("target"):
+            found += f" AND a.target NOT IN ({self._bound('untarget', targets)})"
+        return found
+
+    def _tsquery(self, query: Query, runs: Sequence[str] | None) -> str:
+        parts = [f"phraseto_tsquery('simple', {one})" for one in self._bound("word", query.words).split(", ") if one]
+        parts += [
+            f"!!phraseto_tsquery('simple', {one})" for one in self._bound("not", query.excluded).split(", ") if one
+        ]
+        if runs is not None:
+            self._values["marks"] = " | ".join(f"'run:{mark_of(run)}'" for run in runs)
+            parts.append("CAST(:marks AS tsquery)")
+        return " && ".join(parts)
+
+    def _bound(self, name: str, values: Sequence[str]) -> str:
+        """Bind values, and return their placeholders."""
+        named = {f"{name}_{number}": value for number, value in enumerate(values)}
+        self._values |= named
+        return ", ".join(f":{one}" for one in named)
+
+
+def _match(query: Query, runs: Sequence[str] | None) -> str:
+    """Return the expression of SQLite's index; empty where every passage fits."""
+    parts: list[str] = []
+    if query.words:
+        parts.append("words : (" + " AND ".join(f'"{phrase}"' for phrase in query.words) + ")")
+    if runs is not None:
+        parts.append("run : (" + " OR ".join(f'"{mark_of(run)}"' for run in runs) + ")")
+    match = " AND ".join(f"({part})" for part in parts)
+    if match and query.excluded:
+        match = f"({match}) NOT (words : (" + " OR ".join(f'"{phrase}"' for phrase in query.excluded) + "))"
+    return match
+
+
+def mark_of(run_id: str) -> str:
+    """Return the token of a run in the index, so that a search in one run reads nothing else."""
+    return hashlib.sha256(run_id.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+Rows: TypeAlias = "Sequence[AnyRow]"
+
+
+class Sieve:
+    """Keeps the candidates for which all operators hold, each with the texts that count; `runs` are those allowed.
+
+    The state of a conversation is that in the newest complete scores of its run, that of a reason is that of its score.
+    """
+
+    def __init__(self, connection: Connection, query: Query, runs: Iterable[str] | None) -> None:
+        self.query = query
+        self._connection = connection
+        self._runs = None if runs is None else set(runs)
+        self._gradings: dict[str, str | None] = {}
+        self._targets = {name.casefold() for name in query.wanted("target")}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every candidate passes."""
+        return (
+            self._runs is None and not self._targets and not self._reads_texts and not self.query.uses("tag", "state")
+        )
+
+    def kept(self, rows: Rows) -> Iterator[tuple[AnyRow, list[Piece]]]:
+        """Yield the rows that pass, in their order, each with its texts."""
+        rows = [row for row in rows if self._is_allowed(row)]
+        rows = self._judged(self._with_tags(rows)) if rows else rows
+        texts = pieces_of(self._connection, [(row.id, row.grading_id) for row in rows])
+        for row in rows:
+            pieces = self._counting(row, texts)
+            if self.is_open or not self._reads_texts or self._has_words(pieces):
+                yield row, pieces
+
+    @property
+    def _reads_texts(self) -> bool:
+        query = self.query
+        return query.uses("role", "grader", "state") or bool(query.excluded and not query.words)
+
+    def _is_allowed(self, row: AnyRow) -> bool:
+        if self._runs is not None and row.run_id not in self._runs:
+            return False
+        return not self._targets or any(_fits(row.target.casefold(), one) for one in self._targets)
+
+    def _with_tags(self, rows: Rows) -> Rows:
+        wanted, unwanted = (list(map(tagged, get("tag"))) for get in (self.query.wanted, self.query.unwanted))
+        if not wanted and not unwanted:
+            return rows
+        a = attempts.c
+        held = select(a.id, a.sample).where(a.id.in_({row.id for row in rows}))
+        tags = {row.id: tags_of(row.sample) or "" for row in self._connection.execute(held)}
+        return [
+            row
+            for row in rows
+            if (not wanted or any(one in tags[row.id] for one in wanted))
+            and not any(one in tags[row.id] for one in unwanted)
+        ]
+
+    def _judged(self, rows: Rows) -> Rows:
+        """Return the rows without the conversations that are in another state, or not judged by the graders asked."""
+        said = [row for row in rows if not row.grading_id]
+        if not said or not self.query.uses("state", "grader"):
+            return rows
+        self._know_gradings({row.run_id for row in said})
+        states = self._scores_of(said) if self.query.uses("grader") else self._states_of(said)
+        return [row for row in rows if row.grading_id or any(map(self._in_state, states.get(row.id, ())))]
+
+    def _states_of(self, said: Rows) -> dict[int, list[str]]:
+        d = sample_index.c
+        places: dict[str, list[int]] = {}
+        for row in said:
+            if (grading_id := self._gradings[row.run_id]) is not None:
+                places.setdefault(grading_id, []).append(row.position)
+        # not as tuples: SQLite would look through all of the table for them
+        of_each = [and_(d.grading_id == one, d.position.in_(mine)) for one, mine in places.items()]
+        found = select(d.attempt_id, d.state).where(or_(false(), *of_each))
+        return {row.attempt_id: [row.state] for row in self._connection.execute(found)}
+
+    def _scores_of(self, said: Rows) -> dict[int, list[str]]:
+        s = scores.c
+        newest = {one for one in self._gradings.values() if one}
+        found = select(s.attempt_id, s.name, s.state, s.passed).where(
+            s.attempt_id.in_({row.id for row in said}), s.grading_id.in_(newest), s.turn.is_(None)
+        )
+        states: dict[int, list[str]] = {}
+        for row in self._connection.execute(found):
+            if self._by_grader(row.name):
+                states.setdefault(row.attempt_id, []).append(status_of(row.state, row.passed))
+        return states
+
+    def _know_gradings(self, runs: set[str]) -> None:
+        g = gradings.c
+        unknown = runs - self._gradings.keys()
+        if unknown:
+            complete_last = (g.finished_at.is_not(None), g.created_at, g.id)
+            rows = self._connection.execute(
+                select(g.id, g.run_id).where(g.run_id.in_(unknown)).order_by(*complete_last)
+            )
+            self._gradings |= dict.fromkeys(unknown) | {row.run_id: row.id for row in rows}
+
+    def _counting(self, row: AnyRow, texts: Pieces) -> list[Piece]:
+        """Return the texts of a row in which words count."""
+        pieces = texts[row.id, row.grading_id]
+        if row.grading_id:
+            return [one for one in pieces if self._by_grader(one.by) and self._in_score_state(one.state, one.passed)]
+        roles = self.query.wanted("role")
+        return [one for one in pieces if not roles or one.by in roles]
+
+    def _has_words(self, pieces: Sequence[Piece]) -> bool:
+        texts = [one.text for one in pieces]
+        return bool(texts) and has_all(texts, self.query.words) and not has_any(texts, self.query.excluded)
+
+    def _by_grader(self, name: str) -> bool:
+        wanted, unwanted = self.query.wanted("grader"), self.query.unwanted("grader")
+        return (not wanted or name in wanted) and name not in unwanted
+
+    def _in_score_state(self, state: State | None, passed: int | None) -> bool:
+        return state is None or self._in_state(status_of(state, passed))
+
+    def _in_state(self, state: str) -> bool:
+        wanted, unwanted = self.query.wanted("state"), self.query.unwanted("state")
+        return (not wanted or state in wanted) and state not in unwanted
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1]))
+
 
 BATCH = 500
 """Attempts, or gradings of attempts, indexed in one transaction; other writers get their turn in between."""

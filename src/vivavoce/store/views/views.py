@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.access.audit import note
-from vivavoce.store.access.ownership import NotYours
+from vivavoce.store.access.tokens import NotYours
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import AnyRow, Database, values_of
 from vivavoce.store.database.server_tables import views
