@@ -114,7 +114,9 @@ def test_a_schema_that_is_none_is_refused() -> None:
 
 
 def test_a_schema_that_refers_elsewhere_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"expect\.json_schema: .* refers to 'http://x/y', which is not a schema in it"):
+    with pytest.raises(
+        UsageError, match=r"expect\.json_schema: .* refers to 'http://x/y', which is not a schema in it"
+    ):
         read_expect({"json_schema": {"$ref": "http://x/y"}})
 
 

@@ -10,7 +10,7 @@ import math
 import re
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeGuard, cast
+from typing import Any, Literal, TypeGuard, cast, overload
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -71,6 +71,14 @@ def failure_of(error: BaseException, blame: Blame) -> Failure:
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     seen = "".join(traceback.format_exception(error))[-EVIDENCE_LIMIT:]
     return Failure(blame=blame, kind="crash", message=message, exception=type(error).__name__, evidence=seen).redacted()
+
+
+@overload
+def shorten(text: str, limit: int = EVIDENCE_LIMIT) -> str: ...
+
+
+@overload
+def shorten(text: str | None, limit: int = EVIDENCE_LIMIT) -> str | None: ...
 
 
 def shorten(text: str | None, limit: int = EVIDENCE_LIMIT) -> str | None:
