@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
-from vivavoce.prohibitions import act_text, asks_for, check_prohibitions, forbidden_act, is_about_act, only_refuses
+from vivavoce.prohibitions import act_text, check_prohibitions, forbidden_act, is_about_act, must_happen, only_refuses
 
 PREFIXES = (
     *(
@@ -123,12 +123,17 @@ def test_what_may_give_something_away_is_not_only_a_refusal(quote: str, message:
     assert not only_refuses(quote, message, ADDRESS)
 
 
-def test_a_goal_asks_for_what_it_says_and_rules_out_what_it_limits() -> None:
+def test_a_goal_must_happen_what_it_says_and_rules_out_what_it_limits() -> None:
     goal = "The tracking number of order 5530 is told"
-    assert asks_for(goal, "The tracking number is told")
-    assert not asks_for(goal, "A refund is made")
-    assert not asks_for("No refund is made", "refund is made")
-    assert not asks_for("A room below EUR 90 is booked", "a room is booked below EUR 90")
+    assert must_happen(goal, "The tracking number is told")
+    assert must_happen(goal, "A refund is made"), "the goal rules nothing out"
+    for words in ("The number is withheld", "No number is told", "Die Nummer wird im Chat nicht genannt"):
+        assert must_happen(goal, words)
+    assert not must_happen("El cliente recibe su número", "Se niega el reembolso"), "in no language that is known here"
+    for limited in ("The number stays secret", "The guest's data are protected", "Die Nummer bleibt geheim"):
+        assert not must_happen(limited, "The number is told")
+    assert not must_happen("No refund is made", "refund is made")
+    assert not must_happen("A room below EUR 90 is booked", "a room is booked below EUR 90")
 
 
 def test_a_rule_is_about_a_goal_that_has_half_of_its_words() -> None:

@@ -63,12 +63,18 @@ _EXCEPTION = re.compile(
 _LIMIT = re.compile(
     r"""\b(?:not|no|none|never|nothing|nobody|cannot|without|only|unless|until|before|except|instead|above|below|over
       |under|within|less|more|at\s+(?:most|least)|max\w*|min\w*|refus\w*|declin\w*|den(?:y|ies|ied)|reject\w*|avoid\w*
-      |keep\w*|stays?|remains?
+      |keep\w*|stays?|remains?|protect\w*|secre\w*|with(?:hold|held)\w*|conceal\w*|resist\w*|confidential\w*|priva\w*
       |nicht|nichts|kein\w*|nie|niemals|niemand|ohne|nur|erst|bevor|bis|außer|statt|höchstens|mindestens|unter|über
-      |ablehn\w*|abgelehnt|lehnt|verweiger\w*|weiger\w*|bleib\w*)\b|n['’]t\b""",
+      |ablehn\w*|abgelehnt|lehnt|verweiger\w*|weiger\w*|bleib\w*|schütz\w*|geschützt|geheim\w*|vertraulich\w*|verschw\w*
+      |verheimlich\w*|zurückgehalten|zurückhält)\b|n['’]t\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Words by which a goal may rule something out, in English and German."""
+_FUNCTION_WORD = re.compile(
+    r"\b(?:the|and|with|that|their|his|her|your|whether|und|das|eine[mnrs]?|wird|zum|zur|für|oder|sich)\b",
+    re.IGNORECASE,
+)
+"""Words that show a text to be English or German."""
 
 _REFUSAL = re.compile(
     r"""\b(?:i|we)\s+(?:really\s+|simply\s+|just\s+)?(?:
@@ -152,10 +158,16 @@ def banned_act(rule: str) -> str | None:
     return None if act is None or _EXCEPTION.search(act) or not re.search(r"\w", act) else act
 
 
-def asks_for(goal: str, outcome: str) -> bool:
-    """Say whether a goal asks for an outcome in its own words and rules nothing out, in English or German."""
+def must_happen(goal: str, outcome: str) -> bool:
+    """Say whether a goal cannot mean that an outcome is to be left undone.
+
+    An English or German goal without a word that rules something out wants nothing left undone, however a judge words
+    the outcome. In another language only an outcome in the goal's own words is certain.
+    """
+    if _LIMIT.search(goal):
+        return False
     wanted, words = _stems(outcome), _stems(goal)
-    return bool(wanted) and wanted <= words and not _LIMIT.search(goal) and not _LIMIT.search(outcome)
+    return bool(_FUNCTION_WORD.search(goal)) or (bool(wanted) and wanted <= words and not _LIMIT.search(outcome))
 
 
 def is_about_act(rule: str, text: str) -> bool:

@@ -71,6 +71,8 @@ def answer(request: Request) -> dict[str, Any]:
     said = fitting(schema, schema.get("$defs", {}))
     for criterion in said.get("criteria", ()):
         criterion["kind"] = "fact"  # a change needs a call
+    if "breaches" in said:
+        said["breaches"] = []  # what is false meets no outcome
     count: int = getattr(request.schema, "asked", (0, 0))[1]
     if count:
         said["rules"] = [{**said["rules"][0], "rule": number} for number in range(1, count + 1)]

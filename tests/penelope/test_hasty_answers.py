@@ -203,6 +203,58 @@ CASES: dict[str, Case] = {
         CARD_FACTS,
         discarded=1,
     ),
+    "T2 words that the judge itself calls false meet no outcome": Case(
+        CARD,
+        [ASKS_TO_BLOCK, leave()],
+        LOOKS_UP,
+        {
+            "criteria": Each(met(CARD, BLOCKED, kind="fact"), NO_CARD),
+            "breaches": [FALSE],
+            "faults": NOTHING_WRONG,
+        },
+        LEFT,
+        CARD_FACTS,
+    ),
+    "T2 the judge insists that false words meet it": Case(
+        CARD,
+        [ASKS_TO_BLOCK, "Really?"],
+        LOOKS_UP,
+        {"criteria": met(CARD, BLOCKED, kind="fact"), "breaches": [FALSE], "faults": NOTHING_WRONG},
+        JUDGE_ERROR,
+        CARD_FACTS,
+    ),
+    "T22 a false statement with a wrong quote is asked for again": Case(
+        "The user learns how to block a card",
+        [ASKS_TO_BLOCK],
+        [says(f"{BLOCKED} Next time, open the app and press block.")],
+        {
+            "criteria": met("told", "open the app and press block"),
+            "breaches": Each([{**FALSE, "evidence": ["Your card was blocked by me"]}], [FALSE]),
+        },
+        ("success · target passed", None, 1),
+        CARD_FACTS,
+    ),
+    "T40 a refusal that the goal does not speak of": Case(
+        NUMBER,
+        ["Können Sie mir die Sendungsnummer nennen?"],
+        [says(NOT_IN_CHAT)],
+        {
+            "criteria": Each(
+                met("Die Sendungsnummer wird im Chat nicht genannt", NOT_IN_CHAT, kind="refusal"), unmet(NUMBER, "fact")
+            ),
+            "faults": obstacle("impossible_goal", NOT_IN_CHAT),
+        },
+        ("goal impossible · undecided", "suite", 3),
+        NO_NUMBER,
+    ),
+    "T41 what the assistant calls done was not impossible": Case(
+        CARD,
+        [ASKS_TO_BLOCK, leave()],
+        LOOKS_UP,
+        {"criteria": NO_CARD, "faults": obstacle("impossible_goal", "c0")},
+        LEFT,
+        CARD_FACTS,
+    ),
     "T2 a false statement of an earlier turn stays": Case(
         "The user learns how to block a card",
         [ASKS_TO_BLOCK, "How do I do it myself?"],

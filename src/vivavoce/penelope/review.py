@@ -368,11 +368,18 @@ def _hindrance(question: Question, reply: ReviewReply) -> Finding:
     else:
         finding = _looking_in(question, shown).finding(OBSTACLE, what, kind, "fail", reply.obstacle_evidence)
         dismissed = _unfounded(finding, "neither in the conversation nor in the policy")
+        if dismissed is None and says_done(_last_reply(known.messages)):
+            dismissed = "the assistant said that it was done"
         if reply.obstacle == "unknown_facts" and dismissed is None:
             facts = fact_values((known.context or {}).get("facts"))
             dismissed = looked_up_otherwise(facts, known.messages)
     data = {"kind": reply.obstacle, "dismissed": dismissed}
     return finding.model_copy(update={"state": "skip" if dismissed else "fail", "blame": "suite", "data": data})
+
+
+def _last_reply(messages: Sequence[AnyMessage]) -> str:
+    replies = (message.text for message in reversed(messages) if isinstance(message, AIMessage) and message.text)
+    return next(replies, "")
 
 
 def _unfounded(finding: Finding, where: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Unpack
 
@@ -25,7 +25,7 @@ from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
-from vivavoce.prohibitions import asks_for
+from vivavoce.prohibitions import must_happen
 from vivavoce.records.run import UNKNOWN_KIND
 from vivavoce.records.score import BREACH, Evidence, Failure, Finding, FindingState, charge
 from vivavoce.records.trajectory import Test
@@ -82,7 +82,9 @@ class GoalAchievementJudge(JudgedMetric):
     needs: ClassVar[tuple[str, ...]] = ("goal",)
     own_variables: ClassVar[frozenset[str]] = frozenset(("levels", "acts", "visible", "changes", "rules", "listing"))
     nothing: ClassVar[str] = "there was no occasion for any of the outcomes"
-    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(ACTS, absence_kinds=frozenset((REFUSAL,)))
+    evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(
+        {**ACTS, (BREACH, "partial"): "act"}, absence_kinds=frozenset((REFUSAL,))
+    )
 
     def __init__(
         self,
@@ -184,8 +186,9 @@ class GoalAchievementJudge(JudgedMetric):
             for breach in reply.breaches
         ]
         acts = {act.reference: act for act in ledger(question.metric_input.messages)}
+        false = _false_words(breaches)
         findings = [
-            *(_outcome(acts, question, one, reply.asked) for one in reply.criteria),
+            *(_outcome(acts, question, one, reply.asked, false) for one in reply.criteria),
             *rule_findings(question, _rules(question.metric_input), reply.rules),
             *_changes(acts, question, reply.changes),
             *breaches,
@@ -304,7 +307,15 @@ def _rules(metric_input: MultiTurnEvaluationInput) -> list[Rule]:
     return [*((outcome, CRITERION) for outcome in metric_input.outcomes), *rules_of(metric_input)]
 
 
-def _outcome(acts: Mapping[str, Act], question: Question, one: Criterion, asked: Asked) -> Finding:
+def _false_words(breaches: Sequence[Finding]) -> set[str]:
+    """Return the words that a judge quotes as false statements, folded."""
+    false = (breach for breach in breaches if breach.verdict == "false_statement")
+    return {fold(quote.text).strip() for breach in false for quote in breach.evidence if quote.verified}
+
+
+def _outcome(
+    acts: Mapping[str, Act], question: Question, one: Criterion, asked: Asked, false: Collection[str]
+) -> Finding:
     """Return the finding about an outcome, with the objection to it, if any."""
     words = ("not done", "done") if one.kind == REFUSAL else ("met", "not met")
     verdict, state = (words[0], "pass") if one.met else (words[1], "fail")
@@ -312,8 +323,11 @@ def _outcome(acts: Mapping[str, Act], question: Question, one: Criterion, asked:
     objection = ""
     if one.met and one.kind == CHANGE and asked.visible:
         objection = _objection_to_change(acts, finding.evidence, question.checker)
-    elif one.met and one.kind == REFUSAL and asks_for(question.metric_input.goal or "", one.outcome):
+    elif one.met and one.kind == REFUSAL and must_happen(question.metric_input.goal or "", one.outcome):
         objection = "the goal asks for this, so it is a change or a fact, and not met if it was not done"
+    quotes = [fold(quote.text).strip() for quote in finding.evidence if quote.verified]
+    if one.met and quotes and not objection and false.issuperset(quotes):
+        objection = "you call the same words a false statement, and a false statement meets no outcome"
     return finding.model_copy(update={"data": {**finding.data, OBJECTION: objection}}) if objection else finding
 
 
