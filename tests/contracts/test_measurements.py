@@ -43,7 +43,7 @@ from vivavoce.report.markdown_comparison import markdown_comparison
 from vivavoce.report.matrix import cell_text, matrix_of
 from vivavoce.report.publish.scores import figures
 from vivavoce.report.several import compare_several, markdown_several, several
-from vivavoce.report.sides import comparison
+from vivavoce.report.side_by_side import comparison
 from vivavoce.report.terminal import run_report
 from vivavoce.report.trends import trend
 from vivavoce.report.worse import Tolerance, ruled

@@ -18,7 +18,7 @@ from vivavoce.report.comparison import Comparison
 from vivavoce.report.html.cards import comparison_html
 from vivavoce.report.markdown_comparison import markdown_comparison
 from vivavoce.report.several import SeveralComparisons, markdown_several, several
-from vivavoce.report.sides import comparison, ruling_lines
+from vivavoce.report.side_by_side import comparison, ruling_lines
 from vivavoce.report.worse import Tolerance, reason_lines, ruled
 from vivavoce.run.result import EXIT_CODES
 from vivavoce.store.store import Store

@@ -35,7 +35,7 @@ from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.reasons import explained
 from vivavoce.report.sampled import estimate_text, judged_text, sampled_lines
-from vivavoce.report.sides import comparison
+from vivavoce.report.side_by_side import comparison
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
 from vivavoce.run.options import RunOptions

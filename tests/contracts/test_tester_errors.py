@@ -32,7 +32,7 @@ from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.markdown_comparison import markdown_comparison
 from vivavoce.report.reasons import reason_text
-from vivavoce.report.sides import comparison
+from vivavoce.report.side_by_side import comparison
 from vivavoce.report.terminal import run_report
 from vivavoce.report.tester import Spoiled
 from vivavoce.report.worst import worst

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vivavoce.records.label import HumanVerdict, Label
 from vivavoce.report.label_agreement import people_lines, people_markdown
-from vivavoce.store.labels.labels import people_agreement
+from vivavoce.store.labels.people import people_agreement
 
 FIRST, SECOND = "0100000010", "1110010000"
 """K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), part A: two observers, ten units, α 0.095."""

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from vivavoce.records.run import Outcome
 from vivavoce.report.compare import compare
-from vivavoce.report.sides import comparison
+from vivavoce.report.side_by_side import comparison
 from vivavoce.store.store import Store
 
 from .cases import FINGERPRINTS, grade, keep, outcome

@@ -14,7 +14,7 @@ from vivavoce.cli.output import out
 from vivavoce.errors import UsageError
 from vivavoce.plugins import lazy
 from vivavoce.report.comparison import Comparison
-from vivavoce.report.sides import ruling_lines
+from vivavoce.report.side_by_side import ruling_lines
 from vivavoce.report.worse import Tolerance, ruled
 from vivavoce.run.result import EXIT_CODES, RunResult
 from vivavoce.safe_text import safe

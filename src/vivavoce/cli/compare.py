@@ -17,7 +17,8 @@ from vivavoce.report.comparison import Comparison
 from vivavoce.report.markdown_comparison import markdown_comparison
 from vivavoce.report.said import with_words
 from vivavoce.report.several import SeveralComparisons, compare_several, markdown_several, several
-from vivavoce.report.sides import GradedSide, comparison
+from vivavoce.report.side_by_side import comparison
+from vivavoce.report.sides import GradedSide
 from vivavoce.report.worse import Tolerance, check_two_runs, ruled
 from vivavoce.run.result import EXIT_CODES
 from vivavoce.store.store import Store

@@ -20,7 +20,7 @@ from vivavoce.report.markdown_agreement import agreement_lines
 from vivavoce.report.rated import rated
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.terminal import number
-from vivavoce.store.labels.labels import agreement_of_all
+from vivavoce.store.labels.people import agreement_of_all
 from vivavoce.store.store import Store
 
 

@@ -17,7 +17,8 @@ from vivavoce.report.calibration import CalibrationReport
 from vivavoce.report.groups import Grouped
 from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage
-from vivavoce.store.labels.queues import AssignedQueue, Selection
+from vivavoce.store.labels.drawing import Selection
+from vivavoce.store.labels.queues import AssignedQueue
 from vivavoce.store.views.views import View
 from vivavoce.store.webhooks.outbox import EVENTS, Event
 from vivavoce.store.webhooks.webhooks import Delivery, NewWebhook, Webhook

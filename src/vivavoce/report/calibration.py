@@ -27,7 +27,8 @@ from vivavoce.stats.kappa import kappa, kappa_interval
 from vivavoce.stats.ranking import auroc, auroc_interval
 from vivavoce.store.labels.agreement import Paired
 from vivavoce.store.labels.calibrations import KeyedVerdict, new_calibration
-from vivavoce.store.labels.labels import Truth, people_agreement, truth_of
+from vivavoce.store.labels.people import people_agreement
+from vivavoce.store.labels.truth import Truth, truth_of
 from vivavoce.store.store import Store
 
 

@@ -8,7 +8,9 @@ from typing import Literal
 
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading
-from vivavoce.store.labels.queues import MOST, QueuePlan, Selection
+from vivavoce.store.labels.drawing import Selection
+from vivavoce.store.labels.order import MOST
+from vivavoce.store.labels.queues import QueuePlan
 from vivavoce.store.store import Store
 
 Order = Literal["disagreement", "random"]

@@ -14,7 +14,7 @@ from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import Score, failed
 from vivavoce.report.compare import compare
 from vivavoce.report.markdown_comparison import markdown_comparison
-from vivavoce.report.sides import comparison
+from vivavoce.report.side_by_side import comparison
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.compare import SHOWN
 from vivavoce.store.store import Store

@@ -8,7 +8,7 @@ from vivavoce.records.label import HumanVerdict, Label
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, failed, skipped
 from vivavoce.store.labels.agreement import agreement_with
-from vivavoce.store.labels.labels import agreement_of_all
+from vivavoce.store.labels.people import agreement_of_all
 from vivavoce.store.store import Store
 
 from .. import cases

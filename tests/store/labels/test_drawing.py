@@ -11,7 +11,9 @@ import pytest
 from vivavoce.errors import NotFound
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey
-from vivavoce.store.labels.queues import QueuePlan, Verdict, weighted
+from vivavoce.store.labels.drawing import weighted
+from vivavoce.store.labels.order import Verdict
+from vivavoce.store.labels.queues import QueuePlan
 from vivavoce.store.store import Store
 
 from ..cases import FINGERPRINTS, GRADING, RUN, outcome

@@ -6,7 +6,7 @@ from typing import Any
 
 from vivavoce.records.label import Decision, HumanVerdict, Label
 from vivavoce.store.labels.agreement import Paired
-from vivavoce.store.labels.labels import truth_of
+from vivavoce.store.labels.truth import truth_of
 
 
 def pair(sample: str, author: str, verdict: HumanVerdict, *, passed: bool | None = True, **more: Any) -> Paired:

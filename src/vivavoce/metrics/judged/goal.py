@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Unpack
 
@@ -313,9 +313,7 @@ def _false_words(breaches: Sequence[Finding]) -> set[str]:
     return {fold(quote.text).strip() for breach in false for quote in breach.evidence if quote.verified}
 
 
-def _outcome(
-    acts: Mapping[str, Act], question: Question, one: Criterion, asked: Asked, false: Collection[str]
-) -> Finding:
+def _outcome(acts: Mapping[str, Act], question: Question, one: Criterion, asked: Asked, false: set[str]) -> Finding:
     """Return the finding about an outcome, with the objection to it, if any."""
     words = ("not done", "done") if one.kind == REFUSAL else ("met", "not met")
     verdict, state = (words[0], "pass") if one.met else (words[1], "fail")

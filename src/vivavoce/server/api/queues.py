@@ -12,7 +12,8 @@ from vivavoce.report.html.labelling import check_question
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.users import user_of
-from vivavoce.store.labels.queues import AssignedQueue, QueuePlan, Selection
+from vivavoce.store.labels.drawing import Selection
+from vivavoce.store.labels.queues import AssignedQueue, QueuePlan
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)

@@ -46,7 +46,7 @@ from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import user_of
 from vivavoce.store.labels.agreement import agreement_with
-from vivavoce.store.labels.labels import people_agreement
+from vivavoce.store.labels.people import people_agreement
 from vivavoce.store.labels.queues import AssignedQueue, PersonProgress
 from vivavoce.store.labels.rows import LabelPlace, now_label
 from vivavoce.store.store import Store

@@ -15,7 +15,8 @@ from vivavoce.server.pages.links import differing_page, label_item, queue_page, 
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import needs, user_of
-from vivavoce.store.labels.queues import QueuePlan, Selection
+from vivavoce.store.labels.drawing import Selection
+from vivavoce.store.labels.queues import QueuePlan
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

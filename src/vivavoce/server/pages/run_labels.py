@@ -8,7 +8,7 @@ from vivavoce.records.label import Label
 from vivavoce.records.run import Grading
 from vivavoce.report.label_agreement import labels_line
 from vivavoce.server.pages.links import calibration_page, label_page
-from vivavoce.store.labels.labels import agreement_of_all
+from vivavoce.store.labels.people import agreement_of_all
 from vivavoce.store.store import Store
 
 MOST = 2000

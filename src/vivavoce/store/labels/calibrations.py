@@ -16,7 +16,7 @@ from vivavoce.records.run import Drawn, Grading
 from vivavoce.store.access.audit import note
 from vivavoce.store.database.database import Database
 from vivavoce.store.database.schema import attempts, calibrations, runs, scores
-from vivavoce.store.labels.labels import Truth
+from vivavoce.store.labels.truth import Truth
 from vivavoce.store.runs.decode import drawn_of
 
 

@@ -1,34 +1,27 @@
-"""Labels of people: who gave them, and what they say together."""
+"""Labels: human verdicts on conversations and turns, stored beside the scores.
+
+Each author has one label per place: a conversation or a turn, and the question of one grader. A new label replaces the
+old one; the audit log keeps both.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, delete, func, select
 
 from vivavoce.errors import NotFound
-from vivavoce.records.label import (
-    Decision,
-    Disputed,
-    HumanVerdict,
-    Label,
-    LabelAgreement,
-    LabelledVerdict,
-    PeopleAgreement,
-)
+from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading
-from vivavoce.stats.agreement import agreement
-from vivavoce.stats.raters import Counts, counts_of, fleiss, krippendorff, krippendorff_interval
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.keyset import encode_cursor, read_place
 from vivavoce.store.browse.listing import LabelPage
 from vivavoce.store.database.database import Database
 from vivavoce.store.database.schema import attempts, labels, scores
-from vivavoce.store.labels.agreement import LISTED, Paired, agreement_with, paired
-from vivavoce.store.labels.decisions import decided
-from vivavoce.store.labels.queues import MOST, GraderScores, drawn_in
+from vivavoce.store.labels.agreement import Paired, paired
+from vivavoce.store.labels.drawing import drawn_in
+from vivavoce.store.labels.order import MOST, GraderScores
 from vivavoce.store.labels.rows import (
     LabelPlace,
     attempt_number,
@@ -42,99 +35,6 @@ from vivavoce.store.labels.rows import (
     put_label,
 )
 from vivavoce.store.webhooks.outbox import tell
-
-
-def agreement_of_all(pairs: Sequence[Paired], decisions: Sequence[Decision] = ()) -> LabelAgreement:
-    """Return the agreement of a judge with labels, and of their authors with each other.
-
-    Where there is a decision, the judge is compared with it in place of the labels.
-    """
-    people, compared = people_agreement([one.label for one in pairs]), decided(pairs, decisions)
-    number = sum(isinstance(one.label, Decision) for one in compared)
-    return agreement_with(compared).model_copy(update={"people": people, "decided": number})
-
-
-def people_agreement(labels: Sequence[Label]) -> PeopleAgreement | None:
-    """Return the agreement between the authors of labels for one grader, None where no place has labels of two."""
-    places: dict[tuple[AttemptKey, int | None], dict[str, HumanVerdict]] = {}
-    for label in labels:
-        if label.verdict != "unsure":
-            places.setdefault((label.key, label.turn), {})[label.author] = label.verdict
-    several = {place: verdicts for place, verdicts in places.items() if len(verdicts) > 1}
-    if not several:
-        return None
-    counts = counts_of([list(verdicts.values()) for verdicts in several.values()], ("pass", "fail"))
-    people = sorted({author for verdicts in several.values() for author in verdicts})
-    differing = [(place, verdicts) for place, verdicts in several.items() if len(set(verdicts.values())) > 1]
-    low, high = krippendorff_interval(counts, [key.sample_id for key, _ in several]) or (None, None)
-    return PeopleAgreement(
-        people=people,
-        n=len(several),
-        same=len(several) - len(differing),
-        alpha=krippendorff(counts),
-        low=low,
-        high=high,
-        kappa=_cohen(people, list(several.values())) if len(people) == 2 else _fleiss(counts, people),
-        disputed=[Disputed(**key._asdict(), turn=turn, verdicts=said) for (key, turn), said in differing[:LISTED]],
-    )
-
-
-def _cohen(people: Sequence[str], verdicts: Sequence[Mapping[str, HumanVerdict]]) -> float | None:
-    one, other = ([said[author] == "pass" for said in verdicts] for author in people)
-    # of two people neither is the truth: there is a kappa if either gave both verdicts
-    found = agreement(one, other).kappa
-    return agreement(other, one).kappa if found is None else found
-
-
-def _fleiss(counts: Counts, people: Sequence[str]) -> float | None:
-    return fleiss(counts) if (counts.sum(axis=1) == len(people)).all() else None
-
-
-@dataclass(slots=True)
-class Truth:
-    """Labels beside verdicts, and how many conversations are left out: see `Calibration`."""
-
-    labels: list[LabelledVerdict] = field(default_factory=list[LabelledVerdict])
-    unsure: int = 0
-    split: int = 0
-    unscored: int = 0
-    people: PeopleAgreement | None = None
-
-
-def truth_of(pairs: Sequence[Paired], decisions: Sequence[Decision] = ()) -> Truth:
-    """Return one answer for each conversation: the decision where there is one, else what most people say.
-
-    `pairs` are the labels of whole conversations for one grader, each with its score.
-    """
-    decided = {one.key: one for one in decisions if one.turn is None}
-    places: dict[AttemptKey, list[Paired]] = {}
-    for one in pairs:
-        places.setdefault(one.label.key, []).append(one)
-    found = Truth()
-    for key, mine in places.items():
-        counts = Counter(one.label.verdict for one in mine)
-        score, passed = mine[0].score, mine[0].passed
-        if key not in decided and not counts["pass"] + counts["fail"]:
-            found.unsure += 1
-        elif key not in decided and counts["pass"] == counts["fail"]:
-            found.split += 1
-        elif score is None or passed is None:
-            found.unscored += 1
-        else:
-            said = decided[key].verdict == "pass" if key in decided else counts["pass"] > counts["fail"]
-            drawn = [one.label.drawn for one in mine if one.label.drawn is not None]
-            label = LabelledVerdict(
-                **key._asdict(),
-                good=said,
-                passed=passed,
-                score=score,
-                confidence=mine[0].confidence,
-                drawn=max(drawn, default=None),
-                blind=all(one.label.blind for one in mine),
-            )
-            found.labels.append(label)
-    return found
-
 
 BATCH = 500
 

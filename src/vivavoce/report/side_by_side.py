@@ -1,0 +1,133 @@
+"""A comparison of two runs in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from vivavoce.report import reading
+from vivavoce.report.comparison import Comparison, Flip, GraderComparison, Ruling, TargetComparison
+from vivavoce.report.said import lines_of
+from vivavoce.report.tables import Column, FittingTable, Labelled
+from vivavoce.report.terminal import STYLES, interval, number
+from vivavoce.report.tester import spoiled_sides
+from vivavoce.report.text import count, one_line
+from vivavoce.report.worse import reason_lines
+from vivavoce.safe_text import safe
+
+SHOWN = 10
+"""Flips and unmatched samples that are shown at most."""
+
+_GRADERS = (
+    Column("grader"),
+    Column("n", "right", rank=5),
+    Column("mean a", "right", rank=4),
+    Column("mean b", "right", rank=4),
+    Column("b − a", "right"),
+    Column("95% interval", rank=1),
+    Column("p", "right", rank=2),
+    Column("better", "right"),
+    Column("worse", "right"),
+    Column("errors a/b", "right", rank=3),
+)
+
+
+def comparison(found: Comparison) -> Group:
+    """Return what changed from run a to run b, how certain that is, and the ruling if there is one."""
+    parts: list[RenderableType] = [*_heads(found), Text()]
+    ruling = list(ruling_lines(found.ruling)) if found.ruling is not None else []
+    if found.same:
+        same = Text("both sides are the same scores, so there is no difference", style="yellow")
+        return Group(*parts, same, *ruling)
+    for target in found.targets:
+        parts += _target(target, named=len(found.targets) > 1)
+    parts += [Text(safe(one.sentence)) for one in found.changes]
+    parts += [Text(safe(note), style="yellow") for note in found.notes]
+    only = [("a", found.graders_only_a), ("b", found.graders_only_b)]
+    parts += [Text(f"only in {side}: {', '.join(map(safe, names))}", style="yellow") for side, names in only if names]
+    targets = [("a", found.targets_only_a), ("b", found.targets_only_b)]
+    parts += [Text(f"target only in {side}: {', '.join(map(safe, names))}") for side, names in targets if names]
+    return Group(*parts, *ruling)
+
+
+def ruling_lines(ruling: Ruling) -> Iterator[RenderableType]:
+    """Yield whether the later run is worse, and each reason."""
+    yield Text()
+    yield Text(f"{ruling.verdict.upper()}: {ruling.sentence}", style=STYLES[ruling.verdict])
+    for line in reason_lines(ruling):
+        yield Labelled(Text("  "), Text(safe(line)))
+
+
+def _heads(found: Comparison) -> Iterator[Labelled]:
+    """Yield a line for each side: its scores, its suite, and the compared targets."""
+    targets_a = dict.fromkeys(safe(one.target_a) for one in found.targets)
+    targets_b = dict.fromkeys(safe(one.target_b) for one in found.targets)
+    for side, grading, suite, targets in (
+        ("a", found.grading_a, found.suite_a, targets_a),
+        ("b", found.grading_b, found.suite_b, targets_b),
+    ):
+        text = f"{grading} · {safe(suite)} · {', '.join(targets)}"
+        yield Labelled(Text(f"{side}  ", style="bold"), Text(text, style="bold"))
+
+
+def _target(found: TargetComparison, named: bool) -> Iterator[RenderableType]:
+    if named:
+        yield Text(f"{safe(found.target_a)} → {safe(found.target_b)}", style="bold")
+    yield _table(found)
+    for remark in reading.remarks(found.graders):
+        yield Text(remark, style="dim")
+    for grader in found.graders:
+        if grader.note:
+            yield Text(f"{safe(grader.name)}: {grader.note}", style="yellow")
+    for line in spoiled_sides(found, ("a", "b")):
+        yield Text(line, style="yellow")
+    for grader in found.graders:
+        yield from _flips(grader)
+    yield Text()
+    unmatched = [("a", found.unmatched_a), ("b", found.unmatched_b)]
+    lacks = "".join(f"; only in {side}: {_some(ids)}" for side, ids in unmatched if ids)
+    yield Text(f"{count(found.matched, 'matched sample')}{lacks}", style="dim")
+
+
+def _table(found: TargetComparison) -> FittingTable:
+    return FittingTable(_GRADERS, [_cells(grader) for grader in found.graders])
+
+
+def _cells(grader: GraderComparison) -> list[Text]:
+    difference = Text("–")
+    if grader.difference is not None:
+        difference = Text(f"{grader.difference:+.3f}", style=reading.STYLES.get(grader.reading, ""))
+    before = [safe(grader.name), str(grader.n), number(grader.mean_a), number(grader.mean_b)]
+    counts = [str(grader.wins), str(grader.losses), f"{grader.a.errors}/{grader.b.errors}"]
+    after = [interval(grader.low, grader.high), reading.p_text(grader.p_value), *counts]
+    return [*map(Text, before), difference, *map(Text, after)]
+
+
+def _flips(grader: GraderComparison) -> Iterator[RenderableType]:
+    for title, style, flips in (
+        ("pass on a, fail on b", "red", grader.worsened),
+        ("fail on a, pass on b", "green", grader.improved),
+    ):
+        if flips:
+            yield Text(f"\n{safe(grader.name)}: {title} ({len(flips)})", style=style)
+            for flip in flips[:SHOWN]:
+                yield _flip(flip)
+                yield from (Labelled(Text(f"    {name}: "), Text(safe(text))) for name, text in lines_of(flip))
+            if len(flips) > SHOWN:
+                yield Text(f"  and {len(flips) - SHOWN:,} more")
+    for title, ids in (("scored on a, an error on b", grader.broke), ("an error on a, scored on b", grader.fixed)):
+        if ids:
+            yield Text(f"\n{safe(grader.name)}: {title} ({len(ids)}): {_some(ids)}", style="yellow")
+
+
+def _flip(flip: Flip) -> Labelled:
+    name = safe(flip.sample_a) if flip.sample_a == flip.sample_b else f"{safe(flip.sample_a)} / {safe(flip.sample_b)}"
+    label = Text(f"  {name}  {flip.score_a:.2f} → {flip.score_b:.2f}  ")
+    return Labelled(label, Text(one_line(flip.why, 120)))
+
+
+def _some(ids: list[str]) -> str:
+    more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
+    return ", ".join(map(safe, ids[:SHOWN])) + more
