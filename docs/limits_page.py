@@ -85,9 +85,16 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
             _ERROR,
         ),
     ),
+    "Tool calls": (
+        Limit("metrics.exact.tool_calls", "MAX_PAIRS", "pairs", "calls that are compared each with each", _ERROR),
+    ),
+    "Phrases": (
+        Limit("metrics.exact.speakers", "MAX_PHRASES", "phrases", "`terms` of `profanity_terms`, `phrases` of others"),
+    ),
     "Files": (
         Limit("suites.document", "MAX_BYTES", "bytes", "a YAML file"),
         Limit("suites.document", "MAX_NODES", "values", "values of a YAML file, after its aliases are expanded"),
+        Limit("suites.document", "MAX_CHARS", "characters", "values of a YAML file, after its aliases are expanded"),
         Limit("suites.document", "MAX_DEPTH", "levels", "levels of a YAML file"),
         Limit("comparing.json_values", "MAX_DEPTH", "levels", "levels of JSON in files, replies, and requests"),
     ),

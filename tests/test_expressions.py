@@ -83,3 +83,19 @@ def test_a_pattern_that_would_take_all_memory_to_compile_is_refused(pattern: str
 )
 def test_counts_of_ordinary_size_are_allowed(pattern: str) -> None:
     assert Expression(pattern).text == pattern
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(?R)", "a(?1)?(b)", "(?&x)(?P<x>a)", "(?P>x)(?P<x>a)", "(?r)ab", "(?:a){e<=1}", "a{e}", "(?:ab){1i+1d<3}"],
+)
+def test_what_only_the_library_has_is_refused(pattern: str) -> None:
+    with pytest.raises(UsageError, match="not supported"):
+        Expression(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\(\?R\)", "[(?R]", "(?P<r>a)(?P=r)", "(?i:a)", "(a)?(?(1)b|c)", "a{2,3}", r"\{e\}"]
+)
+def test_what_looks_like_it_is_not(pattern: str) -> None:
+    assert Expression(pattern)

@@ -210,3 +210,17 @@ def test_work_is_counted_before_it_is_done(text: str) -> None:
 
 def test_a_list_of_many_items_is_measured_by_its_length_alone() -> None:
     assert render("{% for a in many %}{{ many | length }}{% endfor %}", many=[""] * 3) == "333"
+
+
+def test_what_is_in_a_value_is_charged_before_it_is_written() -> None:
+    long = "x" * 1_000_000
+    with pytest.raises(TemplateTooLarge):
+        render("{{ a }}", a=[[long] * 30] * 30)
+
+
+@pytest.mark.parametrize(
+    "text", ["{{ a.format }}", "{{ d.items }}", "{% for x in [1] %}{{ loop.changed }}{% endfor %}"]
+)
+def test_a_function_is_not_put_into_the_text(text: str) -> None:
+    with pytest.raises(TemplateError):
+        render(text, a="x", d={"k": 1})

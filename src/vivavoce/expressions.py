@@ -30,6 +30,13 @@ _PROMPT = 0.5
 _COUNT = re.compile(r"\{\s*(\d+)")
 _COMMENTS = re.compile(r"\(\?(?:#|[a-zA-Z0-9]*x)")
 _PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\s*(?P<count>\d+)[^}]*\}|.", re.DOTALL)
+_QUOTED = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+"""What stands for itself in a pattern: escaped characters and sets."""
+_FOREIGN = re.compile(
+    r"\(\?(?:R|[+-]?\d+|&|P>|r\))|\(\?[a-zA-Z]*r[a-zA-Z]*[:)]"
+    r"|\{\s*(?:\d+\s*<=?\s*)?\d*\s*[eids]\s*(?:<=?\s*\d+\s*)?[,+:}]"
+)
+"""Recursion, a search from the end, and approximate matches, which only the library has: they need much memory."""
 _UNLIKE = ("", "a", "Z9 _-", "\u2603", "0\n")
 """Texts with nothing in common."""
 
@@ -51,6 +58,9 @@ class Expression:
             size = f"more than {MAX_REPEATED_PARTS:,} parts after its counts such as {{1000}} are written out"
             raise UsageError(f"the regular expression '{(shown or text)[:40]}' has {size}")
         self.text = text if shown is None else shown
+        if _FOREIGN.search(_QUOTED.sub("", text)):
+            what = "recursion, a reversed search, or approximate matches"
+            raise UsageError(f"'{self.text}' is not a regular expression: it has {what}, which are not supported")
         try:
             with counted_work(UsageError):
                 self._pattern: Any = regex.compile(text)
@@ -122,10 +132,14 @@ class Expression:
             return search(text, timeout=_AT_ONCE, concurrent=False)
         except TimeoutError:
             pass  # it goes on below, and lets other threads in
+        except MemoryError as error:
+            raise GraderFault(f"/{self.text}/ needs too much memory on this text", kind="limit") from error
         try:
             return search(text, timeout=SECONDS)
         except TimeoutError as error:
             raise GraderFault(f"/{self.text}/ took longer than {SECONDS:g} s on this text", kind="timeout") from error
+        except MemoryError as error:
+            raise GraderFault(f"/{self.text}/ needs too much memory on this text", kind="limit") from error
 
 
 def _repeated_parts(pattern: str) -> int:

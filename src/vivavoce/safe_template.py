@@ -16,8 +16,18 @@ from functools import wraps
 from math import isfinite
 from typing import Any, cast
 
-from jinja2 import Environment, StrictUndefined, Template, TemplateRuntimeError, TemplateSyntaxError, Undefined, nodes
+from jinja2 import (
+    Environment,
+    StrictUndefined,
+    Template,
+    TemplateRuntimeError,
+    TemplateSyntaxError,
+    Undefined,
+    nodes,
+    pass_context,
+)
 from jinja2.nodes import EvalContext
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
@@ -179,6 +189,31 @@ class _Budget:
 _budget: ContextVar[_Budget] = ContextVar("template_budget")
 
 
+def _charging(write: Callable[[Any], object]) -> Callable[[Context, object], object]:
+    """Return what turns a value into text by `write`; what is in the value is charged before.
+
+    Raises:
+        TemplateRuntimeError: it is a function or another object of Python.
+    """
+
+    @pass_context
+    def show(_context: Context, value: object) -> object:
+        if isinstance(value, Undefined):
+            return write(value)
+        if callable(value):
+            raise TemplateRuntimeError("a function cannot be put into the text")
+        budget = _budget.get()
+        if budget.read(value) > budget.chars:
+            raise TemplateTooLarge(f"produces more than {MAX_OUTPUT_CHARS:,} characters")
+        return write(value)
+
+    return show
+
+
+def _unchanged(value: object) -> object:
+    return value
+
+
 class SafeTemplate(Template):
     """A template whose renderings are bounded."""
 
@@ -211,8 +246,9 @@ class SafeEnvironment(ImmutableSandboxedEnvironment):
 
     template_class = SafeTemplate
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(undefined=StrictUndefined, optimized=False, cache_size=0, **options)
+    def __init__(self, *, finalize: Callable[[Any], object] = _unchanged, **options: Any) -> None:
+        shown = _charging(finalize)
+        super().__init__(undefined=StrictUndefined, optimized=False, cache_size=0, finalize=shown, **options)
         self.globals.clear()
         bounded = {name: _charged(name, self.filters[name]) for name in FILTERS}
         self.filters = {**bounded, _LOOP: _counted, _CHARGE: _charged_value}

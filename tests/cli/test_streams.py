@@ -90,3 +90,8 @@ def test_with_few_file_handles_fewer_conversations_are_held_at_a_time(folder: Pa
 def test_a_limit_that_the_system_lets_us_raise_is_raised(folder: Path) -> None:
     done = shell(folder, "ulimit -S -n 32; $V run suite.yaml")
     assert (done.returncode, "files may be open" in done.stderr) == (0, False)
+
+
+def test_a_message_that_cannot_be_written_changes_no_exit_code(tmp_path: Path) -> None:
+    for command in ("run nosuch.yaml", "show nosuch", "--nosuch", "nosuch", "store restore nosuch --yes"):
+        assert shell(tmp_path, f"$V {command} 2>/dev/full").returncode == 2, command

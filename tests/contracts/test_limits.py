@@ -64,6 +64,14 @@ class Entries:
         """Check a suite with this grader, as the hook does before a commit."""
         return self.check(json.dumps(self._suite(grader, **more)))
 
+    def calls(self, wanted: int, made: int) -> Outcome:
+        """Measure so many calls of a tool against so many that were wanted."""
+        function = {"name": "find", "arguments": "{}"}
+        calls = [{"id": f"c{i}", "type": "function", "function": function} for i in range(made)]
+        messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None, "tool_calls": calls}]
+        reference = [{"name": "find", "args": {"n": i}} for i in range(wanted)]
+        return self.evaluate({"metric": "tool_call_f1"}, messages=messages, reference_tool_calls=reference)
+
     def check(self, text: str) -> Outcome:
         """Check the text of a suite."""
         path = self.folder / "suites" / "limit.yaml"
@@ -201,6 +209,19 @@ def schema(write: Callable[[int], dict[str, Any]]) -> tuple[Try, ...]:
             {"kind": "tool", "function": "json_schema", "config": {"schema": write(size)}}
         ),
     )
+
+
+def phrases(metric: str, option: str, count: int) -> dict[str, Any]:
+    """Return a metric with so many phrases of its own."""
+    return {"metric": metric, "config": {option: [f"w{i}" for i in range(count)]}}
+
+
+def aliased_yaml(size: int) -> str:
+    """Return a file whose values have so many characters once its aliases are expanded."""
+    part = size // 60
+    rest = size - 50 * part - 1
+    aliases = ", ".join(["*a"] * 49)
+    return f"name: x\nfirst: &a {'a' * part}\nwhat: [{aliases}]\nrest: {'b' * rest}\n"
 
 
 def checked(schema: dict[str, Any], value: object) -> Outcome:
@@ -362,6 +383,12 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "metrics.exact.personal_data.MAX_SEARCHED_CHARS": (
         lambda entries, size: entries.evaluate({"metric": "personal_data"}, "x" * size),
     ),
+    "metrics.exact.tool_calls.MAX_PAIRS": (lambda entries, size: entries.calls(500, -(-size // 500)),),
+    "metrics.exact.speakers.MAX_PHRASES": (
+        lambda entries, size: entries.evaluate(phrases("profanity_terms", "terms", size)),
+        lambda entries, size: entries.evaluate(phrases("refusal", "phrases", size)),
+    ),
+    "suites.document.MAX_CHARS": document(aliased_yaml, "characters"),
     "suites.document.MAX_BYTES": document(lambda size: "name: x\n" + "#" * (size - 8), "bytes"),
     "suites.document.MAX_NODES": document(lambda size: f"name: x\nwhat: {list(range(size - 3))}", "values"),
     "suites.document.MAX_DEPTH": document(nested_yaml, "nested"),

@@ -86,3 +86,20 @@ def test_every_text_is_matched_by_itself_only(text: str) -> None:
 def test_a_broken_pattern_is_an_error_whatever_the_value(schema: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="'\\(' is not a regular expression"):
         mismatch(None, schema)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "good", "bad"),
+    [
+        (r"^[\w-a]+$", "a-b", "`"),
+        (r"^[\w-\.]+@([\w-]+\.)+[\w-]{2,4}$", "a.b-c@d-e.org", "a b@d.org"),
+        (r"^[\s-~]+$", " -~", "a"),
+        (r"^[a-\w]+$", "a-z", "`"),
+        (r"^[+-\d]$", "5", ","),
+        (r"^\cJ$", "\n", "J"),
+        (r"^\h\A$", "hA", " "),
+    ],
+)
+def test_what_is_no_range_and_no_escape_stands_for_itself(pattern: str, good: str, bad: str) -> None:
+    assert mismatch(good, {"pattern": pattern}) is None
+    assert mismatch(bad, {"pattern": pattern}) is not None

@@ -9,6 +9,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from io import TextIOWrapper
 from itertools import pairwise
@@ -268,7 +269,8 @@ def _show_warning(message: Warning | str, category: type[Warning], *place: Any, 
 
 
 def _complain(error: object) -> None:
-    lazy("vivavoce.cli.output:complain")(error)
+    with suppress(OSError):  # a message that nobody can read changes no exit code
+        lazy("vivavoce.cli.output:complain")(error)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,9 @@ _SETS = {
 _WORD, _NO_WORD = "(?<=[A-Za-z0-9_])", "(?<![A-Za-z0-9_])"
 _EDGE = f"{_WORD}(?![A-Za-z0-9_])|{_NO_WORD}(?=[A-Za-z0-9_])"
 _OUTSIDE = {"$": r"\Z", ".": f"[^{_LINE_ENDS}]", r"\b": f"(?:{_EDGE})", r"\B": f"(?!{_EDGE})"}
-_TOKEN = re.compile(r"\\u\{[0-9A-Fa-f]{1,6}\}|\\k<\w+>|\\.|\[\^\]|\[\]|\[\^?|.", re.DOTALL)
+_ESCAPES = frozenset("dDwWsSbBnrtvf0123456789xukcpP")
+"""Letters and digits that mean something after a backslash; ECMA 262 takes any other for itself."""
+_TOKEN = re.compile(r"\\u\{[0-9A-Fa-f]{1,6}\}|\\c[A-Za-z]|\\k<\w+>|\\.|\[\^\]|\[\]|\[\^?|.", re.DOTALL)
 
 
 @lru_cache(maxsize=512)
@@ -45,10 +47,16 @@ def schema_pattern(text: str) -> Expression:
 def _translated(text: str) -> str:
     parts: list[str] = []
     in_class = False
-    for match in _TOKEN.finditer(text):
-        token = match[0]
+    tokens = [match[0] for match in _TOKEN.finditer(text)]
+    for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
         if token.startswith(r"\u{"):
             parts.append(f"\\U{int(token[3:-1], 16):08x}")
+        elif in_class and token == "-" and (_is_set(before) or _is_set(after)):
+            parts.append(r"\-")  # between a class and another character, it is no range
+        elif len(token) == 3 and token.startswith(r"\c"):
+            parts.append(f"\\x{ord(token[2]) % 32:02x}")
+        elif len(token) == 2 and token[0] == "\\" and token[1].isalpha() and token[1] not in _ESCAPES:
+            parts.append(token[1])
         elif len(token) == 2 and token[0] == "\\" and token[1] in _SETS:
             parts.append(_SETS[token[1]] if in_class else f"[{_SETS[token[1]]}]")
         elif in_class:
@@ -64,6 +72,10 @@ def _translated(text: str) -> str:
         else:
             parts.append(_OUTSIDE.get(token, token))
     return "".join(parts)
+
+
+def _is_set(token: str) -> bool:
+    return len(token) == 2 and token[0] == "\\" and token[1] in _SETS
 
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from threading import Thread
@@ -121,7 +121,8 @@ def answer(store: Store, opened: Listening, policy: ServerPolicy, monitoring: Mo
 def _load() -> None:
     """Read the templates of pages and what a comparison counts with, so that the first ones do not wait for them."""
     read_templates()
-    lazy("scipy.special:bdtr")
+    with suppress(ImportError, MemoryError):  # with little memory, the first comparison says so
+        lazy("scipy.special:bdtr")
 
 
 def _work(

@@ -25,10 +25,13 @@ KeyPath = tuple[str | int, ...]
 MAX_BYTES = 1_000_000
 MAX_NODES = 20_000
 """A suite with more values is a mistake, or has an alias that multiplies itself."""
+MAX_CHARS = 5_000_000
+"""Characters of all values of a file, after its aliases are expanded."""
 MAX_DEPTH = 60
 """Levels of a file."""
 _LEVELS_OF_A_VALUE = 1
 _TOO_MANY = f"has more than {MAX_NODES} values after its aliases are expanded"
+_TOO_LONG = f"has more than {MAX_CHARS:,} characters after its aliases are expanded"
 _TOO_DEEP = f"is nested too deeply; at most {MAX_DEPTH} levels are allowed"
 _HINTS = {
     "'\\t'": "; indent with spaces, not with tabs",
@@ -217,6 +220,7 @@ class _Plain:
     path: Path
     places: dict[KeyPath, tuple[int, int]]
     nodes: int = 0
+    chars: int = 0
 
     def convert(self, node: object, at: KeyPath) -> object:
         self.nodes += 1
@@ -259,6 +263,10 @@ class _Plain:
         """Return a plain value for a scalar class of the loader."""
         if isinstance(node, ScalarBoolean):
             return bool(node)
+        if isinstance(node, str):
+            self.chars += len(node)
+            if self.chars > MAX_CHARS:
+                raise UsageError(Problem(_TOO_LONG, self.path))
         for kind in (bool, int, float, str):
             if isinstance(node, kind):
                 return kind(node)

@@ -7,11 +7,13 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import ClassVar, Unpack
 
-from vivavoce.comparing.text import FoldedText, fold
+from vivavoce.comparing.text import FoldedText, Span, fold
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.speakers import (
     SPEAKERS,
     Speaker,
+    Utterance,
+    check_phrases,
     chosen,
     compile_phrases,
     escape_phrases,
@@ -19,6 +21,7 @@ from vivavoce.metrics.exact.speakers import (
     utterances,
 )
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
+from vivavoce.work_time import counted_work
 
 
 class ProfanityTermsMetric(ExactMetric):
@@ -52,7 +55,7 @@ class ProfanityTermsMetric(ExactMetric):
         super().__init__(config, **options)
         self.speaker: Speaker = chosen(self.name, "speaker", speaker, SPEAKERS)
         spared = set(map(fold, allowed))
-        terms_sought = [term for term in (*_packaged(), *terms) if fold(term) not in spared]
+        terms_sought = [term for term in (*_packaged(), *check_phrases("terms", terms)) if fold(term) not in spared]
         self.terms = tuple(sorted(terms_sought, key=len, reverse=True))  # the longest of two that begin alike is found
         self._pattern = compile_phrases(escape_phrases(self.terms))
 
@@ -66,10 +69,12 @@ class ProfanityTermsMetric(ExactMetric):
         messages = utterances(part, self.speaker)
         if not messages:
             return Measured(None, f"no {self.speaker} message has words")
-        matched = [
-            (message, list(FoldedText(message.text).matches(self._pattern)) if self._pattern else [])
-            for message in messages
-        ]
+        with counted_work() as check:
+            matched: list[tuple[Utterance, list[Span]]] = []
+            for message in messages:
+                spans = list(FoldedText(message.text).matches(self._pattern)) if self._pattern else []
+                matched.append((message, spans))
+                check()
         profane = [(message, spans) for message, spans in matched if spans]
         evidence = [message.quote(*span) for message, spans in profane for span in spans]
         terms = Counter(fold(message.text[slice(*span)]) for message, spans in profane for span in spans)

@@ -11,9 +11,17 @@ import regex
 from vivavoce.comparing.text import FoldedText, Span, is_blank
 from vivavoce.messages import AIMessage
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.speakers import Utterance, compile_phrases, escape_phrases, numbered, read_phrases
+from vivavoce.metrics.exact.speakers import (
+    Utterance,
+    check_phrases,
+    compile_phrases,
+    escape_phrases,
+    numbered,
+    read_phrases,
+)
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.metrics.result import Evidence
+from vivavoce.work_time import counted_work
 
 REACH = 300
 """How many characters from its beginning an answer is searched for a refusal."""
@@ -44,7 +52,7 @@ class RefusalMetric(ExactMetric):
             direction="higher_is_better" if wanted else "lower_is_better",
         )
         super().__init__(config, **options)
-        self._expressions = (*_packaged(), *escape_phrases(phrases))
+        self._expressions = (*_packaged(), *escape_phrases(check_phrases("phrases", phrases)))
         self._pattern = compile_phrases(self._expressions)
 
     @property
@@ -55,9 +63,11 @@ class RefusalMetric(ExactMetric):
     def measure(self, part: Part) -> Measured:
         """Look into the beginning of each answer."""
         refusals: list[Evidence | None] = []
-        for turn, message in numbered(part):
-            if isinstance(message, AIMessage) and not is_blank(message.words):
-                refusals.append(self._refusal(turn, message))
+        with counted_work() as check:
+            for turn, message in numbered(part):
+                if isinstance(message, AIMessage) and not is_blank(message.words):
+                    refusals.append(self._refusal(turn, message))
+                    check()
         if not refusals:
             return Measured(None, "no assistant message has words")
         evidence = [refusal for refusal in refusals if refusal is not None]

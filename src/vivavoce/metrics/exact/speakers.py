@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from statistics import fmean, median
@@ -58,6 +58,25 @@ def read_phrases(file: str) -> list[str]:
     """Return the lines of a list in the folder of this module, except empty ones and those that begin with `#`."""
     text = files("vivavoce.metrics.exact").joinpath(file).read_text(encoding="utf-8")
     return [line for line in map(str.strip, text.splitlines()) if line and not line.startswith("#")]
+
+
+MAX_PHRASES = 2_000
+"""Phrases of its own that a metric looks for."""
+
+_MAX_PHRASE_CHARS = 100_000
+
+
+def check_phrases(option: str, phrases: Collection[str]) -> Collection[str]:
+    """Return the phrases that a metric is given.
+
+    Raises:
+        UsageError: they are too many, or too long together.
+    """
+    if len(phrases) > MAX_PHRASES:
+        raise UsageError(f"{option} has {len(phrases):,} phrases, at most {MAX_PHRASES:,} allowed")
+    if (chars := sum(map(len, phrases))) > _MAX_PHRASE_CHARS:
+        raise UsageError(f"{option} has {chars:,} characters, at most {_MAX_PHRASE_CHARS:,} allowed")
+    return phrases
 
 
 def escape_phrases(phrases: Iterable[str]) -> list[str]:

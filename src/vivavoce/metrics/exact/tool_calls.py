@@ -9,16 +9,23 @@ from itertools import permutations
 from math import perm
 from typing import Literal, NamedTuple, cast, get_args
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.messages import AnyMessage, ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule, Arguments, show
 from vivavoce.records.call_states import call_records, group_by_message
+from vivavoce.work_time import counted_work
 
 Weights = Sequence[Sequence[float]]
 """A row for each item of the one list, a column for each of the other; every weight is at least 0."""
 Pair = tuple[int, int]
 """Row and column, counted from 0."""
+
+MAX_PAIRS = 250_000
+"""Pairs of a reference call and an actual call that are compared."""
+
+_MAX_GROUP_WORK = 100_000_000
+"""Steps of pairing calls in order where some were made together: the cube of the rows, times the calls of a group."""
 
 _FEW = 1000
 """So many pairings are tried one by one in less than a millisecond; scipy takes far longer to import."""
@@ -112,6 +119,8 @@ def _take_group(before: Sequence[float], weights: Weights, columns: Sequence[int
         if not any(row_weights[column] for column in columns):
             continue
         useful.append(row)
+        if len(columns) > 1 and len(useful) ** 3 * len(columns) > _MAX_GROUP_WORK:
+            raise GraderFault("too many calls that were made together to pair them in order", kind="limit")
         for rows in [[row]] if len(columns) == 1 else [useful[start:] for start in reversed(range(len(useful)))]:
             block = _pairs_within(weights, rows, columns)
             total = before[rows[0]] + sum(weights[r][c] for r, c in block)
@@ -190,9 +199,19 @@ class Calls:
 
         Calls that were made together keep every order.
         """
-        positions = range(len(self._actual))
-        shares = [[self.share(w, g) for g in positions] for w in range(len(self._reference))]
-        return best_ordered_pairs(shares, self._sizes)
+        wanted, made = range(len(self._reference)), range(len(self._actual))
+        _check_pairs(len(wanted) * len(made))
+        with counted_work():
+            return best_ordered_pairs(self._shares(wanted, made), self._sizes)
+
+    def _shares(self, expected: Collection[int], made: Collection[int]) -> list[list[float]]:
+        """Return the share of each pair, row by row."""
+        rows: list[list[float]] = []
+        with counted_work() as check:
+            for w in expected:
+                rows.append([self.share(w, g) for g in made])
+                check()
+        return rows
 
     def pairs(self, *, whole: bool = False) -> list[Pair]:
         """Return the pairs with the largest sum of shares, in any order; with `whole`, the most pairs with share 1."""
@@ -200,10 +219,14 @@ class Calls:
 
     def _pairs_among(self, expected: Collection[int], made: Collection[int], *, whole: bool = False) -> list[Pair]:
         pairs: list[Pair] = []
-        for rows, columns in self._by_tool(expected, made):
-            shares = [[self.share(w, g) for g in columns] for w in rows]
-            weights = [[float(share == 1) for share in row] for row in shares] if whole else shares
-            pairs += [(rows[row], columns[column]) for row, column in best_pairs(weights)]
+        by_tool = self._by_tool(expected, made)
+        _check_pairs(sum(len(rows) * len(columns) for rows, columns in by_tool))
+        with counted_work() as check:
+            for rows, columns in by_tool:
+                shares = self._shares(rows, columns)
+                weights = [[float(share == 1) for share in row] for row in shares] if whole else shares
+                pairs += [(rows[row], columns[column]) for row, column in best_pairs(weights)]
+                check()
         return sorted(pairs)
 
     def _by_tool(self, expected: Collection[int], made: Collection[int]) -> list[tuple[list[int], list[int]]]:
@@ -265,6 +288,11 @@ class Calls:
         if reference.args is None:
             return [f"the reference's arguments are not a JSON object: {show(reference.text)}"]
         return self._rule.for_tool(actual.name).complaints(actual.args, reference.args)
+
+
+def _check_pairs(count: int) -> None:
+    if count > MAX_PAIRS:
+        raise GraderFault(f"{count:,} pairs of calls would be compared, at most {MAX_PAIRS:,} allowed", kind="limit")
 
 
 def _without(positions: Collection[int], used: Collection[int]) -> list[int]:
