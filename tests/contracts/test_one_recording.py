@@ -18,13 +18,13 @@ from rich.console import Console
 from server.live import get, serving
 from vivavoce.messages import ToolCall
 from vivavoce.records.details import AS_RECORDED, AsRecorded, RecordingSummary
+from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.export import export
 from vivavoce.report.github import write_github
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
-from vivavoce.report.recordings import recorded_lines
 from vivavoce.report.terminal import run_report
 from vivavoce.report.transcript import conversation
 from vivavoce.report.worst import worst

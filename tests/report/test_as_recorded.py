@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vivavoce.records.details import CallsCovered, DifferentConversations, PairedGrades, RecordingSummary
-from vivavoce.report.recordings import recorded_lines
+from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.run.summary import Summary
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vivavoce.records.details import SkipSummary, VarianceSummary, by_role
-from vivavoce.report.recordings import recorded_lines
+from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
 

@@ -16,6 +16,7 @@ from vivavoce.records.details import by_role
 from vivavoce.records.run import Run
 from vivavoce.records.score import conversation_label
 from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
+from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import latency_lines, skip_lines, spent_lines, tags_line, variance_lines
@@ -26,7 +27,6 @@ from vivavoce.report.groups import grouped
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
 from vivavoce.report.measurements import mean_text, measured_lines
 from vivavoce.report.reasons import breach_lines, explained
-from vivavoce.report.recordings import recorded_lines
 from vivavoce.report.sampled import sampled_lines
 from vivavoce.report.tester import spoiled_lines
 from vivavoce.report.text import count, inert, one_line
