@@ -223,6 +223,18 @@ CASES: dict[str, Case] = {
         JUDGE_ERROR,
         CARD_FACTS,
     ),
+    "T2 a call beside a false statement still shows a change": Case(
+        CARD,
+        [ASKS_TO_BLOCK],
+        [says(f"{BLOCKED} We close at two.", called("block_card", {"last4": "8841"}, {"state": "blocked"}, 0))],
+        {
+            "criteria": met(CARD, "c0", kind="change"),
+            "breaches": [{**FALSE, "evidence": ["We close at two.", "c0"]}],
+            "faults": NOTHING_WRONG,
+        },
+        ("success · target passed", None, 1),
+        CARD_FACTS,
+    ),
     "T22 a false statement with a wrong quote is asked for again": Case(
         "The user learns how to block a card",
         [ASKS_TO_BLOCK],

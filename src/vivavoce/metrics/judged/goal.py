@@ -310,7 +310,12 @@ def _rules(metric_input: MultiTurnEvaluationInput) -> list[Rule]:
 def _false_words(breaches: Sequence[Finding]) -> set[str]:
     """Return the words that a judge quotes as false statements, folded."""
     false = (breach for breach in breaches if breach.verdict == "false_statement")
-    return {fold(quote.text).strip() for breach in false for quote in breach.evidence if quote.verified}
+    return {fold(quote.text).strip() for breach in false for quote in _verified_words(breach)}
+
+
+def _verified_words(finding: Finding) -> list[Evidence]:
+    """Return the quotes of a finding that are in the conversation; a call is no statement."""
+    return [quote for quote in finding.evidence if quote.verified and quote.kind != "call"]
 
 
 def _outcome(acts: Mapping[str, Act], question: Question, one: Criterion, asked: Asked, false: set[str]) -> Finding:
@@ -323,7 +328,7 @@ def _outcome(acts: Mapping[str, Act], question: Question, one: Criterion, asked:
         objection = _objection_to_change(acts, finding.evidence, question.checker)
     elif one.met and one.kind == REFUSAL and must_happen(question.metric_input.goal or "", one.outcome):
         objection = "the goal asks for this, so it is a change or a fact, and not met if it was not done"
-    quotes = [fold(quote.text).strip() for quote in finding.evidence if quote.verified]
+    quotes = [fold(quote.text).strip() for quote in _verified_words(finding)]
     if one.met and quotes and not objection and false.issuperset(quotes):
         objection = "you call the same words a false statement, and a false statement meets no outcome"
     return finding.model_copy(update={"data": {**finding.data, OBJECTION: objection}}) if objection else finding
