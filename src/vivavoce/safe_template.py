@@ -251,7 +251,7 @@ class SafeEnvironment(ImmutableSandboxedEnvironment):
         super().__init__(undefined=StrictUndefined, optimized=False, cache_size=0, finalize=shown, **options)
         self.globals.clear()
         bounded = {name: _charged(name, self.filters[name]) for name in FILTERS}
-        self.filters = {**bounded, _LOOP: _counted, _CHARGE: _charged_value}
+        self.filters = {**bounded, _LOOP: _loop_values, _CHARGE: _charged_value}
         self.tests = {name: self.tests[name] for name in TESTS}
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -410,7 +410,7 @@ def _check_call(node: nodes.Call, refuse: Callable[[str], TemplateSyntaxError]) 
         raise refuse(f"a call of '{method}'" if method else "a call")
 
 
-def _counted(values: object, steps: int) -> Iterator[Any]:
+def _loop_values(values: object, steps: int) -> Iterator[Any]:
     """Yield the values of a loop, each for the steps of one turn; only lists and mappings can be gone through."""
     if isinstance(values, Undefined):
         str(values)  # a strict undefined says here what is missing

@@ -65,7 +65,7 @@ class Entries:
         return self.check(json.dumps(self._suite(grader, **more)))
 
     def calls(self, wanted: int, made: int) -> Outcome:
-        """Measure so many calls of a tool against so many that were wanted."""
+        """Measure calls of one tool against the wanted calls."""
         function = {"name": "find", "arguments": "{}"}
         calls = [{"id": f"c{i}", "type": "function", "function": function} for i in range(made)]
         messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None, "tool_calls": calls}]
@@ -212,12 +212,12 @@ def schema(write: Callable[[int], dict[str, Any]]) -> tuple[Try, ...]:
 
 
 def phrases(metric: str, option: str, count: int) -> dict[str, Any]:
-    """Return a metric with so many phrases of its own."""
+    """Return a metric with `count` phrases of its own."""
     return {"metric": metric, "config": {option: [f"w{i}" for i in range(count)]}}
 
 
 def aliased_yaml(size: int) -> str:
-    """Return a file whose values have so many characters once its aliases are expanded."""
+    """Return a file whose values have `size` characters once its aliases are expanded."""
     part = size // 60
     rest = size - 50 * part - 1
     aliases = ", ".join(["*a"] * 49)

@@ -11,7 +11,7 @@ import typer
 from vivavoce.cli.output import existing
 from vivavoce.errors import UsageError
 from vivavoce.records.label import Calibration
-from vivavoce.report.calibration import from_dataset, from_file, shown
+from vivavoce.report.calibration import find_calibration, from_dataset, from_file
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.settings import user_name
 
@@ -60,4 +60,4 @@ class LabelSource:
         if self.label is not None:
             found = from_dataset(graded, grader, self.label, author, good_from=self.good_from, at_random=self.at_random)
             return found, False
-        return shown(graded.store, graded.grading, grader, author)
+        return find_calibration(graded.store, graded.grading, grader, author)

@@ -315,7 +315,7 @@ def show(value: Any) -> str:
     """Return a value as Python writes it, cut where nobody reads on: a value may have millions of characters."""
     parts: list[str] = []
     left = _MAX_SHOWN_CHARS
-    for part in _written(value):
+    for part in _json_pieces(value):
         parts.append(part)
         left -= len(part)
         if left < 0:
@@ -323,18 +323,18 @@ def show(value: Any) -> str:
     return "".join(parts)
 
 
-def _written(value: Any) -> Iterator[str]:
+def _json_pieces(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         yield "{"
         for i, (key, item) in enumerate(cast("_Object", value).items()):
             yield f"{', ' * (i > 0)}{_cut(key)}: "
-            yield from _written(item)
+            yield from _json_pieces(item)
         yield "}"
     elif isinstance(value, list):
         yield "["
         for i, item in enumerate(cast("_Array", value)):
             yield ", " * (i > 0)
-            yield from _written(item)
+            yield from _json_pieces(item)
         yield "]"
     else:
         yield _cut(value)

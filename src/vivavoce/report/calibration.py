@@ -63,7 +63,7 @@ def from_people(store: Store, grading: Grading, grader: str, author: str) -> Cal
     return new_calibration(grading, grader, truth, "people", author)
 
 
-def shown(
+def find_calibration(
     store: Store, grading: Grading, grader: str, author: str, kept: str | None = None
 ) -> tuple[Calibration, bool]:
     """Return the calibration of a grader to look at, and whether it is a kept one.
@@ -194,7 +194,7 @@ class _Places:
         Raises:
             ValueError: it is of no conversation of the run, or of several.
         """
-        key = self._found(one)
+        key = self._labelled_key(one)
         label = Label(
             **key._asdict(),
             grader=grader,
@@ -209,7 +209,7 @@ class _Places:
             return Paired(label, None, None, None)
         return Paired(label, "scored", score.score, score.passed, score.confidence)
 
-    def _found(self, one: FileLabel) -> AttemptKey:
+    def _labelled_key(self, one: FileLabel) -> AttemptKey:
         held = self.keys.get((one.sample_id, one.trial), ())
         named = [key for key in held if one.target in (None, key.target)]
         if len(named) == 1:

@@ -36,7 +36,7 @@ def cascade_line(
     `spec` is the suite as data; `scores` of the first grader name its judge where the suite does not.
     """
     graders: Mapping[str, Any] = spec.get("graders") or {}
-    cheap, dear = _given(graders.get(first)), _given(graders.get(then))
+    cheap, dear = _stated_keys(graders.get(first)), _stated_keys(graders.get(then))
     if cheap is None or dear is None or dear.keys() & _ALONE or cheap.keys() & _ALONE:
         return None
     judge = cheap.get("model") or next((one.settings["model"] for one in scores if "model" in one.settings), None)
@@ -56,7 +56,7 @@ def cascade_line(
     )
 
 
-def _given(spec: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _stated_keys(spec: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the keys of a grader that say something; a suite that is kept as data has those left out, too."""
     return None if spec is None else {key: value for key, value in spec.items() if value not in (None, {}, [])}
 

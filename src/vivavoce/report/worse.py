@@ -147,7 +147,7 @@ class _Family:
         return cls(tests, round(1 - level, 12))
 
     @property
-    def counted(self) -> list[_Key]:
+    def reachable_tests(self) -> list[_Key]:
         """The tests that could be significant: those that reach alpha / k, for the least k that is not exceeded."""
         reachable: list[_Key] = []
         for number in range(1, len(self.tests) + 1):
@@ -163,7 +163,7 @@ class _Family:
 
     def adjusted(self, target: str, grader: str) -> dict[_Subject, float]:
         """Return the p values that the tests of a grader have among all."""
-        counted = self.counted
+        counted = self.reachable_tests
         adjusted = dict(zip(counted, holm([self.tests[key].p_value for key in counted]), strict=True))
         return {
             key[2]: adjusted.get(key, min(1.0, test.p_value * len(self.tests)))
@@ -174,7 +174,7 @@ class _Family:
 
 def _reasons(comparison: Comparison, tolerance: Tolerance, family: _Family) -> Iterator[RulingReason]:
     if (number := len(family.tests)) > 1:
-        left = number - len(family.counted)
+        left = number - len(family.reachable_tests)
         some = f"; too few flips to show a loss, so not counted: {left:,}"
         text = f"{number:,} tests: p values are adjusted (Holm), so that all false alarms together stay at 5%"
         yield RulingReason(verdict=None, text=text + (some if left else ""))

@@ -119,7 +119,7 @@ def check_setting(name: str, value: object) -> None:
     if name not in SETTINGS:
         raise ValueError(f"'{_cut(name)}' cannot be set in a request{did_you_mean(name, SETTINGS)}")
     if value is not None and not SETTINGS[name].allows(value):
-        raise ValueError(f"'{name}' needs {SETTINGS[name].expected}, got {_shown(value)}")
+        raise ValueError(f"'{name}' needs {SETTINGS[name].expected}, got {_setting_text(value)}")
 
 
 def check_settings(settings: dict[str, Any]) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def check_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _shown(value: object) -> str:
+def _setting_text(value: object) -> str:
     if isinstance(value, str):
         return f"'{_cut(value)}'"
     if isinstance(value, bool):

@@ -314,7 +314,7 @@ def _false_words(breaches: Sequence[Finding]) -> set[str]:
 
 
 def _verified_words(finding: Finding) -> list[Evidence]:
-    """Return the quotes of a finding that are in the conversation; a call is no statement."""
+    """Return the quotes of a finding that are in the conversation; a call does not state anything."""
     return [quote for quote in finding.evidence if quote.verified and quote.kind != "call"]
 
 

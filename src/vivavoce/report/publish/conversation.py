@@ -19,7 +19,7 @@ from vivavoce.plugins import lazy
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score, Usage, to_number
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.sending import Address, Kind, Request, counted, in_words, send, write_requests
+from vivavoce.report.publish.sending import Address, Kind, Request, count_items, in_words, send, write_requests
 from vivavoce.run.result import RunResult
 from vivavoce.safe_text import encodable
 from vivavoce.store.store import Store
@@ -214,7 +214,7 @@ def write(graded: GradedRun, to: str, directory: Path) -> list[str]:
     left_out: Counter[str] = Counter()
     kinds = cast("Callable[[], Sequence[Kind]]", _part(to, "kinds"))()
     written = write_requests(_requests(graded, to, left_out), kinds, directory)
-    return [counted(written), *_left_out(left_out)]
+    return [count_items(written), *_left_out(left_out)]
 
 
 def _requests(graded: GradedRun, to: str, left_out: Counter[str]) -> Iterator[Request]:
@@ -244,7 +244,7 @@ def sample_cells(graded: GradedRun) -> Iterator[tuple[Cell, ...]]:
     """
     labels = _verdicts(graded)
     for outcome in graded.outcomes():
-        said = _said(outcome)
+        said = _dialogue_text(outcome)
         scores = {**outcome.scores, **({} if outcome.reward is None else {"reward": outcome.reward})}
         for name, score in scores.items():
             yield _cells(outcome, name, score, labels.get((outcome.attempt.key, name)), said)
@@ -290,5 +290,5 @@ def _encodable(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
     return tuple(encodable(cell) if isinstance(cell, str) else cell for cell in cells)
 
 
-def _said(outcome: Outcome) -> str:
+def _dialogue_text(outcome: Outcome) -> str:
     return "\n".join(f"{one.role}: {one.text}" for one in outcome.attempt.trajectory.messages if one.text)

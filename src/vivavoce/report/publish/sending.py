@@ -63,7 +63,7 @@ def write_requests(requests: Iterable[Request], kinds: Sequence[Kind], directory
     return written
 
 
-def counted(items: Mapping[str, int]) -> str:
+def count_items(items: Mapping[str, int]) -> str:
     """Return how many items there are, in words."""
     return ", ".join(count(number, item) for item, number in items.items()) or "nothing"
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.errors import UsageError
 from vivavoce.records.label import Calibration
 from vivavoce.records.run import Grading
-from vivavoce.report.calibration import WIDTH, CalibrationReport, calibration_report, from_people, shown
+from vivavoce.report.calibration import WIDTH, CalibrationReport, calibration_report, find_calibration, from_people
 from vivavoce.report.html.labelling import check_question
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import GradingName, RunName
@@ -47,7 +47,7 @@ def calibration(
     Without a label the newest kept one of this judge is shown. Nothing is kept by asking.
     """
     store, scores = _graded(request, run, grading, grader)
-    found, is_kept = shown(store, scores, grader, user_of(request).name, kept)
+    found, is_kept = find_calibration(store, scores, grader, user_of(request).name, kept)
     return answer(calibration_report(store, scores, found, width=width, kept=is_kept))
 
 

@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading
-from vivavoce.report.calibration import calibration_report, from_people, shown
+from vivavoce.report.calibration import calibration_report, find_calibration, from_people
 from vivavoce.report.calibration_lines import NAMES, closing, heading
 from vivavoce.report.html.labelling import check_question
 from vivavoce.report.label_agreement import people_lines
@@ -31,7 +31,7 @@ def calibration(
     """Show what the labels of a run say of a judge."""
     store, scores = _graded(request, run, grading, grader)
     user = user_of(request)
-    found, is_kept = shown(store, scores, grader, user.name, kept)
+    found, is_kept = find_calibration(store, scores, grader, user.name, kept)
     values: dict[str, object] = {
         "section": "label",
         "run": store.run(scores.run_id),
