@@ -92,6 +92,8 @@ def test_a_limit_that_the_system_lets_us_raise_is_raised(folder: Path) -> None:
     assert (done.returncode, "files may be open" in done.stderr) == (0, False)
 
 
-def test_a_message_that_cannot_be_written_changes_no_exit_code(tmp_path: Path) -> None:
+@pytest.mark.parametrize("buffered", ["env -u PYTHONUNBUFFERED", "env PYTHONUNBUFFERED=1"])
+def test_a_message_that_cannot_be_written_changes_no_exit_code(tmp_path: Path, buffered: str) -> None:
     for command in ("run nosuch.yaml", "show nosuch", "--nosuch", "nosuch", "store restore nosuch --yes"):
-        assert shell(tmp_path, f"$V {command} 2>/dev/full").returncode == 2, command
+        for streams in ("2>/dev/full", ">/dev/full 2>/dev/full"):
+            assert shell(tmp_path, f"{buffered} $V {command} {streams}").returncode == 2, (command, streams)

@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from vivavoce.cli.options import RUN
-from vivavoce.cli.standard_streams import open_closed_streams
+from vivavoce.cli.standard_streams import drop_unwritten, open_closed_streams
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.extensions import Command, PluginWarning, plugins
 from vivavoce.pacing.file_handles import few_handles_note, raise_handle_limit
@@ -193,15 +193,15 @@ def main(arguments: list[str] | None = None) -> None:
         code = _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
         _complain(f"cannot write the output: {error.strerror or error}")
         code = 2
     if arguments is None and (left := _threads_left()):
         _complain(f"what was tested left threads running, which are not waited for: {', '.join(left)}")
-        sys.stderr.flush()
+        drop_unwritten()
         os._exit(code)
+    drop_unwritten()
     sys.exit(code)
 
 

@@ -24,6 +24,15 @@ def open_closed_streams() -> None:
                 setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
+def drop_unwritten() -> None:
+    """Drop output that cannot be written; otherwise Python tries it again when it ends, and changes the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _leads_elsewhere(stream: TextIO | None, number: int) -> bool:
     """Return whether a stream is open, and not the standard stream of this number."""
     if stream is None or stream.closed:
