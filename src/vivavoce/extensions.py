@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import pluggy
 
@@ -33,6 +33,7 @@ HOOK_SECONDS = 10.0
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 """The form `package.module:name`."""
 
+A = TypeVar("A")
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
@@ -193,6 +194,24 @@ def answers(hook: str, **arguments: Any) -> Iterator[Any]:
             yield answer
 
 
+def answers_of(kind: type[A], hook: str, **arguments: Any) -> Iterator[A]:
+    """Yield what the plugins answer to a hook that returns several things of a kind.
+
+    A plugin that answers something else is switched off.
+    """
+    for plugin, answer in list(plugins().results(hook, **arguments)):
+        try:
+            listed: list[Any] = list(answer)
+        except Exception as error:
+            plugins().switch_off(plugin, f"{hook}: {_reason(error)}")
+            continue
+        other = next((item for item in listed if not isinstance(item, kind)), None)
+        if other is None:
+            yield from listed
+        else:
+            plugins().switch_off(plugin, f"{hook}: it returns a {type(other).__name__}, not a {kind.__name__}")
+
+
 def first_answer(hook: str, **arguments: Any) -> Any:
     """Return the first answer to a hook, None where no plugin has one."""
     return next(answers(hook, **arguments), None)
@@ -233,7 +252,7 @@ def _read_additions(plugin: str, kind: str, answer: Any) -> dict[str, Addition]:
         ValueError: it is not a mapping from names to references.
     """
     if not isinstance(answer, Mapping):
-        raise ValueError(f"returns a {type(answer).__name__}; it returns a mapping from names to 'module:name'")
+        raise ValueError(f"needs a mapping from names to 'package.module:name', got {type(answer).__name__}")
     added: dict[str, Addition] = {}
     for name, reference in cast("Mapping[Any, Any]", answer).items():
         if not (isinstance(name, str) and name.strip() == name != ""):

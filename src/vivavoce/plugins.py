@@ -137,8 +137,8 @@ class Registry(Generic[T]):
                 loaded = lazy(self._admit)(addition.name, loaded, addition.plugin)
             elif not callable(loaded):
                 raise UsageError(
-                    f"the {self.kind} '{addition.name}' of the plugin '{addition.plugin}' is a "
-                    f"{type(loaded).__name__}, which cannot be called"
+                    f"the {self.kind} '{addition.name}' of the plugin '{addition.plugin}' needs something that can be "
+                    f"called, got {type(loaded).__name__}"
                 )
             self._loaded[addition] = self._thing(addition.name, loaded)
         return self._loaded[addition]

@@ -459,8 +459,9 @@ def _guarded_rows(read: Reader, owner: str) -> Reader:
 
     def rows(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
         for item in cast("Iterator[Any]", items(records, loss)):
-            if not (isinstance(item, tuple) and len(cast("tuple[Any, ...]", item)) == 2):
-                raise UsageError(f"{owner}: its reader yields a {type(item).__name__}, not a pair of place and row")
+            if not isinstance(item, tuple) or len(cast("tuple[Any, ...]", item)) != 2:
+                kind = type(cast("object", item)).__name__
+                raise UsageError(f"{owner}: its reader yields a {kind}, not a pair of place and row")
             place, row = cast("tuple[Any, Any]", item)
             if not (isinstance(place, Place) and isinstance(row, dict)):
                 kinds = f"{type(place).__name__} and {type(row).__name__}"

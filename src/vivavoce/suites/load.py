@@ -59,7 +59,9 @@ def _problem(document: Described, details: ErrorDetails, schema: type[BaseModel]
     if kind == "missing":
         return document.problem(at[:-1], f"the key '{at[-1]}' is missing")
     if kind == "union_tag_not_found":
-        return document.problem(at, "the key 'kind' is missing")
+        value = details["input"]
+        missing = "the key 'kind' is missing"
+        return document.problem(at, missing if isinstance(value, dict) else f"needs a mapping{_such_as(at, value)}")
     if kind == "union_tag_invalid":
         context = details["ctx"]  # pyright: ignore[reportTypedDictNotRequiredAccess]
         tags = [tag.strip("' ") for tag in str(context["expected_tags"]).split(",")]

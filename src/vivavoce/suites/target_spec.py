@@ -356,7 +356,9 @@ PLUGIN_KIND = "(plugin)"
 
 def _kind_of(value: Any) -> str | None:
     """Return the tag of a target: its kind, or `PLUGIN_KIND`; None where it has no kind."""
-    kind: object = cast("Mapping[str, object]", value).get("kind") if isinstance(value, Mapping) else value.kind
+    target: object = value
+    written = cast("Mapping[str, object]", target) if isinstance(target, Mapping) else None
+    kind: object = getattr(target, "kind", None) if written is None else written.get("kind")
     if isinstance(kind, str) and kind not in BUILT_IN_TARGETS and kind in target_kinds.plugin_names():
         return PLUGIN_KIND
     return None if kind is None else str(kind)
