@@ -345,7 +345,7 @@ def test_a_plugin_opens_models_by_name(packages: Path) -> None:
     model = open_model("echo:loud", settings={"temperature": 0})
     assert (model.name, model_name("echo:loud"), model_identity("echo/loud")) == ("echo:loud",) * 3
     assert asyncio.run(model.complete(Request([HumanMessage(content="hi")]))).text == "hi"
-    assert open_model("acme:small", api_key="k", structured="tools").name == "acme:small"
+    assert open_model("acme:small", api_key="k", structured="tool").name == "acme:small"
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_a_plugin_opens_models_by_name(packages: Path) -> None:
         ("alias:a", {}, "returns a str; it returns a model"),
         ("broken:a", {}, "'broken' of a plugin failed: KeyError: 'region'"),
         ("echo:loud", {"api_key": "k"}, "does not take 'api_key'"),
-        ("echo:loud", {"structured": "tools"}, "does not take 'structured'"),
+        ("echo:loud", {"structured": "tool"}, "does not take 'structured'"),
         ("echo:loud", {"budget": Budget(max_calls=3)}, "does not take 'budget'"),
     ],
 )

@@ -354,11 +354,12 @@ PLUGIN_KIND = "(plugin)"
 """A step of the schema, not of the file: a target of a kind that a plugin adds."""
 
 
-def _kind_of(value: Any) -> str | None:
+def _kind_of(value: object) -> str | None:
     """Return the tag of a target: its kind, or `PLUGIN_KIND`; None where it has no kind."""
-    target: object = value
-    written = cast("Mapping[str, object]", target) if isinstance(target, Mapping) else None
-    kind: object = getattr(target, "kind", None) if written is None else written.get("kind")
+    written = (
+        cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {"kind": getattr(value, "kind", None)}
+    )
+    kind = written.get("kind")
     if isinstance(kind, str) and kind not in BUILT_IN_TARGETS and kind in target_kinds.plugin_names():
         return PLUGIN_KIND
     return None if kind is None else str(kind)
