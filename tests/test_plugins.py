@@ -27,6 +27,9 @@ from vivavoce.models.names import model_identity, model_name, open_model
 from vivavoce.pacing.budget import Budget
 from vivavoce.penelope.strategies.factory import strategies
 from vivavoce.plugins import HOOKS, Registry, load_object
+from vivavoce.report.export import export, format_of
+from vivavoce.store.store import Store
+from vivavoce.suites.target_names import described_target, target_names
 
 
 def problem_of(reference: str, base: Path) -> Problem:
@@ -423,3 +426,159 @@ def test_a_bad_format_does_not_keep_others_from_being_found(
     path.write_text('{"words": "hi"}\n')
     with pytest.warns(PluginWarning, match=f"'bad_formats' is switched off: .*{message}"):
         assert detect(path).name == "words"
+
+
+TARGETS = """\
+import functools
+from vivavoce.targets.function import FunctionTarget
+
+def bot(name, *, greeting: str = "Hello", limit: int):
+    return lambda message: greeting * limit
+
+def ready(name):
+    return FunctionTarget(lambda message: "ready", "its own name")
+
+def anything(name, **options):
+    return lambda message: repr(sorted(options))
+
+def broken(name):
+    raise ConnectionError("no such host")
+
+def nothing(name): ...
+"""
+SUITE = """\
+name: s
+dataset: {{rows: [{{id: a, input: hi}}]}}
+target: {}
+graders: {{g: {{kind: function, function: ascii_printable_only}}}}
+"""
+
+
+def suite_with(packages: Path, target: str) -> Path:
+    """Return a suite with a target, where a package adds kinds of target."""
+    names = ("bot", "ready", "anything", "broken", "nothing")
+    code = adding("register_targets", **{name: f"acme_targets:{name}" for name in names})
+    install(packages, "targets_plugin", code, acme_targets=TARGETS)
+    path = packages.parent / "suite.yaml"
+    path.write_text(SUITE.format(target))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "reply"),
+    [
+        ("{kind: bot, config: {limit: 2}}", "bot", "HelloHello"),
+        ("{kind: bot, name: twin, config: {limit: 1, greeting: '${ACME_GREETING}'}}", "twin", "Moin"),
+        ("{kind: ready}", "ready", "ready"),
+        ("{kind: anything, config: {a: [1], b: {c: 2}}}", "anything", "['a', 'b']"),
+    ],
+)
+def test_a_suite_uses_a_target_of_a_plugin(
+    target: str, name: str, reply: str, packages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACME_GREETING", "Moin")
+    (outcome,) = run_suite(suite_with(packages, target), store=str(packages / "x.db")).outcomes()
+    assert outcome.attempt.key.target == name
+    assert outcome.attempt.trajectory.turns[0].messages[-1].text == reply
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("{kind: bott, config: {limit: 2}}", "target.kind: no kind 'bott'; did you mean 'bot'?"),
+        ("{kind: bot}", "the target kind 'bot': the option 'limit' is missing"),
+        (
+            "{kind: bot, config: {limit: many}}",
+            "the target kind 'bot': option 'limit': Input should be a valid integer",
+        ),
+        ("{kind: bot, config: {limit: 1, greting: x}}", "no option 'greting'; did you mean 'greeting'?"),
+        ("{kind: bot, config: 3}", "target.config: needs a mapping"),
+        ("{kind: ready, config: {a: 1}}", "no option 'a'; it takes none"),
+        ("{kind: broken}", "the target kind 'broken' of a plugin failed: ConnectionError: no such host"),
+        ("{kind: nothing}", "got a NoneType"),
+        ("{kind: bot, config: {limit: 1, greeting: '${ACME_NOWHERE}'}}", "ACME_NOWHERE is not set"),
+        ("{kind: anything, config: {inner: [{token: s3cret}]}}", "inner.0.token contains a key"),
+    ],
+)
+def test_a_mistake_in_a_target_of_a_plugin_has_its_place(target: str, message: str, packages: Path) -> None:
+    path = suite_with(packages, target)
+    with pytest.raises(UsageError) as caught:
+        run_suite(path, store=str(packages / "x.db"))
+    [problem] = caught.value.problems
+    assert (problem.file, problem.line) == (path, 3)
+    assert message in str(problem)
+    assert "s3cret" not in str(problem)
+
+
+def test_a_stored_target_is_read_without_its_plugin() -> None:
+    described = described_target({"kind": "bot", "config": {"limit": 1}, "name": "twin"})
+    assert described.named == [("twin", None)]
+    assert target_names({"kind": "bot"}) == ["bot"]
+
+
+EXPORTERS = """\
+from vivavoce.report.export import Exporter
+
+def lines(graded, out):
+    for outcome in graded.outcomes():
+        print(outcome.attempt.key.sample_id, file=out)
+
+def broken(graded, out):
+    print("half", file=out)
+    raise LookupError("no column")
+
+LINES = Exporter(lines, ".lines", "text/x-lines")
+SUFFIX = Exporter(lines, "../x")
+TYPE = Exporter(lines, ".x", "text/x\\r\\nset-cookie: a=b")
+CLASS = Exporter
+NUMBER = 3
+"""
+
+
+def exporter_packages(packages: Path) -> None:
+    names = {
+        "lines": "LINES",
+        "broken": "broken",
+        "suffix": "SUFFIX",
+        "type": "TYPE",
+        "class": "CLASS",
+        "number": "NUMBER",
+    }
+    code = adding("register_exporters", **{name: f"acme_exporters:{place}" for name, place in names.items()})
+    install(packages, "exporters_plugin", code, acme_exporters=EXPORTERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("broken", "the export format 'broken' of the plugin 'exporters_plugin' failed: LookupError: no column"),
+        ("suffix", "has the file extension '../x'"),
+        ("type", "has the content type"),
+        ("class", "needs a function that takes a graded run and a text file"),
+        ("number", "needs a function that takes a graded run and a text file"),
+        ("line", "no export format 'line'; did you mean 'lines'?"),
+    ],
+)
+def test_an_exporter_that_fails_is_named_and_leaves_no_file(name: str, message: str, packages: Path) -> None:
+    exporter_packages(packages)
+    (packages.parent / "bot.py").write_text("def reply(message):\n    return 'Hello'\n")
+    (packages.parent / "suite.yaml").write_text(SUITE.format("{kind: function, function: 'bot.py:reply'}"))
+    result = run_suite(packages.parent / "suite.yaml", store=str(packages / "x.db"))
+    with Store.open(packages / "x.db") as store:
+        run = store.run(result.run.id)
+        grading = store.grading(run.id)
+        with pytest.raises(UsageError, match=re.escape(message)):
+            export(store, run, grading, name, packages / "file")
+        assert not (packages / "file").exists()
+        export(store, run, grading, "lines", packages / "good.lines")
+        assert (packages / "good.lines").read_text() == "a\n"
+
+
+def test_a_file_extension_names_the_format_of_a_plugin(packages: Path) -> None:
+    exporter_packages(packages)
+    names = {"good": "acme_exporters:LINES"}
+    install(packages, "another_plugin", adding("register_exporters", **names))
+    with pytest.warns(PluginWarning, match="'exporters_plugin' is switched off"):
+        assert format_of(None, Path("run.LINES")) == "good"
+    with pytest.raises(UsageError, match=r"run\.lined: unknown file extension"):
+        format_of(None, Path("run.lined"))

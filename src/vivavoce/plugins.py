@@ -116,13 +116,18 @@ class Registry(Generic[T]):
         A plugin that cannot load something is switched off with a warning.
         """
         for name in self.plugin_names() if of_plugins else self.names():
-            addition = None if name in self._builtin or name in self._added else self._additions().get(name)
-            try:
+            if name in self._builtin or name in self._added:
                 yield name, self.get(name)
+                continue
+            addition = self._additions().get(name)
+            if addition is None:  # its plugin was switched off after the names were read
+                continue
+            try:
+                thing = self._load(addition)
             except UsageError as error:
-                if addition is None:
-                    raise
                 lazy("vivavoce.extensions:plugins")().switch_off(addition.plugin, str(error))
+            else:
+                yield name, thing
 
     def _thing(self, name: str, loaded: Any) -> T:
         return self._made_of(name, loaded) if isinstance(loaded, FunctionType) else cast("T", loaded)

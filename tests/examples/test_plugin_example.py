@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plugin"
 MAX_LINES = 150
@@ -130,9 +131,35 @@ def test_mistakes_in_its_names_and_options_are_told(site: Path, tmp_path: Path) 
         assert "s3cret" not in printed
 
 
+def test_the_schema_of_a_suite_knows_its_kinds(site: Path) -> None:
+    validator = Draft202012Validator(json.loads(viva(site, "schema")))
+    suite = {
+        "name": "desk",
+        "dataset": {"path": "tickets.jsonl", "format": "tickets"},
+        "target": {"kind": "canned", "config": {"greeting": "Sorry."}},
+        "graders": {"politeness": {"kind": "metric", "metric": "politeness"}},
+    }
+    assert validator.is_valid(suite)
+    assert validator.is_valid({**suite, "target": {"kind": "function", "function": "bot.py:reply"}})
+    for wrong in ({"target": {"kind": "caned"}}, {"dataset": {"path": "a", "format": "ticket"}}):
+        assert not validator.is_valid({**suite, **wrong})
+
+
 def test_everything_else_works_without_it(site: Path, tmp_path: Path) -> None:
     (tmp_path / "live.yaml").write_text(LIVE)
     viva(site, "run", "live.yaml", "--quiet")
     printed = viva(site, "show", "latest", VIVAVOCE_WITHOUT="support-desk")
     assert "politeness" in printed
     assert "no kind 'canned'" in viva(site, "validate", "live.yaml", code=2, VIVAVOCE_WITHOUT="support-desk")
+
+
+def test_the_guide_shows_the_plugin_module_as_it_is() -> None:
+    guide = (EXAMPLE.parents[1] / "docs" / "guides" / "plugins.md").read_text()
+    module = EXAMPLE / "support_desk" / "plugin.py"
+    assert f"```python support_desk/plugin.py\n{module.read_text()}```" in guide
+
+
+def test_its_metric_lacks_nothing(site: Path) -> None:
+    code = "from support_desk.parts import Politeness\nfrom vivavoce.testing import check_metric\n"
+    done = call(site, sys.executable, "-c", f"{code}print(check_metric(Politeness))")
+    assert done.stdout == "[]\n"
