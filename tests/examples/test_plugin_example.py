@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -132,7 +133,7 @@ def test_mistakes_in_its_names_and_options_are_told(site: Path, tmp_path: Path) 
 
 
 def test_the_schema_of_a_suite_knows_its_kinds(site: Path) -> None:
-    validator = Draft202012Validator(json.loads(viva(site, "schema")))
+    validator: Any = Draft202012Validator(json.loads(viva(site, "schema")))
     suite = {
         "name": "desk",
         "dataset": {"path": "tickets.jsonl", "format": "tickets"},
