@@ -25,6 +25,7 @@ from vivavoce.metrics.factory import metrics
 from vivavoce.models.model import Request
 from vivavoce.models.names import model_identity, model_name, open_model
 from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limiter import RateLimit
 from vivavoce.penelope.strategies.factory import strategies
 from vivavoce.plugins import HOOKS, Registry, load_object
 from vivavoce.report.export import export, format_of
@@ -358,9 +359,11 @@ def test_a_plugin_opens_models_by_name(packages: Path) -> None:
         ("acme:large", {}, "calls itself 'acme:small'; its name must be 'acme:large'"),
         ("alias:a", {}, "returns a str; it returns a model"),
         ("broken:a", {}, "'broken' of a plugin failed: KeyError: 'region'"),
-        ("echo:loud", {"api_key": "k"}, "does not take 'api_key'"),
-        ("echo:loud", {"structured": "tool"}, "does not take 'structured'"),
-        ("echo:loud", {"budget": Budget(max_calls=3)}, "does not take 'budget'"),
+        ("echo:loud", {"api_key": "k"}, "takes no API key"),
+        ("echo:loud", {"structured": "tool"}, "takes no way to structured answers"),
+        ("alias:a", {"settings": {"temperature": 0}}, "takes no settings"),
+        ("echo:loud", {"rate": RateLimit(3, None)}, "takes no rate limit"),
+        ("echo:loud", {"budget": Budget(max_calls=3)}, "takes no limit on calls or cost"),
     ],
 )
 def test_a_model_that_a_plugin_cannot_open_is_an_error(

@@ -173,7 +173,7 @@ def _open_of_plugin(provider: str, model: str, options: Mapping[str, Any]) -> Mo
     known = {parameter.name for parameter in parameters}
     passed = {key: value for key, value in options.items() if value is not None and (takes_any or key in known)}
     if ignored := next((key for key in _needed(options) if key not in passed), None):
-        raise UsageError(f"{label} does not take '{ignored}'; leave it out, or choose another provider")
+        raise UsageError(f"{label} takes no {_OPTION_WORDS[ignored]}; leave it out, or choose another provider")
     try:
         with foreign_code():
             opened: object = function(model, **passed)
@@ -182,6 +182,16 @@ def _open_of_plugin(provider: str, model: str, options: Mapping[str, Any]) -> Mo
     except Exception as error:
         raise UsageError(f"{label} failed: {type(error).__name__}: {' '.join(str(error).split())}") from error
     return cast("Model", lazy("vivavoce.models.custom:as_named_model")(opened, name, label))
+
+
+_OPTION_WORDS = {
+    "api_key": "API key (api_key)",
+    "settings": "settings",
+    "structured": "way to structured answers (structured)",
+    "rate": "rate limit (rate)",
+    "budget": "limit on calls or cost (budget)",
+}
+"""The options that a model may not ignore, in words."""
 
 
 def _needed(options: Mapping[str, Any]) -> Iterator[str]:
