@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from vivavoce import extensions
 from vivavoce.cli.main import commands
-from vivavoce.extensions import Plugins, PluginWarning
+from vivavoce.extensions import PageSection, Plugins, PluginWarning, answers_of
 
 PLUGIN = """
 from vivavoce.extensions import Command, hookimpl
@@ -83,6 +85,44 @@ def test_a_hook_that_fails_or_hangs_switches_the_plugin_off(
         listed = commands_with(found, monkeypatch)
     assert "run" in listed
     assert "acme_five" not in found.names
+
+
+SECTION = """
+from vivavoce.extensions import PageSection, hookimpl
+
+@hookimpl
+def run_page_sections(store, run, grading):
+    {body}
+"""
+BODIES = {
+    "return [PageSection('Notes', paragraphs=('<b>bold</b>',))]": None,
+    "yield PageSection('Notes')": None,
+    "return None": None,
+    "return ['text']": "it returns a str, not a PageSection",
+    "return 3": "TypeError: 'int' object is not iterable",
+    "return store.nothing": "AttributeError: .*",
+    "yield 1 / 0": "ZeroDivisionError: division by zero",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_plugin_with_a_wrong_section_is_switched_off_and_the_page_is_shown(
+    body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = SECTION.format(body="return (PageSection('Good'),)")
+    monkeypatch.delitem(sys.modules, "acme_seven", raising=False)
+    found = plugins_with(tmp_path, monkeypatch, acme_seven=SECTION.format(body=body), acme_eight=good)
+    monkeypatch.setattr(extensions, "plugins", lambda: found)
+    problem = BODIES[body]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        titles = [one.title for one in answers_of(PageSection, "run_page_sections", store=None, run=None, grading=None)]
+    assert "Good" in titles
+    assert ("acme_seven" in found.names) == (problem is None)
+    messages = [str(one.message) for one in caught]
+    expected = [] if problem is None else [f"the plugin 'acme_seven' is switched off: run_page_sections: {problem}"]
+    assert len(messages) == len(expected)
+    assert all(re.fullmatch(pattern, message) for pattern, message in zip(expected, messages, strict=True))
 
 
 def test_a_second_plugin_of_a_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

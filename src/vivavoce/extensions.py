@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import pluggy
+
+from vivavoce.errors import UsageError
 
 PROJECT = "vivavoce"
 """The name of the hooks, and of the entry point group in which packages name their plugins."""
@@ -27,6 +30,10 @@ WITHOUT = "VIVAVOCE_WITHOUT"
 HOOK_SECONDS = 10.0
 """How long an installed plugin may take to be imported or to answer a hook that registers something."""
 
+_REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+"""The form `package.module:name`."""
+
+A = TypeVar("A")
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
@@ -62,10 +69,20 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A section of a page that lists links."""
+    """A section of a page: paragraphs of plain text, and links below them."""
 
     title: str
-    pages: tuple[Page, ...]
+    pages: tuple[Page, ...] = ()
+    paragraphs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """Something that a plugin adds under a name; `reference` is its `package.module:name`."""
+
+    plugin: str
+    name: str
+    reference: str
 
 
 class Plugins:
@@ -73,11 +90,13 @@ class Plugins:
 
     def __init__(self, without: frozenset[str], installed: Mapping[str, EntryPoint]) -> None:
         self._manager = pluggy.PluginManager(PROJECT)
+        self._additions: dict[tuple[str, ...], dict[str, Addition]] = {}
+        self._lock = threading.RLock()
         self._manager.add_hookspecs(importlib.import_module("vivavoce.hookspecs"))
         for name in FEATURES:
             if name not in without:
                 self._manager.register(importlib.import_module(f"vivavoce.features.{name}.plugin"), name)
-        for name, point in installed.items():
+        for name, point in sorted(installed.items()):
             if name not in without:
                 self._install(name, point)
 
@@ -103,10 +122,39 @@ class Plugins:
                 continue
             yield from ((name, answer) for answer in answers if answer is not None)
 
+    def additions(self, kind: str, hooks: tuple[str, ...], builtin: Collection[str]) -> Mapping[str, Addition]:
+        """Return what plugins add of a kind through `hooks`, by name.
+
+        A plugin that adds something else than references by name, or a name that exists, is switched off.
+        """
+        with self._lock:
+            if hooks not in self._additions:
+                self._additions[hooks] = self._collect(kind, hooks, builtin)
+            table = self._additions[hooks]
+            return {name: one for name, one in table.items() if self._manager.has_plugin(one.plugin)}
+
     def switch_off(self, name: str, reason: str) -> None:
         """Remove a plugin and warn."""
-        self._manager.unregister(name=name)
+        with self._lock:
+            if not self._manager.has_plugin(name):
+                return
+            self._manager.unregister(name=name)
         warnings.warn(f"the plugin '{name}' is switched off: {reason}", PluginWarning, stacklevel=2)
+
+    def _collect(self, kind: str, hooks: Sequence[str], builtin: Collection[str]) -> dict[str, Addition]:
+        table: dict[str, Addition] = {}
+        for hook in hooks:
+            for plugin, answer in list(self.results(hook)):
+                try:
+                    added = _read_additions(plugin, kind, answer)
+                    for name, addition in added.items():
+                        _check_new(addition, kind, builtin, table.get(name))
+                except ValueError as error:
+                    self.switch_off(plugin, f"{hook}: {error}")
+                    table = {name: one for name, one in table.items() if one.plugin != plugin}
+                else:
+                    table = added | table
+        return table
 
     def _install(self, name: str, point: EntryPoint) -> None:
         if self._manager.has_plugin(name):
@@ -146,6 +194,24 @@ def answers(hook: str, **arguments: Any) -> Iterator[Any]:
             yield answer
 
 
+def answers_of(kind: type[A], hook: str, **arguments: Any) -> Iterator[A]:
+    """Yield what the plugins answer to a hook that returns several things of a kind.
+
+    A plugin that answers something else is switched off.
+    """
+    for plugin, answer in list(plugins().results(hook, **arguments)):
+        try:
+            listed: list[Any] = list(answer)
+        except Exception as error:
+            plugins().switch_off(plugin, f"{hook}: {_reason(error)}")
+            continue
+        other = next((item for item in listed if not isinstance(item, kind)), None)
+        if other is None:
+            yield from listed
+        else:
+            plugins().switch_off(plugin, f"{hook}: it returns a {type(other).__name__}, not a {kind.__name__}")
+
+
 def first_answer(hook: str, **arguments: Any) -> Any:
     """Return the first answer to a hook, None where no plugin has one."""
     return next(answers(hook, **arguments), None)
@@ -154,6 +220,60 @@ def first_answer(hook: str, **arguments: Any) -> Any:
 def description(run: Any) -> RunDescription | None:
     """Return what a special kind of run is, None for an ordinary run."""
     return first_answer("describe_run", run=run)
+
+
+def additions(kind: str, hooks: tuple[str, ...], builtin: Collection[str]) -> Mapping[str, Addition]:
+    """Return what the plugins of this process add of a kind, by name."""
+    return plugins().additions(kind, hooks, builtin)
+
+
+def load(kind: str, addition: Addition) -> Any:
+    """Import what a plugin adds.
+
+    Raises:
+        UsageError: it cannot be imported; the message names the plugin and the reference.
+    """
+    module, _, name = addition.reference.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # what foreign code raises is a reason to refuse it, SystemExit included
+        raise UsageError(
+            f"the plugin '{addition.plugin}' cannot load its {kind} '{addition.name}' from {addition.reference}: "
+            f"{_reason(error)}"
+        ) from error
+
+
+def _read_additions(plugin: str, kind: str, answer: Any) -> dict[str, Addition]:
+    """Return what a hook answered, checked.
+
+    Raises:
+        ValueError: it is not a mapping from names to references.
+    """
+    if not isinstance(answer, Mapping):
+        raise ValueError(f"needs a mapping from names to 'package.module:name', got {type(answer).__name__}")
+    added: dict[str, Addition] = {}
+    for name, reference in cast("Mapping[Any, Any]", answer).items():
+        if not (isinstance(name, str) and name.strip() == name != ""):
+            raise ValueError(f"{name!r} cannot be the name of a {kind}; a name is a text")
+        if not (isinstance(reference, str) and _REFERENCE.fullmatch(reference)):
+            raise ValueError(f"the {kind} '{name}' has {reference!r}; it needs a reference 'package.module:name'")
+        added[name] = Addition(plugin, name, reference)
+    return added
+
+
+def _check_new(addition: Addition, kind: str, builtin: Collection[str], other: Addition | None) -> None:
+    """Check that nothing has the name of an addition; the same reference may be added twice.
+
+    Raises:
+        ValueError: the name is built in, or stands for something else in this or another plugin.
+    """
+    if addition.name in builtin:
+        raise ValueError(f"it adds the {kind} '{addition.name}', which is built in")
+    if other is not None and other.reference != addition.reference:
+        owner = "it adds twice" if other.plugin == addition.plugin else f"the plugin '{other.plugin}' adds too"
+        raise ValueError(f"it adds the {kind} '{addition.name}', which {owner}")
 
 
 def _in_time(call: Any) -> Any:

@@ -37,6 +37,63 @@ def register_commands() -> Mapping[str, Command]:  # pyright: ignore[reportRetur
 
 
 @hookspec
+def register_formats() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
+    """Return references to formats of conversations (`vivavoce.exchange.format.Format`) by their names."""
+
+
+@hookspec
+def register_targets() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
+    """Return references to functions by the kinds of target that they make.
+
+    A function takes the name of the target and, by name, the options that stand in `config` of the suite. It returns a
+    target, or a function that answers a message.
+    """
+
+
+@hookspec
+def register_models() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
+    """Return references to functions by the providers of which they open models.
+
+    A function takes the name of the model without the provider, and those of the options of `open_model` that it names.
+    It returns a model, or an object with `generate(prompt, schema=None)`.
+    """
+
+
+@hookspec
+def register_metrics() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
+    """Return references to classes of metrics by their names."""
+
+
+@hookspec
+def register_graders() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
+    """Return references to grading functions by their names; metrics and graders share their names."""
+
+
+@hookspec
+def register_extractors() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
+    """Return references to extractors by their names."""
+
+
+@hookspec
+def register_strategies() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
+    """Return references to strategies of the tester by their names."""
+
+
+@hookspec
+def register_reward_composers() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
+    """Return references to functions that compose the reward of a sample, by their names."""
+
+
+@hookspec
+def register_exporters() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
+    """Return references to exporters by the names of their formats.
+
+    An exporter is a function that takes a graded run and a text file to write to, or an
+    `vivavoce.report.export.Exporter`, which also names the file extension and the content type.
+    """
+
+
+@hookspec
 def register_routes() -> Iterable[str]:  # pyright: ignore[reportReturnType]
     """Return references to FastAPI routers, of pages and of the API; the server adds their routes as they are."""
 
@@ -74,5 +131,10 @@ def run_page_links(run: Run, grading: str | None) -> Iterable[Page]:  # pyright:
 
 
 @hookspec
+def run_page_sections(store: Store, run: Run, grading: str | None) -> Iterable[PageSection]:  # pyright: ignore[reportReturnType]
+    """Return sections that the page of a run shows above its samples; `grading` is the chosen set of scores."""
+
+
+@hookspec
 def conversation_page_sections(store: Store, run: Run, key: AttemptKey) -> Iterable[PageSection]:  # pyright: ignore[reportReturnType]
-    """Return sections of links that the page of a conversation shows above its turns."""
+    """Return sections that the page of a conversation shows above its turns."""

@@ -1,4 +1,4 @@
-"""The one registry: names to things, from the package, from entry points and from `file.py:name`."""
+"""The one registry: names to things, from the package, from plugins and from `file.py:name`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache, lru_cache
 from importlib.abc import MetaPathFinder
@@ -29,7 +29,7 @@ from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.user_code import files_of, other_names, packages_of, set_base, standing_in
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from vivavoce.extensions import Addition
 
 T = TypeVar("T")
 
@@ -46,29 +46,38 @@ def lazy(reference: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-GROUPS = {
-    "metric": ("vivavoce.metrics", "vivavoce.graders"),
-    "extractor": ("vivavoce.extractors",),
-    "reward composer": ("vivavoce.reward_composers",),
-    "strategy": ("vivavoce.strategies",),
+HOOKS = {
+    "metric": ("register_metrics", "register_graders"),
+    "extractor": ("register_extractors",),
+    "reward composer": ("register_reward_composers",),
+    "strategy": ("register_strategies",),
+    "format": ("register_formats",),
+    "target kind": ("register_targets",),
+    "model provider": ("register_models",),
+    "export format": ("register_exporters",),
 }
-"""The groups of entry points in which an installed package names what it adds, by the kind of thing."""
+"""The hooks through which plugins add things by name, by the kind of thing."""
 
 
 class Registry(Generic[T]):
-    """Names of one kind of thing, a key of `GROUPS`.
+    """Names of one kind of thing, a key of `HOOKS`.
 
-    Built-in things are given as `module:name` and imported when first asked for; packages add theirs through entry
-    points, user files through a decorator. A package replaces nothing that is built in. Where functions are named too,
-    `of_function` is the `module:name` of what makes a thing of a function and its name.
+    Built-in things are given as `module:name` and imported when first asked for; plugins add theirs through hooks, user
+    files through a decorator. A plugin replaces nothing that is built in. Where functions are named too, `of_function`
+    is the `module:name` of what makes a thing of a function and its name. `admit` is the `module:name` of a function
+    that takes a name, what a plugin adds under it, and the name of the plugin; it returns the thing or raises a
+    `UsageError`. Without it, whatever can be called is a thing.
     """
 
-    def __init__(self, kind: str, builtin: Mapping[str, str], *, of_function: str | None = None) -> None:
+    def __init__(
+        self, kind: str, builtin: Mapping[str, str], *, of_function: str | None = None, admit: str | None = None
+    ) -> None:
         self.kind = kind
-        self._groups = GROUPS[kind]
         self._builtin = dict(builtin)
         self._added: dict[str, T] = {}
+        self._loaded: dict[Addition, T] = {}
         self._of_function = of_function
+        self._admit = admit
 
     def add(self, name: str, thing: T) -> T:
         """Register a thing under a name; a later one replaces an earlier one."""
@@ -81,21 +90,44 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """Return every known name, sorted."""
-        return sorted({*self._builtin, *self._added, *self._entry_points()})
+        return sorted({*self._builtin, *self._added, *self._additions()})
+
+    def plugin_names(self) -> list[str]:
+        """Return the names that plugins add, sorted."""
+        return sorted(self._additions())
 
     def get(self, name: str, kind: str | None = None) -> T:
         """Return the thing of that name; `kind` is what an error calls it.
 
         Raises:
-            UsageError: no such name, and the message offers the closest one; or two packages have given it.
+            UsageError: no such name, and the message offers the closest one; or a plugin cannot load it.
         """
         if name in self._added:
             return self._added[name]
         if name in self._builtin:
             return self.add(name, self._thing(name, lazy(self._builtin[name])))
-        if points := self._entry_points().get(name):
-            return self.add(name, self._thing(name, self._only(points).load()))
+        if (addition := self._additions().get(name)) is not None:
+            return self._load(addition)
         raise UsageError(f"no {kind or self.kind} '{name}'{did_you_mean(name, self.names())}")
+
+    def entries(self, *, of_plugins: bool = False) -> Iterator[tuple[str, T]]:
+        """Yield every name and its thing, sorted; `of_plugins`, only what plugins add.
+
+        A plugin that cannot load something is switched off with a warning.
+        """
+        for name in self.plugin_names() if of_plugins else self.names():
+            if name in self._builtin or name in self._added:
+                yield name, self.get(name)
+                continue
+            addition = self._additions().get(name)
+            if addition is None:  # its plugin was switched off after the names were read
+                continue
+            try:
+                thing = self._load(addition)
+            except UsageError as error:
+                lazy("vivavoce.extensions:plugins")().switch_off(addition.plugin, str(error))
+            else:
+                yield name, thing
 
     def _thing(self, name: str, loaded: Any) -> T:
         return self._made_of(name, loaded) if isinstance(loaded, FunctionType) else cast("T", loaded)
@@ -103,35 +135,21 @@ class Registry(Generic[T]):
     def _made_of(self, name: str, function: Callable[..., Any]) -> T:
         return cast("T", function) if self._of_function is None else lazy(self._of_function)(name, function)
 
-    def _entry_points(self) -> dict[str, list[EntryPoint]]:
-        points_by_name: dict[str, list[EntryPoint]] = {}
-        for group in self._groups:
-            for point in _installed(group, _places()):
-                points_by_name.setdefault(point.name, []).append(point)
-        return points_by_name
+    def _load(self, addition: Addition) -> T:
+        if addition not in self._loaded:
+            loaded = lazy("vivavoce.extensions:load")(self.kind, addition)
+            if self._admit is not None:
+                loaded = lazy(self._admit)(addition.name, loaded, addition.plugin)
+            elif not callable(loaded):
+                raise UsageError(
+                    f"the {self.kind} '{addition.name}' of the plugin '{addition.plugin}' needs something that can be "
+                    f"called, got {type(loaded).__name__}"
+                )
+            self._loaded[addition] = self._thing(addition.name, loaded)
+        return self._loaded[addition]
 
-    def _only(self, points: Sequence[EntryPoint]) -> EntryPoint:
-        first, *others = points
-        if any(other.value != first.value for other in others):
-            packages = sorted({point.dist.name if point.dist else point.value for point in points})
-            raise UsageError(
-                f"{' and '.join(packages)} both name the {self.kind} '{first.name}'; uninstall one of them"
-            )
-        return first
-
-
-def _places() -> tuple[tuple[str, int], ...]:
-    """Return the folders in which packages may be, each with the time of its last change."""
-    return tuple((place, os.stat(place).st_mtime_ns) for place in sys.path if os.path.isdir(place))
-
-
-@lru_cache(maxsize=64)
-def _installed(group: str, places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a group that are installed in `places`, which reads a file of every package."""
-    del places  # what is read is always what is there now
-    from importlib.metadata import entry_points  # a third of the time that importing this package takes
-
-    return tuple(entry_points(group=group))
+    def _additions(self) -> Mapping[str, Addition]:
+        return lazy("vivavoce.extensions:additions")(self.kind, HOOKS[self.kind], self._builtin)
 
 
 def is_file_reference(reference: str) -> bool:

@@ -1,4 +1,4 @@
-"""Options that a function takes as `**options: Unpack[…]`, shown one by one in its signature and in its help."""
+"""Options of functions: read from a suite, and shown one by one where a function takes `**options: Unpack[…]`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import ast
 import inspect
 import linecache
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise, takewhile
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
+
+from pydantic import PydanticSchemaGenerationError, TypeAdapter, ValidationError
+
+from vivavoce.errors import UsageError, did_you_mean
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -85,3 +89,36 @@ def _parameters(options: type) -> Iterator[inspect.Parameter]:
     for name, kind in options.__annotations__.items():
         shown = getattr(kind, "__forward_arg__", kind)
         yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=OMITTED, annotation=shown)
+
+
+def read_options(
+    function: Callable[..., Any], options: Mapping[str, Any], label: str, skipped: int = 0
+) -> dict[str, Any]:
+    """Return options with the types of the parameters of a function or a class; its first `skipped` ones are left out.
+
+    Raises:
+        UsageError: an option is unknown, missing, or of the wrong type; the message begins with `label`.
+    """
+    parameters = list(inspect.signature(function).parameters.values())
+    known = {p.name: p for p in parameters[skipped:] if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    for name in options:
+        if name not in known and not takes_any:
+            raise UsageError(f"{label}: no option '{name}'{did_you_mean(name, known) or '; it takes none'}")
+    for name, parameter in known.items():
+        if parameter.default is parameter.empty and name not in options:
+            raise UsageError(f"{label}: the option '{name}' is missing")
+    hints = get_type_hints(function.__init__ if isinstance(function, type) else function)
+    return {
+        name: _validated(value, hints.get(name, Any), f"{label}: option '{name}'") for name, value in options.items()
+    }
+
+
+def _validated(value: Any, hint: Any, where: str) -> Any:
+    try:
+        return TypeAdapter(hint).validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise UsageError(f"{where}: {first['msg']}, got {value!r}") from error
+    except PydanticSchemaGenerationError:
+        return value  # a user-defined type, which the function checks itself

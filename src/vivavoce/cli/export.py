@@ -20,7 +20,8 @@ def command(
         typer.Option(
             "--format",
             "-f",
-            help=f"One of {', '.join(FORMATS)}; default: from the file extension of --output, else json.",
+            help=f"One of {', '.join(FORMATS)}, or one of a plugin; default: from the file extension of --output, "
+            "else json.",
         ),
     ] = None,
     output: Annotated[

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Literal, get_args
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 from rich.table import Table
@@ -14,19 +15,20 @@ from vivavoce.exchange.format import Format, all_formats
 from vivavoce.grading.extractors import extractors
 from vivavoce.grading.functions import option_names
 from vivavoce.grading.metrics import FunctionGrader
+from vivavoce.metrics.factory import MetricClass
 from vivavoce.metrics.factory import metrics as registered_metrics
 from vivavoce.penelope.persona import built_in
 from vivavoce.penelope.strategies import strategies
+from vivavoce.penelope.strategies.strategy import Strategy
 from vivavoce.suites.gate_spec import LogicalGateSpec, SimpleGateSpec, WeightedGateSpec
 from vivavoce.suites.part import Spec
-from vivavoce.suites.target_spec import AnyTargetSpec
+from vivavoce.suites.target_spec import BUILT_IN_TARGETS, target_kinds
 from vivavoce.testing.defects import DEFECTS
 
 Kind = Literal["extractors", "graders", "metrics", "targets", "gates", "strategies", "personas", "defects", "formats"]
 _SCORERS = "graders and metrics"
 _TITLES: dict[str, str] = {"graders": _SCORERS, "metrics": _SCORERS}
 _ALL = tuple(dict.fromkeys(_TITLES.get(kind, kind) for kind in map(str, get_args(Kind))))
-_TARGETS: tuple[type[Spec], ...] = get_args(get_args(AnyTargetSpec)[0])
 _GATES = (SimpleGateSpec, WeightedGateSpec, LogicalGateSpec)
 
 
@@ -54,21 +56,26 @@ def _format_row(format_: Format) -> tuple[str, str, str]:
 
 def _rows(kind: str) -> list[tuple[str, str, str]]:
     if kind == "targets":
-        return [_spec_row(spec) for spec in _TARGETS]
+        added = target_kinds.entries(of_plugins=True)
+        return [
+            *(_spec_row(spec) for spec in BUILT_IN_TARGETS.values()),
+            *((name, _first(make.__doc__), ", ".join(_config_names(make))) for name, make in added),
+        ]
     if kind == "formats":
         return [_format_row(format_) for format_ in all_formats()]
     if kind == "gates":
         return [_spec_row(spec) for spec in _GATES]
     if kind == _SCORERS:
-        return [_scorer_row(name) for name in registered_metrics.names()]
+        return [_scorer_row(name, found) for name, found in registered_metrics.entries()]
     if kind == "strategies":
-        return [_strategy_row(name) for name in strategies.names()]
+        return [_strategy_row(name, found) for name, found in strategies.entries()]
     if kind == "personas":
         return [(name, persona.description, "") for name, persona in built_in().items()]
     if kind == "defects":
         return [(name, _first(operator.__doc__), "") for name, operator in DEFECTS.items()]
-    found = [(name, extractors.get(name)) for name in extractors.names()]
-    return [(name, _first(function.__doc__), ", ".join(option_names(function))) for name, function in found]
+    return [
+        (name, _first(function.__doc__), ", ".join(option_names(function))) for name, function in extractors.entries()
+    ]
 
 
 def _spec_row(spec: type[Spec]) -> tuple[str, str, str]:
@@ -77,16 +84,19 @@ def _spec_row(spec: type[Spec]) -> tuple[str, str, str]:
     return kind, _first(spec.__doc__), ", ".join(name for name in fields if name != "kind")
 
 
-def _scorer_row(name: str) -> tuple[str, str, str]:
-    found = registered_metrics.get(name)
+def _config_names(make: Callable[..., Any]) -> list[str]:
+    """Return the names of the options of a target kind; its first parameter is the name of the target."""
+    return list(inspect.signature(make).parameters)[1:]
+
+
+def _scorer_row(name: str, found: MetricClass) -> tuple[str, str, str]:
     if issubclass(found, FunctionGrader):
         return name, f"{_first(found.__doc__)} (function)", ", ".join(option_names(found.function))
     asks = "judged" if found.judged else "exact"
     return name, f"{_first(found.__doc__)} ({asks} metric)", ", ".join(option_names(found))
 
 
-def _strategy_row(name: str) -> tuple[str, str, str]:
-    found = strategies.get(name)
+def _strategy_row(name: str, found: type[Strategy]) -> tuple[str, str, str]:
     attacks = " (attack)" if found.adversarial else ""
     return name, f"{_first(found.__doc__)}{attacks}", ", ".join(option_names(found))
 

@@ -34,7 +34,6 @@ from vivavoce.server.replies import (
     CapturedRow,
     CountedSamples,
     Evaluated,
-    ExportFormat,
     Health,
     JobPage,
     MetricLine,
@@ -171,7 +170,7 @@ class AsyncClient(Together):
         """
         return self._pages("/search", {"q": query, "run": run, "kind": kind}, SearchPage, lambda page: page.hits)
 
-    async def export(self, run: str = "latest", format: ExportFormat = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
+    async def export(self, run: str = "latest", format: str = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
         """Return a run as the file that `viva export` writes, in memory; see `export_to`.
 
         Raises:
@@ -185,7 +184,7 @@ class AsyncClient(Together):
         self,
         path: str | os.PathLike[str],
         run: str = "latest",
-        format: ExportFormat = "json",  # noqa: A002
+        format: str = "json",  # noqa: A002
         *,
         grading: str | None = None,
     ) -> None:
@@ -203,7 +202,7 @@ class AsyncClient(Together):
     async def export_chunks(
         self,
         run: str = "latest",
-        format: ExportFormat = "json",  # noqa: A002
+        format: str = "json",  # noqa: A002
         *,
         grading: str | None = None,
     ) -> AsyncGenerator[bytes]:

@@ -26,7 +26,7 @@ from vivavoce.report.several import SeveralComparisons
 from vivavoce.report.trends import Trend
 from vivavoce.report.watched import Bucket, Watched, WatchEntry
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
-from vivavoce.server.replies import CapturedRow, ExportFormat, Health, MetricLine, RunReport, SearchHit
+from vivavoce.server.replies import CapturedRow, Health, MetricLine, RunReport, SearchHit
 from vivavoce.signatures import shows_options
 from vivavoce.store.access.audit import AuditEntry
 from vivavoce.store.browse.listing import GradedTurn, ListedScore, RunEntry, SampleEntry
@@ -111,7 +111,7 @@ class Client(TogetherSync):
         """Yield the messages and reasons, or the comments, that fit a query."""
         return each(self._loop, self._client.search(query, run=run, kind=kind))
 
-    def export(self, run: str = "latest", format: ExportFormat = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
+    def export(self, run: str = "latest", format: str = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
         """Return a run as a file, in memory."""
         return self._loop.run(self._client.export(run, format, grading=grading))
 
@@ -119,7 +119,7 @@ class Client(TogetherSync):
         self,
         path: str | os.PathLike[str],
         run: str = "latest",
-        format: ExportFormat = "json",  # noqa: A002
+        format: str = "json",  # noqa: A002
         *,
         grading: str | None = None,
     ) -> None:
@@ -129,7 +129,7 @@ class Client(TogetherSync):
     def export_chunks(
         self,
         run: str = "latest",
-        format: ExportFormat = "json",  # noqa: A002
+        format: str = "json",  # noqa: A002
         *,
         grading: str | None = None,
     ) -> Iterator[bytes]:

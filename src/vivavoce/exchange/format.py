@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, cast, get_args
 
-from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.errors import Problem, UsageError, VivavoceError, did_you_mean
 from vivavoce.files.json_document import BrokenDocument, JsonDocument
 from vivavoce.files.rows import format_of, open_file, scan_lines, scan_rows
-from vivavoce.plugins import lazy
+from vivavoce.foreign_code import foreign_code
+from vivavoce.plugins import Registry, lazy
 
 
 class Place(NamedTuple):
@@ -331,29 +333,139 @@ _MODULES = {
 }
 """The module of each format, in which it is called `FORMAT` unless the name follows; in the order of their use."""
 
+_formats: Registry[Format] = Registry(
+    "format",
+    {
+        name: f"vivavoce.exchange.{module}" if ":" in module else f"vivavoce.exchange.{module}:FORMAT"
+        for name, module in _MODULES.items()
+    },
+    admit="vivavoce.exchange.format:admit_format",
+)
+
 
 def names() -> list[str]:
-    """Return the names of all formats."""
-    return list(_MODULES)
+    """Return the names of all formats: ours in the order of their use, then those of plugins."""
+    return [*_MODULES, *_formats.plugin_names()]
 
 
 def format_named(name: str) -> Format:
     """Return the format of a name.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or a plugin cannot load it.
     """
-    if name not in _MODULES:
+    if name not in _MODULES and name not in _formats.plugin_names():
         raise UsageError(no_format(name))
-    module, _, attribute = _MODULES[name].partition(":")
-    return cast("Format", lazy(f"vivavoce.exchange.{module}:{attribute or 'FORMAT'}"))
+    return _formats.get(name)
 
 
 def no_format(name: str) -> str:
     """Return what an error says of an unknown name."""
-    return f"no format '{name}'{did_you_mean(name, _MODULES)} (see viva list formats)"
+    return f"no format '{name}'{did_you_mean(name, names())} (see viva list formats)"
 
 
 def all_formats() -> Iterator[Format]:
-    """Yield every format."""
-    return map(format_named, _MODULES)
+    """Yield every format; a plugin whose format cannot be loaded is switched off."""
+    yield from map(_formats.get, _MODULES)
+    for _, format_ in _formats.entries(of_plugins=True):
+        yield format_
+
+
+def admit_format(name: str, loaded: object, plugin: str) -> Format:
+    """Return a format of a plugin; what its code raises becomes an error that names the plugin.
+
+    Raises:
+        UsageError: it is not a format, has another name, or can neither be read nor written.
+    """
+    owner = f"the format '{name}' of the plugin '{plugin}'"
+    if not isinstance(loaded, Format):
+        raise UsageError(f"{owner} is a {type(loaded).__name__}; it must be a vivavoce.exchange.format.Format")
+    if loaded.name != name:
+        raise UsageError(f"{owner} calls itself '{loaded.name}'; both names must be the same")
+    if loaded.read is None and loaded.write is None:
+        raise UsageError(f"{owner} has neither a reader nor a writer")
+    return replace(
+        loaded,
+        fits=_guarded_fits(loaded.fits, owner, plugin),
+        read=loaded.read and _guarded_rows(loaded.read, owner),
+        write=loaded.write and _guarded_items(loaded.write, owner),
+        records=loaded.records and _guarded_items(loaded.records, owner),
+        wrong_with=loaded.wrong_with and _guarded(loaded.wrong_with, owner),
+        document=loaded.document and _guarded(loaded.document, owner),
+    )
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@contextmanager
+def _naming(owner: str) -> Generator[None]:
+    """Let errors of a plugin's code name their owner.
+
+    Raises:
+        UsageError: the code inside raised something else than an error of ours.
+    """
+    try:
+        with foreign_code():
+            yield
+    except VivavoceError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{owner} failed: {type(error).__name__}: {' '.join(str(error).split())}") from error
+
+
+def _guarded(function: Callable[P, R], owner: str) -> Callable[P, R]:
+    def call(*arguments: P.args, **options: P.kwargs) -> R:
+        with _naming(owner):
+            return function(*arguments, **options)
+
+    return call
+
+
+def _guarded_fits(fits: Fits, owner: str, plugin: str) -> Fits:
+    """Return a check that fits nothing once it failed: its plugin is switched off, and the other formats are tried."""
+    guarded = _guarded(fits, owner)
+
+    def fits_or_not(record: Record) -> bool:
+        try:
+            return bool(guarded(record))
+        except UsageError as error:
+            lazy("vivavoce.extensions:plugins")().switch_off(plugin, str(error))
+            return False
+
+    return fits_or_not
+
+
+def _guarded_items(function: Callable[P, Iterator[R]], owner: str) -> Callable[P, Iterator[R]]:
+    def items(*arguments: P.args, **options: P.kwargs) -> Iterator[R]:
+        with _naming(owner):
+            iterator = iter(function(*arguments, **options))
+        while True:
+            with _naming(owner):
+                item = next(iterator, _END)
+            if item is _END:
+                return
+            yield cast("R", item)
+
+    return items
+
+
+_END = object()
+
+
+def _guarded_rows(read: Reader, owner: str) -> Reader:
+    items = _guarded_items(read, owner)
+
+    def rows(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
+        for item in cast("Iterator[Any]", items(records, loss)):
+            if not isinstance(item, tuple) or len(cast("tuple[Any, ...]", item)) != 2:
+                kind = type(cast("object", item)).__name__
+                raise UsageError(f"{owner}: its reader yields a {kind}, not a pair of place and row")
+            place, row = cast("tuple[Any, Any]", item)
+            if not (isinstance(place, Place) and isinstance(row, dict)):
+                kinds = f"{type(place).__name__} and {type(row).__name__}"
+                raise UsageError(f"{owner}: its reader yields a pair of {kinds}, not of Place and dict")
+            yield place, cast("Row", row)
+
+    return rows

@@ -51,14 +51,22 @@ class FunctionGrading:
     display_name: str | None = None
 
     def grader(
-        self, name: str, base: Path, *, extract: Extract | None = None, tester: Callable[[], Sequence[Any]] = tuple
+        self,
+        name: str,
+        base: Path,
+        *,
+        extract: Extract | None = None,
+        tester: Callable[[], Sequence[Any]] = tuple,
+        loaded: Grade | None = None,
     ) -> Grader:
         """Return the grader; `tester` returns what else a grader of tests depends on.
+
+        `loaded` is its function, where the name need not be looked up.
 
         Raises:
             UsageError: there is no such function or extractor, or an option is wrong.
         """
-        function = named_function(self.function, base)
+        function = named_function(self.function, base) if loaded is None else loaded
         truth = truth_of(function)
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise UsageError(f"scores of '{self.function}' are from 0 to 1; got threshold: {self.threshold:g}")
@@ -164,7 +172,7 @@ class FunctionGrader(GraderMetric):
             threshold=threshold,
         )
         summary = (inspect.getdoc(self.function) or "").partition("\n")[0]
-        super().__init__(how.grader(name or self.registered, Path()), summary)
+        super().__init__(how.grader(name or self.registered, Path(), loaded=self.function), summary)
 
 
 def grading_metric(name: str, function: Grade) -> type[FunctionGrader]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Required, get_type_hints
 
 from pydantic import PydanticSchemaGenerationError, TypeAdapter, ValidationError
@@ -97,14 +98,30 @@ metrics: Registry[MetricClass] = Registry(
         "expect": "vivavoce.grading.expect:ExpectMetric",
     },
     of_function="vivavoce.grading.metrics:grading_metric",
+    admit="vivavoce.metrics.factory:admit_metric",
 )
 """Everything that scores by name: metrics, and grading functions as metrics.
 
-A user-defined one is added with `metrics.add(name, class)`, `@grader` or an entry point.
+A user-defined one is added with `metrics.add(name, class)`, `@grader` or a plugin.
 """
 
 CLASSES = {place.partition(":")[2]: name for name, place in (_JUDGED | _EXACT).items()}
 """Short names by the names of classes."""
+
+
+def admit_metric(name: str, loaded: object, plugin: str) -> object:
+    """Return a metric or a grading function of a plugin.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if isinstance(loaded, FunctionType) or (isinstance(loaded, type) and issubclass(loaded, BaseMultiTurnMetric)):
+        return loaded
+    kind = f"the class {loaded.__name__}" if isinstance(loaded, type) else f"a {type(loaded).__name__}"
+    raise UsageError(
+        f"the metric '{name}' of the plugin '{plugin}' is {kind}; it must be a subclass of BaseMultiTurnMetric, or a "
+        "grading function"
+    )
 
 
 def create_metric(name: str, /, *, judging: Mapping[str, Any] | None = None, **options: Any) -> BaseMultiTurnMetric:

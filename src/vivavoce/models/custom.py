@@ -165,6 +165,23 @@ def as_model(thing: ModelLike) -> Model:
     )
 
 
+def as_named_model(thing: object, name: str, label: str) -> Model:
+    """Return what a plugin opened as a model called `name`.
+
+    Raises:
+        UsageError: it is not a model or an object with `generate`, or calls itself otherwise; the message begins with
+            `label`.
+    """
+    if not isinstance(thing, type) and _is_model(thing):
+        if thing.name != name:
+            raise UsageError(f"{label} opens a model that calls itself '{thing.name}'; its name must be '{name}'")
+        return thing
+    if isinstance(thing, str | type) or not isinstance(thing, SupportsGenerate) or not callable(thing.generate):
+        kind = f"the class {thing.__name__}" if isinstance(thing, type) else f"a {type(thing).__name__}"
+        raise UsageError(f"{label} returns {kind}; it returns a model, or an object with generate(prompt, schema=None)")
+    return CustomModel(thing, name)
+
+
 class CustomModel:
     """A model around an object that can `generate`: the prompt is the text of all messages, a blank line between.
 
@@ -172,9 +189,9 @@ class CustomModel:
     class and `anonymous`: another object of that class may answer differently, so its answers are never kept.
     """
 
-    def __init__(self, thing: SupportsGenerate) -> None:
-        self.name = _name(thing)
-        self.anonymous = self.name == type(thing).__name__
+    def __init__(self, thing: SupportsGenerate, name: str | None = None) -> None:
+        self.name = name or _name(thing)
+        self.anonymous = name is None and self.name == type(thing).__name__
         self._thing = thing
 
     async def complete(self, request: Request) -> ModelReply:

@@ -6,13 +6,16 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TextIO, cast
+from typing import Any, TextIO, cast
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.files.whole_file import whole_file
-from vivavoce.plugins import lazy
+from vivavoce.foreign_code import foreign_code
+from vivavoce.plugins import Registry, lazy
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.safe_text import encodable
@@ -61,6 +64,7 @@ TEXT_FORMATS: Mapping[str, str] = {
 FOLDERS = ("letta", "langfuse", "phoenix", "otel")
 """Formats of several files."""
 FORMATS = (*TEXT_FORMATS, "parquet", *FOLDERS)
+"""The built-in formats."""
 SUFFIXES: Mapping[str, str] = {
     ".json": "json",
     ".jsonl": "jsonl",
@@ -72,22 +76,119 @@ SUFFIXES: Mapping[str, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """A format of text that a plugin adds.
+
+    Attributes:
+        write: writes a graded run to a text file.
+        extension: the file extension, such as `.tsv`; `viva export --output` recognizes the format by it.
+        content_type: the type that the server states.
+    """
+
+    write: Callable[[GradedRun, TextIO], None]
+    extension: str = ".txt"
+    content_type: str = "text/plain; charset=utf-8"
+
+
+_exporters: Registry[Exporter] = Registry(
+    "export format",
+    {**TEXT_FORMATS, **dict.fromkeys(("parquet", *FOLDERS), "")},
+    admit="vivavoce.report.export:admit_exporter",
+)
+
+
+def admit_exporter(name: str, loaded: object, plugin: str) -> Exporter:
+    """Return an exporter of a plugin; what its code raises becomes an error that names the plugin.
+
+    Raises:
+        UsageError: it is neither a function nor an `Exporter`, or its file extension or content type is malformed.
+    """
+    owner = f"the export format '{name}' of the plugin '{plugin}'"
+    exporter = loaded if isinstance(loaded, Exporter) else Exporter(cast("Any", loaded))
+    if isinstance(exporter.write, type) or not callable(exporter.write):
+        raise UsageError(f"{owner} needs a function that takes a graded run and a text file; it is {loaded!r}")
+    if not _EXTENSION.fullmatch(exporter.extension):
+        raise UsageError(f"{owner} has the file extension {exporter.extension!r}; write one such as '.tsv'")
+    if not _CONTENT_TYPE.fullmatch(exporter.content_type):
+        raise UsageError(f"{owner} has the content type {exporter.content_type!r}; write one such as 'text/plain'")
+    return replace(exporter, write=partial(_write_foreign, exporter.write, owner))
+
+
+_EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,16}")
+_CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(; charset=utf-8)?", re.ASCII)
+
+
+def _write_foreign(write: Callable[[GradedRun, TextIO], None], owner: str, graded: GradedRun, out: TextIO) -> None:
+    """Write a graded run with the code of a plugin.
+
+    Raises:
+        UsageError: the code raised something else than an error of ours or of the file.
+    """
+    try:
+        with foreign_code():
+            write(graded, out)
+    except (VivavoceError, OSError):
+        raise
+    except Exception as error:
+        raise UsageError(f"{owner} failed: {type(error).__name__}: {' '.join(str(error).split())}") from error
+
+
+def export_formats() -> list[str]:
+    """Return the names of all export formats: the built-in ones, then those of plugins."""
+    return [*FORMATS, *_exporters.plugin_names()]
+
+
+def plugin_exporter(name: str) -> Exporter | None:
+    """Return the exporter that a plugin adds under a name, None where no plugin does.
+
+    Raises:
+        UsageError: the plugin cannot load it.
+    """
+    return _exporters.get(name) if name in _exporters.plugin_names() else None
+
+
 def format_of(named: str | None, out: Path | None) -> str:
     """Return the format: the named one, else that of the file extension, else JSON.
 
     Raises:
         UsageError: there is no such format, or the file extension is unknown.
     """
-    if named is None and out is not None and out.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"{out}: unknown file extension; name the format with --format: {', '.join(FORMATS)}")
-    found = named or ("json" if out is None else SUFFIXES[out.suffix.lower()])
-    if found not in FORMATS:
-        raise UsageError(f"no export format '{found}'; known: {', '.join(FORMATS)}")
-    return found
+    if named is not None:
+        check_format(named)
+        return named
+    if out is None:
+        return "json"
+    match formats_of_extension(out.suffix):
+        case [name]:
+            return name
+        case [_, *_] as names:
+            raise UsageError(f"{out}: {', '.join(names)} have this file extension; name the format with --format")
+        case _:
+            pass
+    raise UsageError(f"{out}: unknown file extension; name the format with --format: {', '.join(export_formats())}")
+
+
+def formats_of_extension(extension: str) -> list[str]:
+    """Return the formats that files with an extension may have: a built-in one, or else those of plugins."""
+    extension = extension.lower()
+    if extension in SUFFIXES:
+        return [SUFFIXES[extension]]
+    return [name for name, exporter in _exporters.entries(of_plugins=True) if exporter.extension.lower() == extension]
+
+
+def check_format(name: str) -> None:
+    """Check that there is an export format of that name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name not in FORMATS and name not in (names := export_formats()):
+        raise UsageError(f"no export format '{name}'{did_you_mean(name, names)}")
 
 
 def export(store: Store, run: Run, grading: Grading, format: str, out: Path | TextIO) -> list[str]:  # noqa: A002
-    """Write a graded run in one of `FORMATS`, conversation by conversation, to a file or to a stream of text.
+    """Write a graded run in one of `export_formats()`, conversation by conversation, to a file or to a stream of text.
 
     A file appears whole or not at all, in UTF-8; its folder is made where it is missing. Those of `FOLDERS` write a
     folder. What the format says of what was written is returned, in words.
@@ -96,10 +197,9 @@ def export(store: Store, run: Run, grading: Grading, format: str, out: Path | Te
         UsageError: there is no such format, or the file cannot be written.
         MissingExtra: the format is Parquet and pyarrow is not installed.
     """
-    format = format_of(format, None)  # noqa: A001
+    check_format(format)
     graded = GradedRun(store, run, grading)
-    if format in TEXT_FORMATS:
-        write = cast("Callable[[GradedRun, TextIO], None]", lazy(TEXT_FORMATS[format]))
+    if (write := _text_writer(format)) is not None:
         if not isinstance(out, Path):
             write(graded, out)
             return []
@@ -116,3 +216,11 @@ def export(store: Store, run: Run, grading: Grading, format: str, out: Path | Te
     else:
         return lazy("vivavoce.report.publish.conversation:write")(graded, format, out)
     return []
+
+
+def _text_writer(name: str) -> Callable[[GradedRun, TextIO], None] | None:
+    """Return what writes a format of text, None where it is not one."""
+    if name in TEXT_FORMATS:
+        return cast("Callable[[GradedRun, TextIO], None]", lazy(TEXT_FORMATS[name]))
+    exporter = None if name in FORMATS else plugin_exporter(name)
+    return exporter and exporter.write

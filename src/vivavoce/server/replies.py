@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,9 +13,6 @@ from vivavoce.run.summary import Summary
 from vivavoce.server.job_record import JobRecord
 from vivavoce.store.browse.listing import AlikeErrors, RunEntry, SamplePage
 from vivavoce.store.search.search import Hit
-
-ExportFormat = Literal["json", "html", "jsonl", "csv", "junit", "markdown", "github", "baseline", "parquet"]
-"""The export formats with a single file."""
 
 
 class Reply(BaseModel):

@@ -10,7 +10,7 @@ from vivavoce.errors import UsageError
 from vivavoce.models.cache import CachedModel, OfflineModel, Replies
 from vivavoce.models.custom import as_model
 from vivavoce.models.model import Model
-from vivavoce.models.names import model_identity, model_name, open_model
+from vivavoce.models.names import UNUSED_KEY, model_identity, model_name, open_model
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import RateLimit
 from vivavoce.plugins import is_file_reference, load_object
@@ -102,7 +102,7 @@ class JudgeOpener:
 
     def _key(self, spec: JudgeSpec) -> str | None:
         if not self.keys_needed:
-            return "unused"
+            return UNUSED_KEY
         if spec.api_key_env is None:
             return None
         key = os.environ.get(spec.api_key_env)

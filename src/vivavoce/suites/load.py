@@ -23,6 +23,7 @@ from vivavoce.suites.document import Described, KeyPath, as_written, filled, rea
 from vivavoce.suites.letta_suite import Era, translate
 from vivavoce.suites.spec import NUMBER, UNTIL, WITH_OPTIONS, SuiteSpec
 from vivavoce.suites.target_changes import TargetChanges
+from vivavoce.suites.target_spec import PLUGIN_KIND, target_kinds
 from vivavoce.targets.environment import VARIABLE
 from vivavoce.wire.http import holds_user
 
@@ -58,10 +59,14 @@ def _problem(document: Described, details: ErrorDetails, schema: type[BaseModel]
     if kind == "missing":
         return document.problem(at[:-1], f"the key '{at[-1]}' is missing")
     if kind == "union_tag_not_found":
-        return document.problem(at, "the key 'kind' is missing")
+        value = details["input"]
+        missing = "the key 'kind' is missing"
+        return document.problem(at, missing if isinstance(value, dict) else f"needs a mapping{_such_as(at, value)}")
     if kind == "union_tag_invalid":
         context = details["ctx"]  # pyright: ignore[reportTypedDictNotRequiredAccess]
         tags = [tag.strip("' ") for tag in str(context["expected_tags"]).split(",")]
+        if PLUGIN_KIND in tags:
+            tags = target_kinds.names()
         return document.problem((*at, "kind"), f"no kind '{context['tag']}'{did_you_mean(str(context['tag']), tags)}")
     return document.problem(at, _rule(at, details, _variable_at(document.data, at)))
 
@@ -140,7 +145,7 @@ def path_in(data: Any, loc: Sequence[str | int]) -> KeyPath:
     at: list[str | int] = []
     tagged = False
     for part in loc:
-        if part in (WITH_OPTIONS, NUMBER, UNTIL):
+        if part in (WITH_OPTIONS, NUMBER, UNTIL, PLUGIN_KIND):
             continue
         here = cast("dict[str | int, Any]", data) if isinstance(data, dict) else {}
         if not tagged and here.get("kind") == part:
@@ -181,7 +186,7 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
 
 def _tag(model: type[BaseModel]) -> str | None:
     kind = model.model_fields.get("kind")
-    return get_args(kind.annotation)[0] if kind else None
+    return next(iter(get_args(kind.annotation)), PLUGIN_KIND) if kind else None
 
 
 JUDGE = "judge"

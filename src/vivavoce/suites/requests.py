@@ -11,7 +11,7 @@ from vivavoce.grading.grader import Grader
 from vivavoce.models.batches.files import RequestFile
 from vivavoce.models.cache import CachedModel
 from vivavoce.models.model import Model
-from vivavoce.models.names import open_model
+from vivavoce.models.names import UNUSED_KEY, open_model
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.score import conversation_label
 from vivavoce.run.drivers import replay
@@ -64,7 +64,7 @@ async def export_requests(suite: Suite, model: str, path: Path, store: Store, op
         UsageError: the suite is wrong, a file already exists, or the model has no OpenAI-compatible API.
     """
     plan = plan_of(suite, options)
-    requests = RequestFile(path, open_model(model, api_key="unused"))
+    requests = RequestFile(path, open_model(model, api_key=UNUSED_KEY))
     async with kept_answers(store, cache=True) as replies:
         try:
             prepared = prepare(suite, plan, RequestOpener(Budget(), replies, requests=requests))

@@ -131,6 +131,10 @@ TrialsSpec = Annotated[
 """A number of trials, or a rule that ends them."""
 
 
+def _list_formats(schema: dict[str, Any]) -> None:
+    schema["enum"] = [*names(), None]
+
+
 class DatasetSpec(Spec):
     """Where the samples are: in a file, or here as `rows`.
 
@@ -143,7 +147,7 @@ class DatasetSpec(Spec):
 
     path: str | None = None
     rows: list[dict[str, Any]] | None = None
-    format: str | None = Field(default=None, json_schema_extra={"enum": [*names(), None]})
+    format: str | None = Field(default=None, json_schema_extra=_list_formats)
     fields: dict[str, str] = Field(default_factory=dict)
     policy: str | None = None
     policy_path: str | None = None

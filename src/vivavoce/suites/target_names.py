@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from vivavoce.errors import UsageError
 from vivavoce.plugins import is_file_reference, load_object
-from vivavoce.suites.target_spec import AnyTargetSpec, TargetSpec
+from vivavoce.suites.target_spec import BUILT_IN_TARGETS, AnyTargetSpec, PluginTargetSpec, TargetSpec
 from vivavoce.targets.environment import VARIABLE
 from vivavoce.wire.http import checked_url
 
@@ -55,7 +55,12 @@ def target_names(target: Mapping[str, Any]) -> list[str]:
 
 
 def described_target(target: Mapping[str, Any]) -> TargetSpec:
-    """Return a target that is described as in a suite; settings that are variables, and no texts, are left out."""
+    """Return a target that is described as in a suite; settings that are variables, and no texts, are left out.
+
+    A kind that is not built in needs no plugin here, so that a stored run can be read without it.
+    """
+    if target.get("kind") not in BUILT_IN_TARGETS:
+        return PluginTargetSpec.model_validate(target)
     try:
         return _TARGET.validate_python(target)
     except ValidationError as error:

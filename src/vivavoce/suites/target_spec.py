@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast, get_args
 
-from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    GetJsonSchemaHandler,
+    SecretStr,
+    Tag,
+    TypeAdapter,
+    field_validator,
+    model_validator,
+)
+from pydantic_core.core_schema import CoreSchema
 
+from vivavoce.plugins import Registry
 from vivavoce.records.call_states import CallVisibility, default_calls
 from vivavoce.suites.part import SECRET, Address, SettingsOfModel, Spec
 from vivavoce.tools.answer import Approvals, HandlerForm
@@ -286,7 +298,39 @@ class LettaCodeTargetSpec(TargetSpec):
         return _by_model(self.name, self.model_handles, "letta_code")
 
 
-AnyTargetSpec = Annotated[
+class PluginTargetSpec(TargetSpec):
+    """A system under test of a kind that a plugin adds; `config` has the options of that kind."""
+
+    kind: str
+    config: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def named(self) -> list[tuple[str, str | None]]:
+        """Its name, or its kind."""
+        return [(self.name or self.kind, None)]
+
+    @field_validator("config")
+    @classmethod
+    def _no_secrets(cls, config: dict[str, Any]) -> dict[str, Any]:
+        _check_secrets(config, "")
+        return config
+
+
+def _check_secrets(value: object, place: str) -> None:
+    if isinstance(value, Mapping):
+        for key, inner in cast("Mapping[object, object]", value).items():
+            name = f"{place}{key}"
+            if isinstance(inner, str) and SECRET.fullmatch(str(key)) and not _FROM_OUTSIDE.fullmatch(inner):
+                raise ValueError(
+                    f"{name} contains a key, which would be stored; write ${{NAME}} and set NAME in the environment"
+                )
+            _check_secrets(inner, f"{name}.")
+    elif isinstance(value, list):
+        for index, inner in enumerate(cast("list[object]", value)):
+            _check_secrets(inner, f"{place}{index}.")
+
+
+_BuiltInSpec = (
     FunctionTargetSpec
     | OpenAITargetSpec
     | HttpTargetSpec
@@ -296,6 +340,56 @@ AnyTargetSpec = Annotated[
     | TerminalTargetSpec
     | RecordingTargetSpec
     | LettaTargetSpec
-    | LettaCodeTargetSpec,
-    Field(discriminator="kind"),
+    | LettaCodeTargetSpec
+)
+BUILT_IN_TARGETS: Mapping[str, type[TargetSpec]] = {
+    get_args(spec.model_fields["kind"].annotation)[0]: spec for spec in get_args(_BuiltInSpec)
+}
+"""What a suite says of each built-in kind of target."""
+
+target_kinds: Registry[Callable[..., Any]] = Registry("target kind", dict.fromkeys(BUILT_IN_TARGETS, ""))
+"""The kinds of target; what a plugin adds takes the name of a target and its options, and returns the target."""
+
+PLUGIN_KIND = "(plugin)"
+"""A step of the schema, not of the file: a target of a kind that a plugin adds."""
+
+
+def _kind_of(value: object) -> str | None:
+    """Return the tag of a target: its kind, or `PLUGIN_KIND`; None where it has no kind."""
+    written = (
+        cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {"kind": getattr(value, "kind", None)}
+    )
+    kind = written.get("kind")
+    if isinstance(kind, str) and kind not in BUILT_IN_TARGETS and kind in target_kinds.plugin_names():
+        return PLUGIN_KIND
+    return None if kind is None else str(kind)
+
+
+class _TargetSchema:
+    """The JSON Schema of a target: of the built-in kinds, and of those of plugins where there are any."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        built_in = TypeAdapter[Any](Annotated[_BuiltInSpec, Field(discriminator="kind")]).core_schema
+        described = handler(built_in)
+        if kinds := target_kinds.plugin_names():
+            own = handler(PluginTargetSpec.__pydantic_core_schema__)
+            kind = {"properties": {"kind": {"enum": kinds}}}
+            return {"oneOf": [described, {"allOf": [own, kind]}]}
+        return described
+
+
+AnyTargetSpec = Annotated[
+    Annotated[FunctionTargetSpec, Tag("function")]
+    | Annotated[OpenAITargetSpec, Tag("openai")]
+    | Annotated[HttpTargetSpec, Tag("http")]
+    | Annotated[WebSocketTargetSpec, Tag("websocket")]
+    | Annotated[A2ATargetSpec, Tag("a2a")]
+    | Annotated[McpTargetSpec, Tag("mcp")]
+    | Annotated[TerminalTargetSpec, Tag("terminal")]
+    | Annotated[RecordingTargetSpec, Tag("recording")]
+    | Annotated[LettaTargetSpec, Tag("letta")]
+    | Annotated[LettaCodeTargetSpec, Tag("letta_code")]
+    | Annotated[PluginTargetSpec, Tag(PLUGIN_KIND)],
+    Discriminator(_kind_of),
+    _TargetSchema(),
 ]

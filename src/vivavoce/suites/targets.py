@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import UsageError, VivavoceError
+from vivavoce.foreign_code import foreign_code
 from vivavoce.plugins import load_object
 from vivavoce.records.call_states import declare_visible_calls
 from vivavoce.run.experiment import Limits
 from vivavoce.samples.rows import SampleCount
+from vivavoce.signatures import read_options
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
 from vivavoce.suites.target_spec import (
@@ -23,10 +25,12 @@ from vivavoce.suites.target_spec import (
     LettaTargetSpec,
     McpTargetSpec,
     OpenAITargetSpec,
+    PluginTargetSpec,
     RecordingTargetSpec,
     TargetSpec,
     TerminalTargetSpec,
     WebSocketTargetSpec,
+    target_kinds,
 )
 from vivavoce.suites.toolbox import mcp_server, opened, toolbox_of
 from vivavoce.targets.a2a import A2ATarget
@@ -269,6 +273,25 @@ def _access(spec: LettaTargetSpec | LettaCodeTargetSpec) -> LettaAccess:
     return LettaAccess.find(from_environment(spec.base_url, "base_url"), key, spec.project_id)
 
 
+def _plugin(spec: PluginTargetSpec, context: _Context) -> list[Target]:
+    del context
+    label = f"the target kind '{spec.kind}'"
+    make = target_kinds.get(spec.kind)
+    options = read_options(make, from_environment(spec.config, "config"), label, skipped=1)
+    targets: list[Target] = []
+    for name, _ in spec.named:
+        try:
+            with foreign_code():
+                made: object = make(name, **options)
+        except VivavoceError:
+            raise
+        except Exception as error:
+            text = f"{label} of a plugin failed: {type(error).__name__}: {' '.join(str(error).split())}"
+            raise UsageError(text) from error
+        targets.append(as_target(made, name))
+    return targets
+
+
 _Builder = Callable[[Any, _Context], list[Target]]
 _BUILDERS: dict[type[TargetSpec], _Builder] = {
     FunctionTargetSpec: _function,
@@ -281,6 +304,7 @@ _BUILDERS: dict[type[TargetSpec], _Builder] = {
     RecordingTargetSpec: _recording,
     LettaTargetSpec: _letta,
     LettaCodeTargetSpec: _letta_code,
+    PluginTargetSpec: _plugin,
 }
 
 _TIMED = (OpenAITargetSpec, HttpTargetSpec, WebSocketTargetSpec)

@@ -1,4 +1,7 @@
-"""For tests: `viva_assert`, a scripted model, and a server on this machine that answers, or misbehaves, as prepared."""
+"""For tests: `viva_assert`, `check_metric`, a scripted model, and a server on this machine.
+
+The server answers, or misbehaves, as prepared.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ if TYPE_CHECKING:
     from vivavoce.testing.asserting import viva_assert as viva_assert
     from vivavoce.testing.batch_server import BatchServer as BatchServer
     from vivavoce.testing.loopback import LoopbackServer as LoopbackServer
+    from vivavoce.testing.metric_check import check_metric as check_metric
     from vivavoce.testing.prefix_cache import PrefixCache as PrefixCache
     from vivavoce.testing.scripted import ScriptedModel as ScriptedModel
     from vivavoce.testing.talking_target import TalkingTarget as TalkingTarget
@@ -19,9 +23,18 @@ _LAZY = {
     "PrefixCache": "vivavoce.testing.prefix_cache:PrefixCache",
     "ScriptedModel": "vivavoce.testing.scripted:ScriptedModel",
     "TalkingTarget": "vivavoce.testing.talking_target:TalkingTarget",
+    "check_metric": "vivavoce.testing.metric_check:check_metric",
     "viva_assert": "vivavoce.testing.asserting:viva_assert",
 }
-__all__ = ["BatchServer", "LoopbackServer", "PrefixCache", "ScriptedModel", "TalkingTarget", "viva_assert"]
+__all__ = [
+    "BatchServer",
+    "LoopbackServer",
+    "PrefixCache",
+    "ScriptedModel",
+    "TalkingTarget",
+    "check_metric",
+    "viva_assert",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from vivavoce.errors import did_you_mean
 from vivavoce.records.run import Run
 from vivavoce.report.again import continuing, show_command
 from vivavoce.report.details import skip_lines
-from vivavoce.report.export import SUFFIXES, export, format_of
+from vivavoce.report.export import SUFFIXES, export, format_of, formats_of_extension
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
 from vivavoce.report.text import count, inert, one_line
@@ -21,7 +21,7 @@ from vivavoce.testing.session import SharedSession
 
 def wrong_suffix(path: Path) -> str | None:
     """Return what is wrong with the suffix of a file, None where it names a format."""
-    if path.suffix.lower() in SUFFIXES:
+    if formats_of_extension(path.suffix):
         return None
     return f"--viva-report={path}: the suffix names no format{did_you_mean(path.suffix, SUFFIXES)}"
 

@@ -17,22 +17,23 @@ from typing import IO, Annotated, Any, TextIO, cast
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core.core_schema import CoreSchema, no_info_after_validator_function
 from starlette.types import Receive, Scope, Send
 
-from vivavoce.errors import StoreError, UsageError, VivavoceError
+from vivavoce.errors import StoreError, UsageError, VivavoceError, did_you_mean
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.export import TEXT_FORMATS, export
+from vivavoce.report.export import FORMATS, export, export_formats, plugin_exporter
 from vivavoce.server.api.answers import ERRORS
 from vivavoce.server.api.runs import GradingName, RunName
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.event_log import log
-from vivavoce.server.replies import ExportFormat
 from vivavoce.server.text_stream import TextStream
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
-KINDS: Mapping[ExportFormat, tuple[str, str]] = {
+KINDS: Mapping[str, tuple[str, str]] = {
     "json": ("application/json", ".json"),
     "html": ("text/html; charset=utf-8", ".html"),
     "jsonl": ("application/x-ndjson", ".jsonl"),
@@ -43,7 +44,30 @@ KINDS: Mapping[ExportFormat, tuple[str, str]] = {
     "baseline": ("application/json", ".json"),
     "parquet": ("application/vnd.apache.parquet", ".parquet"),
 }
-"""The content type of each format, and its file extension."""
+"""The content type of each built-in format that is a single file, and its file extension."""
+
+
+class ExportName:
+    """The name of a format that is a single file: a built-in one, or one of a plugin."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Check the name."""
+        return no_info_after_validator_function(_check_name, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """List the names."""
+        return {**handler(schema), "enum": _names()}
+
+
+def _names() -> list[str]:
+    return [*KINDS, *(name for name in export_formats() if name not in FORMATS)]
+
+
+def _check_name(name: str) -> str:
+    if name not in KINDS and name not in (names := _names()):
+        raise ValueError(f"no export format '{name}'{did_you_mean(name, names)}")
+    return name
+
 
 CHUNK = 2**18
 """Bytes that are sent at a time."""
@@ -78,16 +102,17 @@ class FileAnswer(StreamingResponse):
 async def export_run(
     request: Request,
     run: RunName,
-    to: Annotated[ExportFormat, Query(alias="format", description="The formats of `viva export`.")] = "json",
+    to: Annotated[str, ExportName(), Query(alias="format", description="The formats of `viva export`.")] = "json",
     grading: GradingName = None,
 ) -> Response:
     """Return a graded run as a file, sent while it is written; a Parquet file is complete before the first byte."""
     store: Store = request.app.state.store
     places: CapacityLimiter = request.app.state.exports
     found, scores = await to_thread.run_sync(partial(_graded, store, run, grading))
-    kind, ending = KINDS[to]
+    exporter = None if to in KINDS else plugin_exporter(to)
+    kind, ending = KINDS[to] if exporter is None else (exporter.content_type, exporter.extension)
     name = _file_name(found) + ending
-    if to not in TEXT_FORMATS:
+    if to == "parquet":
         file = await to_thread.run_sync(partial(_file, store, found, scores, to), limiter=places)
         return FileAnswer(file, name, kind)
 
@@ -146,7 +171,7 @@ def _file_name(run: Run) -> str:
     return re.sub(r"[^\w.-]", "-", run.id, flags=re.ASCII)[:80].lstrip(".") or "run"
 
 
-def _file(store: Store, run: Run, grading: Grading, to: ExportFormat) -> IO[bytes]:
+def _file(store: Store, run: Run, grading: Grading, to: str) -> IO[bytes]:
     """Return the file, which nobody else can open.
 
     Raises:

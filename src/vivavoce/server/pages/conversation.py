@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
 
-from vivavoce.extensions import answers
+from vivavoce.extensions import PageSection, answers_of
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import to_index, to_number
 from vivavoce.report.html.commenting import Place
@@ -69,7 +69,9 @@ def conversation(
         "human": human_labelling(request, found, chosen[0]),
         "commenting": comment_section(request, found, chosen[0], cast("Place", values["place_of"])),
     }
-    sections = list(answers("conversation_page_sections", store=store, run=found, key=chosen[0].attempt.key))
+    sections = list(
+        answers_of(PageSection, "conversation_page_sections", store=store, run=found, key=chosen[0].attempt.key)
+    )
     return page("conversation.html", {**values, **people, "sections": sections})
 
 

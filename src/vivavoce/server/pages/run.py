@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
-from vivavoce.extensions import answers
+from vivavoce.extensions import Page, PageSection, answers_of
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.error_groups import error_groups
 from vivavoce.report.graded_run import GradedRun
@@ -196,7 +196,10 @@ def _head(view: RunView, summary: Summary, sets: Sequence[Grading]) -> dict[str,
         "labelled": label_lines(view.store, view.grading) if summary.attempts <= LARGEST else [],
         "trends_link": trends_page(suite=view.run.suite),
         "compare_link": compare_with_before(view.store, view.run),
-        "feature_links": list(answers("run_page_links", run=view.run, grading=view.chosen)),
+        "feature_links": list(answers_of(Page, "run_page_links", run=view.run, grading=view.chosen)),
+        "sections": list(
+            answers_of(PageSection, "run_page_sections", store=view.store, run=view.run, grading=view.chosen)
+        ),
     }
 
 

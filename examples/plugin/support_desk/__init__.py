@@ -1,0 +1,1 @@
+"""What vivavoce needs to test the bot of a support desk."""
