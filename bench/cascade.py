@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from vivavoce.stats.cascade import Labelled, Thresholds, between, choose_thresholds
+from vivavoce.features.calibration.thresholds import Labelled, Thresholds, between, choose_thresholds
 from vivavoce.stats.intervals import wilson
 
 SETS = 300

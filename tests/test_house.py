@@ -34,8 +34,8 @@ def parameters(function: Function) -> int:
 
 
 def is_command(path: Path, function: Function) -> bool:
-    """Say whether the parameters of a function are the options of a command."""
-    return (path.parent.name == "cli" or path.stem == "command") and function.name == "command"
+    """Return whether the parameters of a function are the options of a command."""
+    return (path.parent.name == "cli" or path.stem.endswith("command")) and function.name == "command"
 
 
 def imports_our_own(function: Function) -> bool:

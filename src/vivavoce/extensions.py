@@ -23,7 +23,7 @@ from vivavoce.errors import UsageError
 
 PROJECT = "vivavoce"
 """The name of the hooks, and of the entry point group in which packages name their plugins."""
-FEATURES = ("clusters", "forks", "realism")
+FEATURES = ("calibration", "clusters", "forks", "mcp", "realism")
 """The built-in plugins, in the order in which they are asked."""
 WITHOUT = "VIVAVOCE_WITHOUT"
 """The environment variable with the names of plugins to switch off, separated by commas."""
@@ -95,7 +95,7 @@ class Plugins:
         self._manager.add_hookspecs(importlib.import_module("vivavoce.hookspecs"))
         for name in FEATURES:
             if name not in without:
-                self._manager.register(importlib.import_module(f"vivavoce.features.{name}.plugin"), name)
+                self._manager.register(importlib.import_module(f"vivavoce.features.{name}"), name)
         for name, point in sorted(installed.items()):
             if name not in without:
                 self._install(name, point)

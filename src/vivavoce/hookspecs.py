@@ -23,7 +23,7 @@ from vivavoce.extensions import PROJECT, Command, Page, PageSection, RunDescript
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from vivavoce.records.run import AttemptKey, Listener, Run
+    from vivavoce.records.run import AttemptKey, Grading, Listener, Run
     from vivavoce.run.experiment_run import ExperimentRun
     from vivavoce.run.options import RunOptions
     from vivavoce.store.store import Store
@@ -133,6 +133,11 @@ def run_page_links(run: Run, grading: str | None) -> Iterable[Page]:  # pyright:
 @hookspec
 def run_page_sections(store: Store, run: Run, grading: str | None) -> Iterable[PageSection]:  # pyright: ignore[reportReturnType]
     """Return sections that the page of a run shows above its samples; `grading` is the chosen set of scores."""
+
+
+@hookspec
+def label_links(grading: Grading, grader: str) -> Iterable[Page]:  # pyright: ignore[reportReturnType]
+    """Return links that follow the line about the labels of a grader on the page of a run."""
 
 
 @hookspec

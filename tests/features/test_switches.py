@@ -38,7 +38,7 @@ print(json.dumps({"code": code, "commands": list(commands()), "names": plugins()
 
 def test_every_feature_folder_is_a_built_in_plugin() -> None:
     folder = Path(__file__).parents[2] / "src" / "vivavoce" / "features"
-    assert {path.parent.name for path in folder.glob("*/plugin.py")} == set(FEATURES)
+    assert {path.parent.name for path in folder.glob("*/__init__.py")} == set(FEATURES)
     assert plugins().names[: len(FEATURES)] == list(FEATURES)
 
 

@@ -16,9 +16,9 @@ from cli.conftest import viva as viva
 from server.live import get, serving
 from server.pages.cases import keep, outcome
 from vivavoce.client import Client
+from vivavoce.features.calibration.calibration import from_people
 from vivavoce.records.label import CorrectedRate, Label
 from vivavoce.records.score import Score
-from vivavoce.report.calibration import from_people
 from vivavoce.report.corrected import corrected_lines, corrected_text
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.json_file import write_json

@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 from pydantic import TypeAdapter
 
 from vivavoce.client.connection import Connection, checked, part
+from vivavoce.features.calibration.calibration import CalibrationReport
 from vivavoce.features.forks.records import ListedFork
 from vivavoce.features.forks.report import Forked
 from vivavoce.records.label import Calibration, Comment, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
-from vivavoce.report.calibration import CalibrationReport
 from vivavoce.report.groups import Grouped
 from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage

@@ -7,12 +7,12 @@ from typing import Literal, Unpack
 
 from vivavoce.client.each import each
 from vivavoce.client.together import Place, QueueOptions, Together
+from vivavoce.features.calibration.calibration import CalibrationReport
 from vivavoce.features.forks.records import ListedFork
 from vivavoce.features.forks.report import Forked
 from vivavoce.pacing.loops import LoopThread
 from vivavoce.records.label import Calibration, Comment, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
-from vivavoce.report.calibration import CalibrationReport
 from vivavoce.report.groups import Grouped
 from vivavoce.signatures import shows_options
 from vivavoce.store.labels.queues import AssignedQueue

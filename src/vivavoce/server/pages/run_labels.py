@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from vivavoce.extensions import Page, answers_of
 from vivavoce.records.label import Label
 from vivavoce.records.run import Grading
 from vivavoce.report.label_agreement import labels_line
-from vivavoce.server.pages.links import calibration_page, label_page
+from vivavoce.server.pages.links import label_page
 from vivavoce.store.labels.people import agreement_of_all
 from vivavoce.store.store import Store
 
@@ -16,7 +17,7 @@ MOST = 2000
 
 
 class LabelLine(NamedTuple):
-    """The labels of one grader in words, and the pages to label with and to calibrate its judge.
+    """The labels of one grader in words, and the page to label with, and what plugins link to.
 
     `more` says that there are labels it did not read.
     """
@@ -24,7 +25,7 @@ class LabelLine(NamedTuple):
     text: str
     link: str
     more: bool
-    calibration: str | None
+    links: tuple[Page, ...]
 
 
 def label_lines(store: Store, grading: Grading) -> list[LabelLine]:
@@ -39,7 +40,7 @@ def label_lines(store: Store, grading: Grading) -> list[LabelLine]:
             labels_line(name, some, agreement_of_all(store.labels.paired(grading, name))),
             link,
             listed.next is not None,
-            calibration_page(grading.run_id, grader=name) if name in grading.fingerprints else None,
+            tuple(answers_of(Page, "label_links", grading=grading, grader=name)),
         )
         for name, some in by_grader.items()
     ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vivavoce.report.calibration import Figure
-from vivavoce.report.calibration_lines import decimal, interval
-from vivavoce.report.cascade import CascadeReport, CascadeRow
+from vivavoce.features.calibration.calibration import Figure
+from vivavoce.features.calibration.cascade import CascadeReport, CascadeRow
+from vivavoce.features.calibration.report import decimal, interval
 from vivavoce.report.tables import FittingTable, figures_table
 from vivavoce.report.text import count
 from vivavoce.safe_text import safe

@@ -12,14 +12,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.features.calibration.calibration import FEWEST, Figure, figures_of
+from vivavoce.features.calibration.thresholds import Choice, Floats, Labelled, Thresholds, choose_thresholds
 from vivavoce.metrics.composition import how_good, may_decide
 from vivavoce.records.label import Calibration, LabelledVerdict
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import Score, Usage
-from vivavoce.report.calibration import FEWEST, Figure, figures_of
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.text import count
-from vivavoce.stats.cascade import Choice, Floats, Labelled, Thresholds, choose_thresholds
 
 _OWN = {"model", "api_key_env", "display_name", "threshold", "confirm", "cascade"}
 """Keys in which the first grader may differ from the other, and still be the same metric under another model."""

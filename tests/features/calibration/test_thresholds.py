@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vivavoce.stats.cascade import MOST, Labelled, Thresholds, between, choose_thresholds, worth
+from vivavoce.features.calibration.thresholds import MOST, Labelled, Thresholds, between, choose_thresholds, worth
 
 
 def graded(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vivavoce.report.calibration import Bin, CalibrationReport, Figure, Measure
+from vivavoce.features.calibration.calibration import Bin, CalibrationReport, Figure, Measure
 from vivavoce.report.corrected import corrected_text
 from vivavoce.report.label_agreement import people_lines
 from vivavoce.report.markdown import code, table

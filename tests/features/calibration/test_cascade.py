@@ -8,9 +8,9 @@ import pytest
 
 from server.pages.cases import keep, outcome
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.features.calibration.cascade import CascadeReport, cascade_report
 from vivavoce.records.label import Calibration, LabelledVerdict
 from vivavoce.records.score import Failure, Score, Usage, failed
-from vivavoce.report.cascade import CascadeReport, cascade_report
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.store.store import Store
 

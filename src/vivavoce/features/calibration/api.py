@@ -8,9 +8,15 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
+from vivavoce.features.calibration.calibration import (
+    WIDTH,
+    CalibrationReport,
+    calibration_report,
+    find_calibration,
+    from_people,
+)
 from vivavoce.records.label import Calibration
 from vivavoce.records.run import Grading
-from vivavoce.report.calibration import WIDTH, CalibrationReport, calibration_report, find_calibration, from_people
 from vivavoce.report.html.labelling import check_question
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import GradingName, RunName

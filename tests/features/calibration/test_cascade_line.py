@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from vivavoce.features.calibration.cascade import cascade_line
+from vivavoce.features.calibration.thresholds import Thresholds
 from vivavoce.records.score import Score
-from vivavoce.report.cascade import cascade_line
-from vivavoce.stats.cascade import Thresholds
 
 RUBRIC = {"kind": "model_judge", "prompt": "Good?", "model": "openai:large"}
 METRIC = {"kind": "metric", "metric": "safety", "model": "openai:large"}

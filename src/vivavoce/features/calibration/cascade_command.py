@@ -6,10 +6,16 @@ from typing import Annotated
 
 import typer
 
-from vivavoce.cli.label_source import GoodFromOption, LabelOption, LabelsOption, LabelSource, RandomOption
 from vivavoce.cli.output import StoreOption, print_json, print_lines, store_of
-from vivavoce.report.cascade import cascade_report
-from vivavoce.report.cascade_lines import cascade_lines
+from vivavoce.features.calibration.cascade import cascade_report
+from vivavoce.features.calibration.cascade_report import cascade_lines
+from vivavoce.features.calibration.label_source import (
+    GoodFromOption,
+    LabelOption,
+    LabelsOption,
+    LabelSource,
+    RandomOption,
+)
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.labelling import check_question
 from vivavoce.store.store import Store

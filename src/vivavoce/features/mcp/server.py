@@ -12,8 +12,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import VivavoceError
+from vivavoce.features.mcp.tools import StoreTools
 from vivavoce.safe_text import safe
-from vivavoce.server.mcp_tools import StoreTools
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

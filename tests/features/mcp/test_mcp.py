@@ -15,8 +15,8 @@ pytest.importorskip("mcp", reason="needs the extra [mcp]")
 from mcp import Client, StdioServerParameters, stdio_client
 
 from forked import program
-from vivavoce.cli import mcp as command
 from vivavoce.cli.main import main
+from vivavoce.features.mcp import command
 from vivavoce.store.store import Store
 from vivavoce.suites.evaluation import aevaluate
 from vivavoce.testing import LoopbackServer

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from command_line import Viva
 from vivavoce.store.store import Store
-
-from .conftest import Viva
 
 JUDGE = """
 from vivavoce.testing import ScriptedModel

@@ -6,11 +6,17 @@ from typing import Annotated
 
 import typer
 
-from vivavoce.cli.label_source import GoodFromOption, LabelOption, LabelsOption, LabelSource, RandomOption
 from vivavoce.cli.output import StoreOption, notes, out, print_json, print_lines, store_of
 from vivavoce.errors import UsageError
-from vivavoce.report.calibration import WIDTH, calibration_report
-from vivavoce.report.calibration_lines import markdown_lines, terminal_lines
+from vivavoce.features.calibration.calibration import WIDTH, calibration_report
+from vivavoce.features.calibration.label_source import (
+    GoodFromOption,
+    LabelOption,
+    LabelsOption,
+    LabelSource,
+    RandomOption,
+)
+from vivavoce.features.calibration.report import markdown_lines, terminal_lines
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.labelling import check_question
 from vivavoce.report.text import count

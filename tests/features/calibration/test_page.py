@@ -10,6 +10,8 @@ from urllib.parse import urlencode
 
 import pytest
 
+from server.live import Reply, get, send, serving
+from server.pages.cases import keep, outcome, turn
 from vivavoce.client import Client
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import LabelledVerdict
@@ -18,9 +20,6 @@ from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.labels.calibrations import new_calibration
 from vivavoce.store.labels.truth import Truth
 from vivavoce.store.store import Store
-
-from ..live import Reply, get, send, serving
-from .cases import keep, outcome, turn
 
 ME = whoever_sits_here().name
 PAGE = "/runs/run-1/calibration?grader=goal"

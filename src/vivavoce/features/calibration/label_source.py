@@ -10,8 +10,8 @@ import typer
 
 from vivavoce.cli.output import existing
 from vivavoce.errors import UsageError
+from vivavoce.features.calibration.calibration import find_calibration, from_dataset, from_file
 from vivavoce.records.label import Calibration
-from vivavoce.report.calibration import find_calibration, from_dataset, from_file
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.settings import user_name
 

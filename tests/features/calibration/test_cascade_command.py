@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from command_line import Viva
 from vivavoce.suites.opening import run_suite
-
-from .conftest import Viva
 
 JUDGES = """
 import re

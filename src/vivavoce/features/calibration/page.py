@@ -9,9 +9,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import UsageError
+from vivavoce.extensions import Page
+from vivavoce.features.calibration.calibration import calibration_report, find_calibration, from_people
+from vivavoce.features.calibration.report import NAMES, closing, heading
 from vivavoce.records.run import Grading
-from vivavoce.report.calibration import calibration_report, find_calibration, from_people
-from vivavoce.report.calibration_lines import NAMES, closing, heading
 from vivavoce.report.html.labelling import check_question
 from vivavoce.report.label_agreement import people_lines
 from vivavoce.server.pages.forms import Form, form_key
@@ -22,6 +23,13 @@ from vivavoce.server.users import needs, user_of
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+def links_of_labels(grading: Grading, grader: str) -> list[Page]:
+    """Return the link from the labels of a grader to the calibration of its judge, if the grader has scores."""
+    if grader not in grading.fingerprints:
+        return []
+    return [Page("Calibrate", calibration_page(grading.run_id, grader=grader))]
 
 
 @router.get("/runs/{run}/calibration")

@@ -38,7 +38,7 @@ def command(
     policy = ServerPolicy(Path.cwd(), frozenset(judge or ()), writes_datasets=False)
     with Store.open(store_of(store), create=write) as opened:
         notes().print(f"serving {opened.place} over MCP on standard input and output", soft_wrap=True)
-        tools = lazy("vivavoce.server.mcp_tools:StoreTools")(opened, policy)
-        server = lazy("vivavoce.server.mcp_server:mcp_server")(tools, writes=write)
+        tools = lazy("vivavoce.features.mcp.tools:StoreTools")(opened, policy)
+        server = lazy("vivavoce.features.mcp.server:mcp_server")(tools, writes=write)
         with suppress(KeyboardInterrupt):
             run_loop(server.run_stdio_async())

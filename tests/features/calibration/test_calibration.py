@@ -10,10 +10,16 @@ import pytest
 
 from server.pages.cases import keep, outcome
 from vivavoce.errors import UsageError
+from vivavoce.features.calibration.calibration import (
+    CalibrationReport,
+    calibration_report,
+    figures_of,
+    from_file,
+    from_people,
+)
+from vivavoce.features.calibration.report import closing, markdown_lines, needed_line, terminal_lines
 from vivavoce.records.label import Calibration, Label, LabelledVerdict
 from vivavoce.records.score import Score
-from vivavoce.report.calibration import CalibrationReport, calibration_report, figures_of, from_file, from_people
-from vivavoce.report.calibration_lines import closing, markdown_lines, needed_line, terminal_lines
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.stats.agreement import Agreement
 from vivavoce.stats.intervals import wilson
