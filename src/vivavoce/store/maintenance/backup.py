@@ -94,8 +94,15 @@ def restore_store(source: Path, address: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{path}: its folder cannot be made: {error.strerror}") from error
-    with plain_errors(place):
-        _copy(source, path)
+    is_new = not path.exists()
+    try:
+        with plain_errors(place):
+            _copy(source, path)
+    except BaseException:
+        if is_new:
+            for ending in ("", "-wal", "-shm", "-journal"):
+                path.with_name(path.name + ending).unlink(missing_ok=True)
+        raise
 
 
 def _copy(source: Path, target: Path) -> None:
