@@ -2,113 +2,102 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from vivavoce.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from vivavoce.client.asynchronous import AsyncClient
-    from vivavoce.client.synchronous import Client
-    from vivavoce.conversation import ConversationHistory
-    from vivavoce.errors import UsageError, VivavoceError
-    from vivavoce.grading.extractors import extractor
-    from vivavoce.grading.functions import GradeResult
-    from vivavoce.grading.graders import grader
-    from vivavoce.grading.rewards import RewardOutput, reward_composer
-    from vivavoce.metrics.factory import create_metric
-    from vivavoce.penelope.agent import PenelopeAgent
-    from vivavoce.penelope.result import TestResult
-    from vivavoce.records.score import Score
-    from vivavoce.records.trajectory import Trajectory
-    from vivavoce.run.options import RunOptions
-    from vivavoce.run.result import RunResult
-    from vivavoce.samples.dataset import EvaluationDataset
-    from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
-    from vivavoce.samples.sample import Sample
-    from vivavoce.store.store import Store
-    from vivavoce.suites.evaluation import aevaluate, evaluate
-    from vivavoce.suites.hooks import agent_factory, suite_setup
-    from vivavoce.suites.opening import arun_suite, run_suite
-    from vivavoce.targets.endpoint import EndpointTarget
+    from vivavoce.client.asynchronous import AsyncClient as AsyncClient
+    from vivavoce.client.synchronous import Client as Client
+    from vivavoce.conversation import ConversationHistory as ConversationHistory
+    from vivavoce.errors import UsageError as UsageError
+    from vivavoce.errors import VivavoceError as VivavoceError
+    from vivavoce.grading.extractors import extractor as extractor
+    from vivavoce.grading.functions import GradeResult as GradeResult
+    from vivavoce.grading.graders import grader as grader
+    from vivavoce.grading.rewards import RewardOutput as RewardOutput
+    from vivavoce.grading.rewards import reward_composer as reward_composer
+    from vivavoce.messages import AIMessage as AIMessage
+    from vivavoce.messages import HumanMessage as HumanMessage
+    from vivavoce.messages import ToolCall as ToolCall
+    from vivavoce.messages import ToolMessage as ToolMessage
+    from vivavoce.metrics import BaseMultiTurnMetric as BaseMultiTurnMetric
+    from vivavoce.metrics import GoalAchievementJudge as GoalAchievementJudge
+    from vivavoce.metrics import MetricConfig as MetricConfig
+    from vivavoce.metrics import MetricResult as MetricResult
+    from vivavoce.metrics import MultiTurnEvaluationInput as MultiTurnEvaluationInput
+    from vivavoce.metrics import evaluate_conversation as evaluate_conversation
+    from vivavoce.metrics import evaluate_test_result as evaluate_test_result
+    from vivavoce.metrics.factory import create_metric as create_metric
+    from vivavoce.metrics.types import ConversationTurn as ConversationTurn
+    from vivavoce.models import AnthropicLLM as AnthropicLLM
+    from vivavoce.models import BaseLLM as BaseLLM
+    from vivavoce.models import VertexAILLM as VertexAILLM
+    from vivavoce.penelope.agent import PenelopeAgent as PenelopeAgent
+    from vivavoce.penelope.result import TestResult as TestResult
+    from vivavoce.records.score import Score as Score
+    from vivavoce.records.trajectory import Trajectory as Trajectory
+    from vivavoce.run.options import RunOptions as RunOptions
+    from vivavoce.run.result import RunResult as RunResult
+    from vivavoce.samples.dataset import EvaluationDataset as EvaluationDataset
+    from vivavoce.samples.evaluation import MultiTurnSample as MultiTurnSample
+    from vivavoce.samples.evaluation import SingleTurnSample as SingleTurnSample
+    from vivavoce.samples.sample import Sample as Sample
+    from vivavoce.store.store import Store as Store
+    from vivavoce.suites.evaluation import aevaluate as aevaluate
+    from vivavoce.suites.evaluation import evaluate as evaluate
+    from vivavoce.suites.hooks import agent_factory as agent_factory
+    from vivavoce.suites.hooks import suite_setup as suite_setup
+    from vivavoce.suites.opening import arun_suite as arun_suite
+    from vivavoce.suites.opening import run_suite as run_suite
+    from vivavoce.targets.endpoint import EndpointTarget as EndpointTarget
 
 __version__ = "0.1.0"
 
-_EXPORTS = {
-    "AsyncClient": "client.asynchronous",
-    "Client": "client.synchronous",
-    "ConversationHistory": "conversation",
-    "EndpointTarget": "targets.endpoint",
-    "EvaluationDataset": "samples.dataset",
-    "GradeResult": "grading.functions",
-    "MultiTurnSample": "samples.evaluation",
-    "PenelopeAgent": "penelope.agent",
-    "RewardOutput": "grading.rewards",
-    "RunOptions": "run.options",
-    "RunResult": "run.result",
-    "Sample": "samples.sample",
-    "Score": "records.score",
-    "SingleTurnSample": "samples.evaluation",
-    "Store": "store.store",
-    "TestResult": "penelope.result",
-    "Trajectory": "records.trajectory",
-    "UsageError": "errors",
-    "VivavoceError": "errors",
-    "aevaluate": "suites.evaluation",
-    "agent_factory": "suites.hooks",
-    "arun_suite": "suites.opening",
-    "create_metric": "metrics.factory",
-    "evaluate": "suites.evaluation",
-    "extractor": "grading.extractors",
-    "grader": "grading.graders",
-    "reward_composer": "grading.rewards",
-    "run_suite": "suites.opening",
-    "suite_setup": "suites.hooks",
+_ALSO = {
+    ".messages": ("AIMessage", "HumanMessage", "ToolCall", "ToolMessage"),
+    ".metrics": (
+        "BaseMultiTurnMetric",
+        "GoalAchievementJudge",
+        "MetricConfig",
+        "MetricResult",
+        "MultiTurnEvaluationInput",
+        "evaluate_conversation",
+        "evaluate_test_result",
+    ),
+    ".metrics.types": ("ConversationTurn",),
+    ".models": ("AnthropicLLM", "BaseLLM", "VertexAILLM"),
 }
+"""Names that people who come from other tools import from here first, and where they are."""
 
-_PARTS = ("client", "metrics", "penelope")
-"""Packages with more names: every metric, what drives a test, a server from Python."""
-
-__all__ = [
-    "AsyncClient",
-    "Client",
-    "ConversationHistory",
-    "EndpointTarget",
-    "EvaluationDataset",
-    "GradeResult",
-    "MultiTurnSample",
-    "PenelopeAgent",
-    "RewardOutput",
-    "RunOptions",
-    "RunResult",
-    "Sample",
-    "Score",
-    "SingleTurnSample",
-    "Store",
-    "TestResult",
-    "Trajectory",
-    "UsageError",
-    "VivavoceError",
-    "__version__",
-    "aevaluate",
-    "agent_factory",
-    "arun_suite",
-    "create_metric",
-    "evaluate",
-    "extractor",
-    "grader",
-    "reward_composer",
-    "run_suite",
-    "suite_setup",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: importing the package alone costs nothing."""
-    if name in _EXPORTS:
-        return getattr(import_module(f"vivavoce.{_EXPORTS[name]}"), name)
-    if name in _PARTS:
-        return import_module(f"vivavoce.{name}")
-    raise AttributeError(f"module 'vivavoce' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted((*__all__, *_PARTS))
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".client.asynchronous": ("AsyncClient",),
+        ".client.synchronous": ("Client",),
+        ".conversation": ("ConversationHistory",),
+        ".errors": ("UsageError", "VivavoceError"),
+        ".grading.extractors": ("extractor",),
+        ".grading.functions": ("GradeResult",),
+        ".grading.graders": ("grader",),
+        ".grading.rewards": ("RewardOutput", "reward_composer"),
+        ".metrics.factory": ("create_metric",),
+        ".penelope.agent": ("PenelopeAgent",),
+        ".penelope.result": ("TestResult",),
+        ".records.score": ("Score",),
+        ".records.trajectory": ("Trajectory",),
+        ".run.options": ("RunOptions",),
+        ".run.result": ("RunResult",),
+        ".samples.dataset": ("EvaluationDataset",),
+        ".samples.evaluation": ("MultiTurnSample", "SingleTurnSample"),
+        ".samples.sample": ("Sample",),
+        ".store.store": ("Store",),
+        ".suites.evaluation": ("aevaluate", "evaluate"),
+        ".suites.hooks": ("agent_factory", "suite_setup"),
+        ".suites.opening": ("arun_suite", "run_suite"),
+        ".targets.endpoint": ("EndpointTarget",),
+    },
+    here=("__version__",),
+    packages=("client", "metrics", "penelope"),
+    also=_ALSO,
+)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from vivavoce.plugins import lazy
+from vivavoce.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from vivavoce.models.cache import CachedModel as CachedModel
@@ -19,40 +19,13 @@ if TYPE_CHECKING:
     from vivavoce.models.model import Request as Request
     from vivavoce.models.names import open_model as open_model
 
-_LAZY = {
-    "AnthropicLLM": "custom",
-    "BaseLLM": "custom",
-    "CachedModel": "cache",
-    "Model": "model",
-    "ModelReply": "model",
-    "OpenAILLM": "custom",
-    "Request": "model",
-    "VertexAILLM": "custom",
-    "as_model": "custom",
-    "get_default_model": "custom",
-    "open_model": "names",
-}
-__all__ = [
-    "AnthropicLLM",
-    "BaseLLM",
-    "CachedModel",
-    "Model",
-    "ModelReply",
-    "OpenAILLM",
-    "Request",
-    "VertexAILLM",
-    "as_model",
-    "get_default_model",
-    "open_model",
-]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: importing the package alone costs nothing."""
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return lazy(f"vivavoce.models.{_LAZY[name]}:{name}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".cache": ("CachedModel",),
+        ".custom": ("AnthropicLLM", "BaseLLM", "OpenAILLM", "VertexAILLM", "as_model", "get_default_model"),
+        ".model": ("Model", "ModelReply", "Request"),
+        ".names": ("open_model",),
+    },
+)

@@ -2,62 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from vivavoce.plugins import lazy
+from vivavoce.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from vivavoce.targets.a2a import A2ATarget
-    from vivavoce.targets.frameworks.langchain import LangChainTarget
-    from vivavoce.targets.frameworks.target import FrameworkTarget
-    from vivavoce.targets.function import FunctionTarget
-    from vivavoce.targets.http import HttpTarget
-    from vivavoce.targets.letta import LettaTarget
-    from vivavoce.targets.letta_code import LettaCodeTarget
-    from vivavoce.targets.mcp import McpTarget
-    from vivavoce.targets.openai import OpenAITarget
-    from vivavoce.targets.target import Opening, Reply, Session, Target
-    from vivavoce.targets.terminal import TerminalTarget
-    from vivavoce.targets.websocket import WebSocketTarget
-
-_EXPORTS = {
-    "A2ATarget": "a2a",
-    "McpTarget": "mcp",
-    "TerminalTarget": "terminal",
-    "WebSocketTarget": "websocket",
-    "FunctionTarget": "function",
-    "HttpTarget": "http",
-    "FrameworkTarget": "frameworks.target",
-    "LangChainTarget": "frameworks.langchain",
-    "LettaCodeTarget": "letta_code",
-    "LettaTarget": "letta",
-    "OpenAITarget": "openai",
-    "Opening": "target",
-    "Reply": "target",
-    "Session": "target",
-    "Target": "target",
-}
-
-__all__ = [
-    "A2ATarget",
-    "FrameworkTarget",
-    "FunctionTarget",
-    "HttpTarget",
-    "LangChainTarget",
-    "LettaCodeTarget",
-    "LettaTarget",
-    "McpTarget",
-    "OpenAITarget",
-    "Opening",
-    "Reply",
-    "Session",
-    "Target",
-    "TerminalTarget",
-    "WebSocketTarget",
-]
+    from vivavoce.targets.a2a import A2ATarget as A2ATarget
+    from vivavoce.targets.frameworks.langchain import LangChainTarget as LangChainTarget
+    from vivavoce.targets.frameworks.target import FrameworkTarget as FrameworkTarget
+    from vivavoce.targets.function import FunctionTarget as FunctionTarget
+    from vivavoce.targets.http import HttpTarget as HttpTarget
+    from vivavoce.targets.letta import LettaTarget as LettaTarget
+    from vivavoce.targets.letta_code import LettaCodeTarget as LettaCodeTarget
+    from vivavoce.targets.mcp import McpTarget as McpTarget
+    from vivavoce.targets.openai import OpenAITarget as OpenAITarget
+    from vivavoce.targets.target import Opening as Opening
+    from vivavoce.targets.target import Reply as Reply
+    from vivavoce.targets.target import Session as Session
+    from vivavoce.targets.target import Target as Target
+    from vivavoce.targets.terminal import TerminalTarget as TerminalTarget
+    from vivavoce.targets.websocket import WebSocketTarget as WebSocketTarget
 
 
-def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        return lazy(f"vivavoce.targets.{_EXPORTS[name]}:{name}")
-    raise AttributeError(f"module 'vivavoce.targets' has no attribute '{name}'")
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".a2a": ("A2ATarget",),
+        ".frameworks.langchain": ("LangChainTarget",),
+        ".frameworks.target": ("FrameworkTarget",),
+        ".function": ("FunctionTarget",),
+        ".http": ("HttpTarget",),
+        ".letta": ("LettaTarget",),
+        ".letta_code": ("LettaCodeTarget",),
+        ".mcp": ("McpTarget",),
+        ".openai": ("OpenAITarget",),
+        ".target": ("Opening", "Reply", "Session", "Target"),
+        ".terminal": ("TerminalTarget",),
+        ".websocket": ("WebSocketTarget",),
+    },
+)

@@ -5,8 +5,9 @@ The server answers, or misbehaves, as prepared.
 
 from __future__ import annotations
 
-from pkgutil import resolve_name  # `vivavoce.plugins` would cost every call of pytest more than all else here
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from vivavoce.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from vivavoce.testing.asserting import viva_assert as viva_assert
@@ -17,28 +18,16 @@ if TYPE_CHECKING:
     from vivavoce.testing.scripted import ScriptedModel as ScriptedModel
     from vivavoce.testing.talking_target import TalkingTarget as TalkingTarget
 
-_LAZY = {
-    "BatchServer": "vivavoce.testing.batch_server:BatchServer",
-    "LoopbackServer": "vivavoce.testing.loopback:LoopbackServer",
-    "PrefixCache": "vivavoce.testing.prefix_cache:PrefixCache",
-    "ScriptedModel": "vivavoce.testing.scripted:ScriptedModel",
-    "TalkingTarget": "vivavoce.testing.talking_target:TalkingTarget",
-    "check_metric": "vivavoce.testing.metric_check:check_metric",
-    "viva_assert": "vivavoce.testing.asserting:viva_assert",
-}
-__all__ = [
-    "BatchServer",
-    "LoopbackServer",
-    "PrefixCache",
-    "ScriptedModel",
-    "TalkingTarget",
-    "check_metric",
-    "viva_assert",
-]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: the server is costly to import and few need it."""
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return resolve_name(_LAZY[name])
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".asserting": ("viva_assert",),
+        ".batch_server": ("BatchServer",),
+        ".loopback": ("LoopbackServer",),
+        ".metric_check": ("check_metric",),
+        ".prefix_cache": ("PrefixCache",),
+        ".scripted": ("ScriptedModel",),
+        ".talking_target": ("TalkingTarget",),
+    },
+)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from vivavoce.plugins import lazy
+from vivavoce.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from vivavoce.tools.mcp import McpServer
-    from vivavoce.tools.toolbox import Toolbox
-
-_EXPORTS = {"McpServer": "mcp", "Toolbox": "toolbox"}
-
-__all__ = ["McpServer", "Toolbox"]
+    from vivavoce.tools.mcp import McpServer as McpServer
+    from vivavoce.tools.toolbox import Toolbox as Toolbox
 
 
-def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        return lazy(f"vivavoce.tools.{_EXPORTS[name]}:{name}")
-    raise AttributeError(f"module 'vivavoce.tools' has no attribute '{name}'")
+__getattr__, __dir__ = lazy_names(__name__, {".mcp": ("McpServer",), ".toolbox": ("Toolbox",)})

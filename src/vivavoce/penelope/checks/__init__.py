@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from vivavoce.lazy_names import lazy_names
 from vivavoce.plugins import lazy
 
 if TYPE_CHECKING:
     from vivavoce.models.custom import ModelLike
-    from vivavoce.penelope.checks.check import MessageCheck
-    from vivavoce.penelope.checks.disclosure import DisclosureCheck
-    from vivavoce.penelope.checks.restriction import RestrictionCheck
-    from vivavoce.penelope.checks.voice import VoiceCheck
+    from vivavoce.penelope.checks.check import MessageCheck as MessageCheck
+    from vivavoce.penelope.checks.disclosure import DisclosureCheck as DisclosureCheck
+    from vivavoce.penelope.checks.restriction import RestrictionCheck as RestrictionCheck
+    from vivavoce.penelope.checks.voice import VoiceCheck as VoiceCheck
 
-_EXPORTS = {
-    "DisclosureCheck": "disclosure",
-    "MessageCheck": "check",
-    "RestrictionCheck": "restriction",
-    "VoiceCheck": "voice",
-}
 
-__all__ = ["DisclosureCheck", "MessageCheck", "RestrictionCheck", "VoiceCheck", "default_checks"]
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".check": ("MessageCheck",),
+        ".disclosure": ("DisclosureCheck",),
+        ".restriction": ("RestrictionCheck",),
+        ".voice": ("VoiceCheck",),
+    },
+    here=("default_checks",),
+)
 
 
 def default_checks(judge: ModelLike | None = None) -> tuple[MessageCheck, ...]:
@@ -29,9 +33,3 @@ def default_checks(judge: ModelLike | None = None) -> tuple[MessageCheck, ...]:
     disclosure = lazy("vivavoce.penelope.checks.disclosure:DisclosureCheck")
     restriction = lazy("vivavoce.penelope.checks.restriction:RestrictionCheck")
     return (voice(), restriction(), disclosure(judge))
-
-
-def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        return lazy(f"vivavoce.penelope.checks.{_EXPORTS[name]}:{name}")
-    raise AttributeError(f"module 'vivavoce.penelope.checks' has no attribute '{name}'")

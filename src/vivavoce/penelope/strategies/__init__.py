@@ -2,59 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from vivavoce.plugins import lazy
+from vivavoce.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from vivavoce.penelope.strategies.boundary_discovery import BoundaryDiscovery
-    from vivavoce.penelope.strategies.capability_mapping import CapabilityMapping
-    from vivavoce.penelope.strategies.crescendo import Crescendo
-    from vivavoce.penelope.strategies.domain_probing import DomainProbing
-    from vivavoce.penelope.strategies.factory import make_strategy, strategies
-    from vivavoce.penelope.strategies.free import Improvise
-    from vivavoce.penelope.strategies.goat import Goat
-    from vivavoce.penelope.strategies.openings import Openings
-    from vivavoce.penelope.strategies.pair import Pair
-    from vivavoce.penelope.strategies.state_graph import StateGraph, read_graph
-    from vivavoce.penelope.strategies.strategy import Move, Strategy
-
-_EXPORTS = {
-    "BoundaryDiscovery": "boundary_discovery",
-    "CapabilityMapping": "capability_mapping",
-    "Crescendo": "crescendo",
-    "DomainProbing": "domain_probing",
-    "Goat": "goat",
-    "Improvise": "free",
-    "Move": "strategy",
-    "Openings": "openings",
-    "Pair": "pair",
-    "StateGraph": "state_graph",
-    "Strategy": "strategy",
-    "make_strategy": "factory",
-    "read_graph": "state_graph",
-    "strategies": "factory",
-}
-
-__all__ = [
-    "BoundaryDiscovery",
-    "CapabilityMapping",
-    "Crescendo",
-    "DomainProbing",
-    "Goat",
-    "Improvise",
-    "Move",
-    "Openings",
-    "Pair",
-    "StateGraph",
-    "Strategy",
-    "make_strategy",
-    "read_graph",
-    "strategies",
-]
+    from vivavoce.penelope.strategies.boundary_discovery import BoundaryDiscovery as BoundaryDiscovery
+    from vivavoce.penelope.strategies.capability_mapping import CapabilityMapping as CapabilityMapping
+    from vivavoce.penelope.strategies.crescendo import Crescendo as Crescendo
+    from vivavoce.penelope.strategies.domain_probing import DomainProbing as DomainProbing
+    from vivavoce.penelope.strategies.factory import make_strategy as make_strategy
+    from vivavoce.penelope.strategies.factory import strategies as strategies
+    from vivavoce.penelope.strategies.free import Improvise as Improvise
+    from vivavoce.penelope.strategies.goat import Goat as Goat
+    from vivavoce.penelope.strategies.openings import Openings as Openings
+    from vivavoce.penelope.strategies.pair import Pair as Pair
+    from vivavoce.penelope.strategies.state_graph import StateGraph as StateGraph
+    from vivavoce.penelope.strategies.state_graph import read_graph as read_graph
+    from vivavoce.penelope.strategies.strategy import Move as Move
+    from vivavoce.penelope.strategies.strategy import Strategy as Strategy
 
 
-def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        return lazy(f"vivavoce.penelope.strategies.{_EXPORTS[name]}:{name}")
-    raise AttributeError(f"module 'vivavoce.penelope.strategies' has no attribute '{name}'")
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".boundary_discovery": ("BoundaryDiscovery",),
+        ".capability_mapping": ("CapabilityMapping",),
+        ".crescendo": ("Crescendo",),
+        ".domain_probing": ("DomainProbing",),
+        ".factory": ("make_strategy", "strategies"),
+        ".free": ("Improvise",),
+        ".goat": ("Goat",),
+        ".openings": ("Openings",),
+        ".pair": ("Pair",),
+        ".state_graph": ("StateGraph", "read_graph"),
+        ".strategy": ("Move", "Strategy"),
+    },
+)

@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from vivavoce.plugins import lazy
+from vivavoce.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from vivavoce.penelope.tools.analyze import AnalyzeTool
-    from vivavoce.penelope.tools.check_facts import CheckFactsTool
-    from vivavoce.penelope.tools.compare_turns import CompareTurnsTool
-    from vivavoce.penelope.tools.end_conversation import EndConversationTool
-    from vivavoce.penelope.tools.extract import ExtractTool
-    from vivavoce.penelope.tools.target_interaction import TargetInteractionTool
-    from vivavoce.penelope.tools.tool import FunctionTool, Tool, ToolResult
-
-_EXPORTS = {
-    "AnalyzeTool": "analyze",
-    "CheckFactsTool": "check_facts",
-    "CompareTurnsTool": "compare_turns",
-    "EndConversationTool": "end_conversation",
-    "ExtractTool": "extract",
-    "FunctionTool": "tool",
-    "TargetInteractionTool": "target_interaction",
-    "Tool": "tool",
-    "ToolResult": "tool",
-}
-
-__all__ = [
-    "AnalyzeTool",
-    "CheckFactsTool",
-    "CompareTurnsTool",
-    "EndConversationTool",
-    "ExtractTool",
-    "FunctionTool",
-    "TargetInteractionTool",
-    "Tool",
-    "ToolResult",
-]
+    from vivavoce.penelope.tools.analyze import AnalyzeTool as AnalyzeTool
+    from vivavoce.penelope.tools.check_facts import CheckFactsTool as CheckFactsTool
+    from vivavoce.penelope.tools.compare_turns import CompareTurnsTool as CompareTurnsTool
+    from vivavoce.penelope.tools.end_conversation import EndConversationTool as EndConversationTool
+    from vivavoce.penelope.tools.extract import ExtractTool as ExtractTool
+    from vivavoce.penelope.tools.target_interaction import TargetInteractionTool as TargetInteractionTool
+    from vivavoce.penelope.tools.tool import FunctionTool as FunctionTool
+    from vivavoce.penelope.tools.tool import Tool as Tool
+    from vivavoce.penelope.tools.tool import ToolResult as ToolResult
 
 
-def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        return lazy(f"vivavoce.penelope.tools.{_EXPORTS[name]}:{name}")
-    raise AttributeError(f"module 'vivavoce.penelope.tools' has no attribute '{name}'")
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        ".analyze": ("AnalyzeTool",),
+        ".check_facts": ("CheckFactsTool",),
+        ".compare_turns": ("CompareTurnsTool",),
+        ".end_conversation": ("EndConversationTool",),
+        ".extract": ("ExtractTool",),
+        ".target_interaction": ("TargetInteractionTool",),
+        ".tool": ("FunctionTool", "Tool", "ToolResult"),
+    },
+)

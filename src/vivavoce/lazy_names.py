@@ -1,0 +1,39 @@
+"""Packages whose names are imported when they are first used, so that importing a package costs almost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(
+    package: str,
+    names: Mapping[str, Collection[str]],
+    *,
+    here: Collection[str] = (),
+    packages: Collection[str] = (),
+    also: Mapping[str, Collection[str]] | None = None,
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` for a package.
+
+    `names` has the names of each module, which is written as in an import: `.goal` is in the package. `here` are names
+    that the package defines itself, `packages` are packages in it that `dir` lists. The names of `also` can be imported
+    too, but are in neither `__all__` nor `dir`.
+    """
+    module_of = {name: module for module, those in (*names.items(), *(also or {}).items()) for name in those}
+    listed = sorted((*(name for those in names.values() for name in those), *here))
+
+    def find(name: str) -> Any:
+        if name == "__all__":
+            return listed
+        if name in module_of:
+            return getattr(import_module(module_of[name], package), name)
+        if name in packages:
+            return import_module(f".{name}", package)
+        raise AttributeError(f"module '{package}' has no attribute '{name}'")
+
+    def list_names() -> list[str]:
+        return sorted((*listed, *packages))
+
+    return find, list_names
