@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from vivavoce.comparing.text import fold
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import ModelFault
 from vivavoce.foreign_code import is_cancelled
-from vivavoce.metrics.evidence import PROHIBITION
+from vivavoce.metrics.evidence import CRITERION, PROHIBITION
 from vivavoce.metrics.joint import JointJudge
 from vivavoce.metrics.judged.contract import ContractMetric
+from vivavoce.metrics.judged.false_statements import false_statements_of, share_words, spoken_words
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.question import carry_out
 from vivavoce.metrics.result import MetricResult
@@ -25,7 +25,6 @@ from vivavoce.penelope.context import GoalProgress, TestContext, TestState, Turn
 from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.prohibitions import is_about_act
-from vivavoce.records.run import verified_breaches
 from vivavoce.records.score import Finding, Usage, shorten
 from vivavoce.safe_text import safe
 
@@ -115,6 +114,7 @@ class Judges:
     _latest: dict[str, tuple[tuple[int, int], MetricResult]] = field(default_factory=dict[str, Any])
     _warned: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     _false_statements: Sequence[Finding] = ()
+    _earlier: Sequence[Finding] = ()
 
     async def after_turn(self, state: TestState) -> None:
         """Judge what is due now that a turn has ended.
@@ -184,9 +184,11 @@ class Judges:
         """Return the result of the goal with the false statements that were shown in earlier turns."""
         if result.state != "scored":
             return result
-        latest = [one for one in verified_breaches(result.findings) if one.verdict == "false_statement"]
+        latest = false_statements_of(result.findings)
         earlier = [one for one in self._false_statements if not any(_same_statement(one, other) for other in latest)]
         self._false_statements = (*earlier, *latest)
+        outcomes = [finding for finding in result.findings if finding.kind == CRITERION]
+        self._earlier = tuple({_wording(one): one for one in (*self._earlier, *outcomes, *latest)}.values())
         return result.model_copy(update={"findings": (*result.findings, *earlier)}) if earlier else result
 
     def _contract(self, state: TestState, due: bool = True) -> Sequence[tuple[str, BaseMultiTurnMetric]]:
@@ -262,7 +264,7 @@ class Judges:
         if joint is None:
             return None
         named = {GOAL: panel.goal_for(state.context), CONTRACT: panel.contract_for(state.context)}
-        readings = {metric.name: _for(name, reading, state) for name, metric in named.items()}
+        readings = {metric.name: self._for(name, reading, state) for name, metric in named.items()}
 
         async def asked() -> dict[str, MetricResult]:
             together = await self._in_time(
@@ -280,10 +282,16 @@ class Judges:
 
         return asked()
 
+    def _for(self, name: str, reading: Reading, state: TestState) -> Reading:
+        """Return what a metric is told: the contract has the rules of the test, the goal its earlier findings."""
+        if name == CONTRACT:
+            return reading.knowing(must=state.context.must, must_not=state.context.must_not)
+        return reading.knowing(earlier=tuple(self._earlier)) if name == GOAL and self._earlier else reading
+
     async def _alone(
         self, name: str, metric: BaseMultiTurnMetric, reading: Reading, state: TestState
     ) -> dict[str, MetricResult]:
-        return {name: await self.in_time(self._measure(name, metric, _for(name, reading, state)), metric)}
+        return {name: await self.in_time(self._measure(name, metric, self._for(name, reading, state)), metric)}
 
     async def _measure(self, name: str, metric: BaseMultiTurnMetric, reading: Reading) -> MetricResult:
         result = await carry_out(metric.plan_for(reading))
@@ -324,12 +332,6 @@ class Judges:
         state.progress.append(progress)
         if state.turns:
             state.turns[-1] = state.turns[-1].model_copy(update={"evaluation": progress.reasoning})
-
-
-def _for(name: str, reading: Reading, state: TestState) -> Reading:
-    """Return what a metric is told: the rules of the test only where they are judged."""
-    context = state.context
-    return reading.knowing(must=context.must, must_not=context.must_not) if name == CONTRACT else reading
 
 
 async def _all_results(
@@ -400,8 +402,14 @@ def metric_input_of(state: TestState) -> MultiTurnEvaluationInput:
 
 def _same_statement(one: Finding, other: Finding) -> bool:
     """Say whether two findings are about the same false statement: one in the same turn, or the same words."""
-    pairs = [(a, b) for a in one.evidence if a.verified for b in other.evidence if b.verified]
-    return any(a.turn == b.turn or fold(a.text) in fold(b.text) or fold(b.text) in fold(a.text) for a, b in pairs)
+    pairs = [(a, b) for a in spoken_words(one) for b in spoken_words(other)]
+    return any(a.turn == b.turn or share_words(a.text, b.text) for a, b in pairs)
+
+
+def _wording(finding: Finding) -> tuple[str, str, str, tuple[str, ...]]:
+    """Return what tells a finding from others of the same conversation."""
+    data = str(finding.data.get("kind", ""))
+    return finding.kind, finding.what, data, tuple(quote.text for quote in finding.evidence)
 
 
 def _moment(state: TestState) -> tuple[int, int]:
