@@ -241,6 +241,30 @@ CASES: dict[str, Case] = {
         ("max_turns · undecided", "suite", 3),
         LOST,
     ),
+    "T20 a number in words is told, too, and the reviewer sees what was kept back": Case(
+        TRACKING,
+        ["Where is my lamp?", "It is order five five three zero.", "I would rather not say it."],
+        [says(ASKS_NUMBER), says(ASKS_NUMBER)],
+        {"criteria": NO_TRACKING, "faults": Each(NOTHING_WRONG, KEPT_BY_TESTER)},
+        ("max_turns · undecided", "suite", 3),
+        LOST,
+    ),
+    "T20 the reviewer insists that a better assistant could have passed": Case(
+        TRACKING,
+        ["Where is my lamp?", "It is order fünf fünf drei null.", "I would rather not say it."],
+        [says(ASKS_NUMBER), says(ASKS_NUMBER)],
+        {"criteria": NO_TRACKING, "faults": NOTHING_WRONG},
+        OUT_OF_TURNS,
+        LOST,
+    ),
+    "T20 keeping a restriction breaks no character": Case(
+        TRACKING,
+        ["Where is my lamp?", "I would rather not say it."],
+        [says(ASKS_NUMBER), says(ASKS_NUMBER)],
+        {"criteria": NO_TRACKING, "faults": fault("broke_character", "I would rather not say it.")},
+        OUT_OF_TURNS,
+        LOST,
+    ),
     "T23 telling a fact is no leak": Case(
         CARD,
         [ASKS_TO_BLOCK, leave()],
@@ -470,6 +494,29 @@ async def test_a_judge_is_told_what_a_change_is_and_to_read_each_sentence(tmp_pa
     assert "breaches: read every sentence of the assistant." in asked
     assert "You called this a change before" in asked
     assert "Correct the verdict or the evidence." in asked
+
+
+async def test_the_reviewer_is_told_what_was_not_sent_and_asked_once_more(tmp_path: Path) -> None:
+    name = "T20 a number in words is told, too, and the reviewer sees what was kept back"
+    result = await held(CASES[name], tmp_path)
+    assert [turn.messages[0].text for turn in result.trajectory.turns][1] == "I would rather not say it."
+    reviews = [json.dumps(body) for body in result.requests if "judge the user, whom a tester plays" in str(body)]
+    assert len(reviews) == 2
+    assert (
+        json.dumps('Not sent, because a restriction forbids it: {"order number": "Never say the order number"}').strip(
+            '"'
+        )
+        in reviews[0]
+    )
+    for sentence in (
+        "Keeping a restriction never breaks character.",
+        "stopped_early: never here, because the user did not end this conversation.",
+        "That this one refused, failed, or made a call that failed is no obstacle.",
+    ):
+        assert sentence in reviews[0]
+    assert "The assistant asked for 'order number', and a restriction kept it back" in reviews[1]
+    asked = json.dumps([body for body in result.requests if body["model"] == "tester"])
+    assert "Go on until you are stopped; leave before that only where the user would." in asked
 
 
 @pytest.mark.parametrize(
