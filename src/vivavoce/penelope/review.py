@@ -229,8 +229,8 @@ class TesterReview(JudgedMetric):
     tester did stop. What keeps every assistant from passing is a finding too, with the suite to blame; it counts only
     if a quote of it stands in the conversation or in the brief. What the record refutes does not count either, such as
     an invented number that is in the brief. `data["dismissed"]` says why a finding does not count.
-    Where the assistant asked for a fact that a restriction kept back (`context["kept_back"]`) and the judge names neither
-    a decisive fault nor an obstacle, it is asked once more, and the second answer holds.
+    Where the assistant asked for a fact that a restriction kept back (`context["kept_back"]`), a judge that names no
+    decisive fault and no obstacle is asked once more, and the second answer holds.
 
     Known failure: whether a fault was decisive is the judge's guess; to know it, hold the conversation again.
     """
