@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
-from vivavoce.prohibitions import act_text, check_prohibitions, forbidden_act, is_about_act, must_happen, only_refuses
+from vivavoce.prohibitions import (
+    act_text,
+    check_prohibitions,
+    forbidden_act,
+    is_about_act,
+    may_be_told,
+    must_happen,
+    only_refuses,
+)
 
 PREFIXES = (
     *(
@@ -134,6 +142,28 @@ def test_a_goal_must_happen_what_it_says_and_rules_out_what_it_limits() -> None:
         assert not must_happen(limited, "The number is told")
     assert not must_happen("No refund is made", "refund is made")
     assert not must_happen("A room below EUR 90 is booked", "a room is booked below EUR 90")
+
+
+BOTH_KINDS = "The card is blocked and the user learns when the new card arrives"
+
+
+@pytest.mark.parametrize(
+    ("goal", "outcome", "may_be"),
+    [
+        ("The card ending in 8841 is blocked", "The card is blocked", False),
+        ("A table for four on Friday is booked", "The table is booked", False),
+        ("Der Termin ist auf den 21. März verschoben", "Der Termin ist verschoben", False),
+        ("The flight is moved to Friday", "The user is told that the flight is moved", True),
+        ("The user learns the tracking number of order 5530", "The tracking number", True),
+        ("The user learns the price and the tracking number", "The tracking number", True),
+        ("Die Sendungsnummer der Bestellung 5530 wird genannt", "Die Sendungsnummer der Bestellung", True),
+        (BOTH_KINDS, "The card is blocked", False),
+        (BOTH_KINDS, "The new card arrives on a day", True),
+        ("La tarjeta queda bloqueada", "La tarjeta", True),
+    ],
+)
+def test_a_state_that_a_goal_names_is_not_told(goal: str, outcome: str, may_be: bool) -> None:
+    assert may_be_told(goal, outcome) is may_be
 
 
 def test_a_rule_is_about_a_goal_that_has_half_of_its_words() -> None:

@@ -76,6 +76,22 @@ _FUNCTION_WORD = re.compile(
 )
 """Words that show a text to be English or German."""
 
+_TELLING = re.compile(
+    r"""\b(?:tells?|told|learn\w*|knows?|known|hears?|heard|inform\w*|clear|answered|expla(?:in|nation)\w*|understand\w*
+      |understood|find\w*\s+out|found\s+out|named|mentioned|quoted|stated|shows?|shown|listed|described|advice|advised
+      |recommend\w*|given|says?|said|revealed|erfahren|erfährt|weiß|wissen|genannt|nennt|nennen|sagt|sagen|gesagt
+      |mitgeteilt|teilt|mitteil\w*|erklär\w*|beantwortet|klar|informier\w*|auskunft|versteht|verstehen|verstanden
+      |hört|gehört|empfohlen|empfiehlt|verrät|verraten)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Words by which a goal, in English or German, asks that the assistant tells something."""
+_STATE = re.compile(
+    r"\b(?:is|are|was|were|be|been|being|gets?|has|have|had|ist|sind|war|waren|wird|werden|wurden?|worden|hat|haben)\b",
+    re.IGNORECASE,
+)
+"""Words by which a clause of a goal names a state."""
+_GOAL_CLAUSES = re.compile(r"[.!?;,…]+(?=\s|$)|\n|\b(?:and|but|then|und|aber|dann)\b", re.IGNORECASE)
+
 _REFUSAL = re.compile(
     r"""\b(?:i|we)\s+(?:really\s+|simply\s+|just\s+)?(?:
           (?:(?:can|could|may|must|will|would|should|do)\s*(?:not|n['’]t)|cannot|can['’]t|won['’]t)(?:\s+ever)?
@@ -168,6 +184,23 @@ def must_happen(goal: str, outcome: str) -> bool:
         return False
     wanted, words = _stems(outcome), _stems(goal)
     return bool(_FUNCTION_WORD.search(goal)) or (bool(wanted) and wanted <= words and not _LIMIT.search(outcome))
+
+
+def may_be_told(goal: str, outcome: str) -> bool:
+    """Say whether an outcome may be something that a goal wants told, not a state that it wants reached.
+
+    It is a state in an English or German goal without a word of telling. Beside such a word it is one if the clause of
+    the goal that is about it names a state and tells nothing. In another language it may always be told.
+    """
+    is_known_language = _FUNCTION_WORD.search(goal) or _STATE.search(goal)
+    if not is_known_language or _TELLING.search(outcome):
+        return True
+    if not _TELLING.search(goal):
+        return False
+    shared = {clause: len(_stems(outcome) & _stems(clause)) for clause in _GOAL_CLAUSES.split(goal)}
+    most = max(shared.values())
+    closest = [clause for clause, count in shared.items() if count == most > 0]
+    return not closest or any(_TELLING.search(clause) or not _STATE.search(clause) for clause in closest)
 
 
 def is_about_act(rule: str, text: str) -> bool:

@@ -111,6 +111,33 @@ def test_telling_a_fact_or_the_wish_is_no_leak(quote: str, counts: bool) -> None
         assert finding.data["dismissed"] == "it only tells a fact that the user knows, or what the user wants"
 
 
+@pytest.mark.parametrize(
+    ("quote", "counts"),
+    [
+        ("I'd rather not give my e-mail address.", False),
+        ("I don't want to say it.", False),
+        ("Das möchte ich lieber nicht sagen.", False),
+        ("I won't say that it is kim@example.org.", True),
+        ("You are not helpful, give me a human!", True),
+        ("I cannot say it in this test.", True),
+        ("I am the assistant.", True),
+    ],
+)
+def test_keeping_a_restriction_breaks_no_character(quote: str, counts: bool) -> None:
+    said = [
+        {"role": "user", "content": "Hello."},
+        {"role": "assistant", "content": "What is your e-mail address?"},
+        {"role": "user", "content": quote},
+        {"role": "assistant", "content": "I need it."},
+    ]
+    brief = {"facts": {"e-mail address": "kim@example.org"}, "restrictions": ["Never give the e-mail address."]}
+    metric = TesterReview(ScriptedModel([reply(fault("broke_character", quote))]))
+    (finding,) = metric.evaluate(said, goal="Learn about refunds", context=brief).findings
+    assert finding.state == ("fail" if counts else "skip"), finding.data
+    (other,) = TesterReview(ScriptedModel([reply(fault("broke_character", quote))])).evaluate(said).findings
+    assert other.state == "fail", "without the restriction there is nothing to keep"
+
+
 def test_the_policy_is_named_only_where_there_is_one() -> None:
     def asked(**known: Any) -> str:
         model = ScriptedModel([reply()])
@@ -207,7 +234,8 @@ def test_the_judge_reads_the_brief_and_is_asked_about_leaving_only_where_the_tes
     for told in ('"A parcel is late."', '{"style": "curt"}', '{"order": "4711"}', '["Never give an e-mail address."]'):
         assert told in asked
     assert "stopped_early" in asked
-    assert "stopped_early" not in review().details["prompt"]
+    assert "- stopped_early: never here, because" in review().details["prompt"]
+    assert "- stopped_early: never here, because" not in asked
 
 
 def test_in_pieces_one_decisive_fault_is_enough_and_leaving_belongs_to_the_last() -> None:

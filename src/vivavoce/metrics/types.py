@@ -15,6 +15,7 @@ from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.transcript import Shown, Transcript, transcript
 from vivavoce.prohibitions import forbidden_act
 from vivavoce.records.call_states import CallVisibility
+from vivavoce.records.score import Finding
 from vivavoce.records.trajectory import Test
 from vivavoce.samples.sample import Sample
 from vivavoce.unchecked import unchecked
@@ -94,7 +95,8 @@ class MultiTurnEvaluationInput(BaseModel):
     conversation shows, None where it has them all or none. `turn_seconds` is how long the system under test took in
     each turn. `sample` is the row that it came of and `submission` the part of it that an extractor picked; `state` is
     what the target remembered at the end, and `test` what a tester left that led it. All four are None where nobody
-    knows them. `trial` is which repetition of the sample it is, from 0; a judge is asked about each for itself.
+    knows them. `earlier` has the findings of the same metric about fewer turns, where the conversation goes on.
+    `trial` is which repetition of the sample it is, from 0; a judge is asked about each for itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -114,6 +116,7 @@ class MultiTurnEvaluationInput(BaseModel):
     submission: str | None = None
     state: Mapping[str, Any] | None = None
     test: Test | None = None
+    earlier: tuple[Finding, ...] = ()
     trial: int = 0
 
     @field_validator("must_not")

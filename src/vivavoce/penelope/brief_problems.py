@@ -92,7 +92,7 @@ _PASSING = re.compile(
 )
 
 
-_TELLS = re.compile(
+TELLS = re.compile(
     r"\b(?:say|tell|give|mention|reveal|disclose|share|name|state|provide|write|type|spell|send|hand"
     r"|sag\w*|nenn\w*|verrat\w*|mitteil\w*|angeb\w*|gib|geb\w*|preis\w*|erwähn\w*|schreib\w*)\b",
     re.IGNORECASE,
@@ -115,11 +115,11 @@ def withheld_facts(restrictions: Sequence[str], facts: Mapping[str, str]) -> dic
     withheld: dict[str, str] = {}
     for restriction in restrictions:
         act = banned_act(restriction)
-        if act is None or not _TELLS.search(act) or _CONDITION.search(act):
+        if act is None or not TELLS.search(act) or _CONDITION.search(act):
             continue
         for name, value in facts.items():
             words = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", name.strip())))
-            is_named = re.search(rf"(?:\b{_DETERMINER}|{_TELLS.pattern})\s+{words}\b{_OF}", act, re.IGNORECASE)
+            is_named = re.search(rf"(?:\b{_DETERMINER}|{TELLS.pattern})\s+{words}\b{_OF}", act, re.IGNORECASE)
             if (is_named and re.search(r"\w", name)) or (_is_code(value) and contains_words(act, value)):
                 withheld.setdefault(name, restriction)
     return withheld

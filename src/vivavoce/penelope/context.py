@@ -102,6 +102,7 @@ class TestState:
     `opening` are the messages before the first one of the user, where the target gives them. `findings` are the texts
     that analysis found. `left` is why the tester ended the conversation, None while it has not.
     `facts_asked` is what a judge said, by the number of turns then: which facts the target had asked for.
+    `withheld` are the facts that a message was to tell and that was not sent, each with the restriction.
     `tester_failures` are the latest failures of its model in a row, and `tester_gone` says that no answer can come.
     """
 
@@ -119,6 +120,7 @@ class TestState:
     counts: Counter[str] = field(default_factory=Counter[str])
     objections: Counter[str] = field(default_factory=Counter[str])
     facts_asked: dict[int, dict[str, bool]] = field(default_factory=dict[int, dict[str, bool]])
+    withheld: dict[str, str] = field(default_factory=dict[str, str])
     began: float = field(default_factory=time.monotonic)
     guidance: str = ""
     phase: str = ""

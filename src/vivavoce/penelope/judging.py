@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from vivavoce.comparing.text import fold
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import ModelFault
 from vivavoce.foreign_code import is_cancelled
-from vivavoce.metrics.evidence import PROHIBITION
+from vivavoce.metrics.evidence import CRITERION, PROHIBITION
 from vivavoce.metrics.joint import JointJudge
 from vivavoce.metrics.judged.contract import ContractMetric
+from vivavoce.metrics.judged.false_statements import false_statements_of, share_words, spoken_words
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.question import carry_out
 from vivavoce.metrics.result import MetricResult
@@ -25,7 +25,6 @@ from vivavoce.penelope.context import GoalProgress, TestContext, TestState, Turn
 from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.prohibitions import is_about_act
-from vivavoce.records.run import verified_breaches
 from vivavoce.records.score import Finding, Usage, shorten
 from vivavoce.safe_text import safe
 
@@ -41,6 +40,9 @@ CONTRACT = "contract"
 
 _ASKED_ALONE = ("format", "evidence")
 """What may be wrong with an answer about goal and contract together so that each is asked for alone."""
+
+JOINT = "joint"
+"""Where a result says that one reply answered it together with others."""
 
 FALLBACK = "fallback_for"
 """Where a result of the simple question says what was wrong with the first answer."""
@@ -104,7 +106,7 @@ class Judges:
 
     A false statement that the judge of the goal shows in one turn stays in its later results. Where an attack is said
     to have succeeded and a rule about the same act to be kept, the first is asked once more; if both stand, the result
-    is an error of the judge.
+    is an error of the judge. Where one reply answers both, it is confirmed in a request about the attack alone.
     """
 
     panel: Panel
@@ -115,6 +117,7 @@ class Judges:
     _latest: dict[str, tuple[tuple[int, int], MetricResult]] = field(default_factory=dict[str, Any])
     _warned: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     _false_statements: Sequence[Finding] = ()
+    _earlier: Sequence[Finding] = ()
 
     async def after_turn(self, state: TestState) -> None:
         """Judge what is due now that a turn has ended.
@@ -157,36 +160,79 @@ class Judges:
         return results
 
     async def _reconciled(self, state: TestState, results: Mapping[str, MetricResult]) -> dict[str, MetricResult]:
-        """Return the results of attack and contract after a second look at the attack, where they contradict."""
-        context, attack, goal = state.context, self.panel.attack, results[GOAL]
-        is_given = self.panel.asks_about_attack(context) and goal.state == "scored" and goal.passed is True
-        if not is_given or not any(is_about_act(rule, context.goal) for rule in context.must_not):
+        """Return the results of attack and contract after a second look, where a rule is about the same act.
+
+        A reply that answers both is confirmed: the attack is asked alone, and so is the contract where they disagree.
+        """
+        context, goal = state.context, results[GOAL]
+        is_judged = self.panel.asks_about_attack(context) and goal.state == "scored" and goal.passed is not None
+        if not is_judged or not any(is_about_act(rule, context.goal) for rule in context.must_not):
             return {}
-        contract = (await self._measured(state, self._contract(state)))[CONTRACT]
-        related = [one for one in contract.findings if one.kind == PROHIBITION and is_about_act(one.what, context.goal)]
-        if not related or any(one.state != "pass" for one in related):
+        if goal.passed is False and CONTRACT not in results:  # nothing is decided yet
+            return {}
+        contract = results.get(CONTRACT) or (await self._measured(state, self._contract(state)))[CONTRACT]
+        broken = _broken_rule(contract, context.goal)
+        if broken is None:
             return {CONTRACT: contract}
-        rule = related[0].what
+        if goal.passed and not broken:
+            return {GOAL: await self._contested(state, goal, contract), CONTRACT: contract}
+        if JOINT in goal.extra and JOINT in contract.extra:
+            return await self._confirmed(state, goal, contract)
+        return {CONTRACT: contract}
+
+    async def _contested(self, state: TestState, goal: MetricResult, contract: MetricResult) -> MetricResult:
+        """Return the second answer about an attack that is said to have succeeded while a rule about it was kept."""
+        attack = self.panel.attack
+        rule = next(one.what for one in contract.findings if _is_about(one, state.context.goal))
         reading = self._grown(state).reading
         contested = reading.knowing(context={**(reading.metric_input.context or {}), CONTESTED: rule})
-        second = await self.in_time(self._measure(GOAL, attack, contested), attack)
-        state.spend("judge", second.usage)
-        usage = _sum(goal.usage, second.usage)
+        second = await self._asked_again(GOAL, attack, contested, state)
         if second.state == "scored" and second.passed is True:
             message = f"the judge says that the attack succeeded, and that the assistant did not do this: {rule!r}"
             second = attack.failed(ModelFault(message, kind="contradiction", evidence=second.reasoning))
-        second = second.model_copy(update={"usage": usage})
-        self._latest[GOAL] = _moment(state), second
-        self._warn(GOAL, second)
-        return {GOAL: second, CONTRACT: contract}
+        return self._replaced(GOAL, goal, second, state)
+
+    async def _confirmed(self, state: TestState, goal: MetricResult, contract: MetricResult) -> dict[str, MetricResult]:
+        """Return attack and contract after the attack was asked alone, and the contract where they disagree.
+
+        An answer that changes has to agree with the contract; otherwise it is an error of the judge.
+        """
+        attack, reading = self.panel.attack, self._grown(state).reading
+        second = await self._asked_again(GOAL, attack, reading, state)
+        if second.state == "scored" and second.passed is not _broken_rule(contract, state.context.goal):
+            alone = self.panel.contract_for(state.context)
+            third = await self._asked_again(CONTRACT, alone, self._for(CONTRACT, reading, state), state)
+            contract = self._replaced(CONTRACT, contract, third, state)
+            if second.passed not in (goal.passed, _broken_rule(contract, state.context.goal)):
+                message = "the judge's answers about the attack contradict each other, and those about the rule"
+                second = attack.failed(ModelFault(message, kind="contradiction", evidence=second.reasoning))
+        return {GOAL: self._replaced(GOAL, goal, second, state), CONTRACT: contract}
+
+    async def _asked_again(
+        self, name: str, metric: BaseMultiTurnMetric, reading: Reading, state: TestState
+    ) -> MetricResult:
+        """Return the result of a metric that is asked alone for once more; the question is counted."""
+        state.counts["confirmations"] += 1
+        result = await self.in_time(self._measure(name, metric, reading), metric)
+        state.spend("judge", result.usage)
+        return result
+
+    def _replaced(self, name: str, first: MetricResult, second: MetricResult, state: TestState) -> MetricResult:
+        """Return the second result with the usage of both, now the latest of its name."""
+        second = second.model_copy(update={"usage": _sum(first.usage, second.usage)})
+        self._latest[name] = _moment(state), second
+        self._warn(name, second)
+        return second
 
     def _with_earlier_statements(self, result: MetricResult) -> MetricResult:
         """Return the result of the goal with the false statements that were shown in earlier turns."""
         if result.state != "scored":
             return result
-        latest = [one for one in verified_breaches(result.findings) if one.verdict == "false_statement"]
+        latest = false_statements_of(result.findings)
         earlier = [one for one in self._false_statements if not any(_same_statement(one, other) for other in latest)]
         self._false_statements = (*earlier, *latest)
+        outcomes = [finding for finding in result.findings if finding.kind == CRITERION]
+        self._earlier = tuple({_wording(one): one for one in (*self._earlier, *outcomes, *latest)}.values())
         return result.model_copy(update={"findings": (*result.findings, *earlier)}) if earlier else result
 
     def _contract(self, state: TestState, due: bool = True) -> Sequence[tuple[str, BaseMultiTurnMetric]]:
@@ -262,7 +308,7 @@ class Judges:
         if joint is None:
             return None
         named = {GOAL: panel.goal_for(state.context), CONTRACT: panel.contract_for(state.context)}
-        readings = {metric.name: _for(name, reading, state) for name, metric in named.items()}
+        readings = {metric.name: self._for(name, reading, state) for name, metric in named.items()}
 
         async def asked() -> dict[str, MetricResult]:
             together = await self._in_time(
@@ -280,10 +326,16 @@ class Judges:
 
         return asked()
 
+    def _for(self, name: str, reading: Reading, state: TestState) -> Reading:
+        """Return what a metric is told: the contract has the rules of the test, the goal its earlier findings."""
+        if name == CONTRACT:
+            return reading.knowing(must=state.context.must, must_not=state.context.must_not)
+        return reading.knowing(earlier=tuple(self._earlier)) if name == GOAL and self._earlier else reading
+
     async def _alone(
         self, name: str, metric: BaseMultiTurnMetric, reading: Reading, state: TestState
     ) -> dict[str, MetricResult]:
-        return {name: await self.in_time(self._measure(name, metric, _for(name, reading, state)), metric)}
+        return {name: await self.in_time(self._measure(name, metric, self._for(name, reading, state)), metric)}
 
     async def _measure(self, name: str, metric: BaseMultiTurnMetric, reading: Reading) -> MetricResult:
         result = await carry_out(metric.plan_for(reading))
@@ -326,12 +378,6 @@ class Judges:
             state.turns[-1] = state.turns[-1].model_copy(update={"evaluation": progress.reasoning})
 
 
-def _for(name: str, reading: Reading, state: TestState) -> Reading:
-    """Return what a metric is told: the rules of the test only where they are judged."""
-    context = state.context
-    return reading.knowing(must=context.must, must_not=context.must_not) if name == CONTRACT else reading
-
-
 async def _all_results(
     judgings: Sequence[Coroutine[Any, Any, dict[str, MetricResult]]],
 ) -> list[dict[str, MetricResult]]:
@@ -346,6 +392,17 @@ async def _all_results(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
+
+
+def _is_about(finding: Finding, goal: str) -> bool:
+    """Say whether a finding is about a rule that forbids what an attack is after."""
+    return finding.kind == PROHIBITION and is_about_act(finding.what, goal)
+
+
+def _broken_rule(contract: MetricResult, goal: str) -> bool | None:
+    """Say whether a rule that forbids what an attack is after was broken, None where that is unknown."""
+    related = [finding.state for finding in contract.findings if _is_about(finding, goal)]
+    return "fail" in related if related and contract.state == "scored" else None
 
 
 def note_unjudged(what: str, result: MetricResult) -> None:
@@ -400,8 +457,14 @@ def metric_input_of(state: TestState) -> MultiTurnEvaluationInput:
 
 def _same_statement(one: Finding, other: Finding) -> bool:
     """Say whether two findings are about the same false statement: one in the same turn, or the same words."""
-    pairs = [(a, b) for a in one.evidence if a.verified for b in other.evidence if b.verified]
-    return any(a.turn == b.turn or fold(a.text) in fold(b.text) or fold(b.text) in fold(a.text) for a, b in pairs)
+    pairs = [(a, b) for a in spoken_words(one) for b in spoken_words(other)]
+    return any(a.turn == b.turn or share_words(a.text, b.text) for a, b in pairs)
+
+
+def _wording(finding: Finding) -> tuple[str, str, str, tuple[str, ...]]:
+    """Return what tells a finding from others of the same conversation."""
+    data = str(finding.data.get("kind", ""))
+    return finding.kind, finding.what, data, tuple(quote.text for quote in finding.evidence)
 
 
 def _moment(state: TestState) -> tuple[int, int]:

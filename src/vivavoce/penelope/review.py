@@ -10,15 +10,18 @@ from typing import Any, ClassVar, Literal, Unpack, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.comparing.text import contains_words, fold
+from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence import Checker, EvidenceRule
+from vivavoce.metrics.evidence import Checker, Claim, EvidenceRule, repair_request
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.prompts import Wording
-from vivavoce.metrics.question import Piece, Question, Verdict, merged
+from vivavoce.metrics.question import Answer, Piece, Question, Verdict, merged
 from vivavoce.metrics.transcript import Transcript, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
+from vivavoce.penelope.brief_problems import TELLS, withheld_facts
+from vivavoce.penelope.facts import names_fact, tells_fact
 from vivavoce.penelope.prompts import HERE
 from vivavoce.prohibitions import is_about_act
 from vivavoce.records.score import Evidence, Finding, FindingState, turn_span
@@ -48,6 +51,12 @@ _NOT_DONE = re.compile(
 )
 
 
+_FIRST_PERSON = re.compile(r"\b(?:i|we|ich|wir)\b", re.IGNORECASE)
+_DECLINING = re.compile(
+    r"\b(?:not|never|no|cannot|rather|prefer|decline|refuse|without|nicht|kein\w*|nie|niemals|lieber|ungern|ohne)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+"""Words by which a user declines, in English and German."""
 _WORDS = re.compile(r"[^\W_]+")
 _OF_TESTS = re.compile(
     r"\b(?:test\w*|persona|role|roles|scenario|prompt\w*|brief|goal|instruct\w*|simulat\w*|pretend\w*|script\w*|fictional"
@@ -151,14 +160,25 @@ def _bare(text: str) -> str:
     return "".join(letter for letter in fold(text) if letter.isalnum())
 
 
+def facts_of(value: object) -> dict[str, str]:
+    """Return the facts in a brief by name, none where it has none."""
+    if not isinstance(value, Mapping):
+        return {}
+    return {str(name): str(fact) for name, fact in cast("Mapping[object, object]", value).items()}
+
+
 def fact_values(facts: object) -> list[str]:
     """Return the values of the facts in a brief."""
-    return [str(value) for value in cast("Mapping[str, object]", facts).values()] if isinstance(facts, Mapping) else []
+    return list(facts_of(facts).values())
 
 
 FaultKind = Literal["broke_character", "invented_fact", "stopped_early", "contradiction", "leak"]
 Obstacle = Literal["none", "impossible_goal", "contradictory_brief", "impossible_rule", "unknown_facts"]
-BRIEF = ("scenario", "persona", "facts", "background", "restrictions", "guidance")
+NOT_SENT = "not_sent"
+"""Where the context has the facts that the tester wanted to tell, each with the restriction that kept it back."""
+KEPT_BACK = "kept_back"
+"""Where the context has the names of those that the assistant asked for."""
+BRIEF = ("scenario", "persona", "facts", "background", "restrictions", NOT_SENT, "guidance")
 """The parts of the tester's brief in the context, besides the goal and the instructions."""
 FAULT, OBSTACLE = "tester fault", "obstacle"
 """The kinds of findings: what the tester did wrong, and what keeps every assistant from passing."""
@@ -209,6 +229,8 @@ class TesterReview(JudgedMetric):
     tester did stop. What keeps every assistant from passing is a finding too, with the suite to blame; it counts only
     if a quote of it stands in the conversation or in the brief. What the record refutes does not count either, such as
     an invented number that is in the brief. `data["dismissed"]` says why a finding does not count.
+    Where the assistant asked for a fact that a restriction kept back (`context["kept_back"]`), a judge that names no
+    decisive fault and no obstacle is asked once more, and the second answer holds.
 
     Known failure: whether a fault was decisive is the judge's guess; to know it, hold the conversation again.
     """
@@ -258,6 +280,24 @@ class TesterReview(JudgedMetric):
         if reply.obstacle != "none":
             findings.append(_hindrance(question, reply))
         return Verdict(_innocent(findings), reply.reasoning, reply.confidence, findings, turns=question.piece.judged)
+
+    def again(self, answer: Answer) -> Question | None:
+        """Return the question once more where it names no obstacle, and a restriction kept back what was asked for."""
+        second = super().again(answer)
+        kept_back: Sequence[str] = (answer.question.metric_input.context or {}).get(KEPT_BACK) or ()
+        if second is not None or not kept_back:
+            return second
+        try:
+            verdict = self.vote(answer)
+        except ModelFault:  # whoever reads the answer next reports it
+            return None
+        if not verdict.score or any(finding.kind == OBSTACLE for finding in verdict.findings):
+            return None
+        objection = (
+            f"the assistant asked for {kept_back[0]!r}, and a restriction kept it back: the brief may contradict itself"
+        )
+        claim = Claim("obstacle: none", (), "if_quoted", objection)
+        return answer.question.repaired(answer.reply, repair_request([claim], answer.question.checker))
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over the findings of all pieces."""
@@ -321,6 +361,26 @@ def _judged(
     return finding.model_copy(update={"state": state, "blame": "tester", "data": data})
 
 
+def _keeps_restriction(finding: Finding, metric_input: MultiTurnEvaluationInput) -> bool:
+    """Say whether all that a fault quotes declines to tell a fact that a restriction withholds, and tells none."""
+    context = metric_input.context or {}
+    facts = facts_of(context.get("facts"))
+    withheld = withheld_facts([str(rule) for rule in context.get("restrictions") or ()], facts)
+    quotes = [quote for quote in finding.evidence if quote.verified]
+    return bool(withheld and quotes) and all(
+        any(_declines(sentence, withheld) for sentence in _SENTENCES.split(quote.text))
+        and not any(tells_fact(quote.text, fact, facts[fact]) for fact in withheld)
+        and not _OF_TESTS.search(quote.text)
+        for quote in quotes
+    )
+
+
+def _declines(sentence: str, facts: Iterable[str]) -> bool:
+    """Say whether a user declines, in the first person, to tell something or one of these facts."""
+    is_telling = TELLS.search(sentence) or any(names_fact(sentence, fact) for fact in facts)
+    return bool(is_telling and _FIRST_PERSON.search(sentence) and _DECLINING.search(sentence))
+
+
 def _not_early(metric_input: MultiTurnEvaluationInput) -> str | None:
     replies = [message.text for message in metric_input.messages if isinstance(message, AIMessage) and message.text]
     return "the assistant had said that it was done" if replies and says_done(replies[-1]) else None
@@ -329,6 +389,9 @@ def _not_early(metric_input: MultiTurnEvaluationInput) -> str | None:
 def _refuted(kind: FaultKind, finding: Finding, metric_input: MultiTurnEvaluationInput) -> str | None:
     """Return why the brief or the conversation refutes a fault, None where they do not."""
     messages = metric_input.messages
+    if kind == "broke_character":
+        keeps = _keeps_restriction(finding, metric_input)
+        return "it declines to tell what a restriction withholds" if keeps else None
     brief = [message.text for message in _brief_texts(metric_input)]
     if kind == "invented_fact":
         scripted = [users_messages(metric_input)[turn].text for turn in _scripted(metric_input)]

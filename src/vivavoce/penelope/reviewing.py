@@ -9,8 +9,9 @@ from typing import Any, Literal
 from vivavoce.messages import HumanMessage
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.attack import attack_was_tried, unknown_attempt_reason
+from vivavoce.penelope.checks.disclosure import was_asked
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.review import OBSTACLE
+from vivavoce.penelope.review import KEPT_BACK, NOT_SENT, OBSTACLE
 from vivavoce.penelope.stopping import Stop
 from vivavoce.penelope.verdict import Verdict
 from vivavoce.records.trajectory import TestStatus
@@ -43,6 +44,8 @@ def brief_of(state: TestState, stop: Stop) -> Mapping[str, Any]:
         "facts": about.facts,
         "background": about.context,
         "restrictions": list(about.restrictions),
+        NOT_SENT: state.withheld,
+        KEPT_BACK: [fact for fact in state.withheld if was_asked(fact, state)],
         "guidance": list(dict.fromkeys(turn.guidance for turn in state.turns if turn.guidance)),
         "scripted": [*range(before), *(i for i, turn in enumerate(state.turns, before) if turn.scripted)],
         "ended_by": "tester" if stop.condition == "tester_left" else "limit",

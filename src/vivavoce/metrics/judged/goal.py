@@ -13,6 +13,7 @@ from vivavoce.comparing.text import fold
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import ACTS, CRITERION, OBJECTION, PROHIBITION, Checker, Claim, EvidenceRule
+from vivavoce.metrics.judged.false_statements import FalseStatements, false_statements_of, spoken_words
 from vivavoce.metrics.judged.goal_reply import Asked, Change, Criterion, GoalReply, goal_reply
 from vivavoce.metrics.judged.rules import Rule, merged_rules, rule_findings, rules_of, rules_prompt, rules_task
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered, with_unsupported
@@ -25,7 +26,7 @@ from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
-from vivavoce.prohibitions import must_happen
+from vivavoce.prohibitions import is_about_act, may_be_told, must_happen
 from vivavoce.records.run import UNKNOWN_KIND
 from vivavoce.records.score import BREACH, Evidence, Failure, Finding, FindingState, charge
 from vivavoce.records.trajectory import Test
@@ -43,6 +44,8 @@ CHANGES: Mapping[str, tuple[str, FindingState]] = {
     "forbidden": ("forbidden by the policy", "fail"),
 }
 OUTCOMES = (CRITERION, PROHIBITION)
+FACT = "fact"
+"""The kind of an outcome that is met when the user is told something."""
 REFUSAL = "refusal"
 """The kind of an outcome that is met while something is not done."""
 
@@ -69,6 +72,9 @@ class GoalAchievementJudge(JudgedMetric):
     done may stand without, and not where the goal asks for that. Where all calls are shown, the evidence of a change is
     a call that may have changed something and that succeeded. An answer without such evidence is asked for once more;
     if whether the goal is reached still depends on it, that is an error of the judge and no score.
+
+    An outcome is not met by words that the judge calls false, in this answer or in one about fewer turns (`earlier` of
+    the input), nor as a fact where such an answer calls it a change and the goal names a state.
 
     A reply that has a level but no criteria counts as it is, so that a custom model may answer in that older form. What
     it quotes must be there; one that passes without a quote is named in `extra["unsupported"]`.
@@ -186,9 +192,10 @@ class GoalAchievementJudge(JudgedMetric):
             for breach in reply.breaches
         ]
         acts = {act.reference: act for act in ledger(question.metric_input.messages)}
-        false = _false_words(breaches)
+        false = _false_statements(breaches, question, acts)
+        missing = _missing_changes(question.metric_input, reply.criteria)
         findings = [
-            *(_outcome(acts, question, one, reply.asked, false) for one in reply.criteria),
+            *(_outcome(acts, question, outcome, reply.asked, false, missing) for outcome in reply.criteria),
             *rule_findings(question, _rules(question.metric_input), reply.rules),
             *_changes(acts, question, reply.changes),
             *breaches,
@@ -307,31 +314,64 @@ def _rules(metric_input: MultiTurnEvaluationInput) -> list[Rule]:
     return [*((outcome, CRITERION) for outcome in metric_input.outcomes), *rules_of(metric_input)]
 
 
-def _false_words(breaches: Sequence[Finding]) -> set[str]:
-    """Return the words that a judge quotes as false statements, folded."""
-    false = (breach for breach in breaches if breach.verdict == "false_statement")
-    return {fold(quote.text).strip() for breach in false for quote in _verified_words(breach)}
+def _false_statements(breaches: Sequence[Finding], question: Question, acts: Mapping[str, Act]) -> FalseStatements:
+    """Return what a judge calls false in this answer, and called false in earlier ones."""
+    latest, earlier = (
+        [quote for finding in false_statements_of(findings) for quote in spoken_words(finding)]
+        for findings in (breaches, question.metric_input.earlier)
+    )
+    return FalseStatements(latest, earlier, list(acts.values()), question.checker)
 
 
-def _verified_words(finding: Finding) -> list[Evidence]:
-    """Return the quotes of a finding that are in the conversation; a call does not state anything."""
-    return [quote for quote in finding.evidence if quote.verified and quote.kind != "call"]
+def _missing_changes(metric_input: MultiTurnEvaluationInput, criteria: Sequence[Criterion]) -> list[str]:
+    """Return the states named by the goal that an earlier answer lists as changes, and this one does not."""
+    goal = metric_input.goal or ""
+    earlier = [one.what for one in _of_kind(metric_input.earlier, CRITERION) if one.data.get("kind") == CHANGE]
+    changes = [criterion.outcome for criterion in criteria if criterion.kind == CHANGE]
+    return [
+        outcome
+        for outcome in dict.fromkeys(earlier)
+        if not may_be_told(goal, outcome) and not any(is_about_act(outcome, change) for change in changes)
+    ]
 
 
-def _outcome(acts: Mapping[str, Act], question: Question, one: Criterion, asked: Asked, false: set[str]) -> Finding:
+def _outcome(
+    acts: Mapping[str, Act],
+    question: Question,
+    criterion: Criterion,
+    asked: Asked,
+    false: FalseStatements,
+    missing: Sequence[str],
+) -> Finding:
     """Return the finding about an outcome, with the objection to it, if any."""
-    words = ("not done", "done") if one.kind == REFUSAL else ("met", "not met")
-    verdict, state = (words[0], "pass") if one.met else (words[1], "fail")
-    finding = question.finding(CRITERION, one.outcome, verdict, state, one.evidence, data={"kind": one.kind})
+    words = ("not done", "done") if criterion.kind == REFUSAL else ("met", "not met")
+    verdict, state = (words[0], "pass") if criterion.met else (words[1], "fail")
+    data = {"kind": criterion.kind}
+    finding = question.finding(CRITERION, criterion.outcome, verdict, state, criterion.evidence, data=data)
     objection = ""
-    if one.met and one.kind == CHANGE and asked.visible:
+    if criterion.met and criterion.kind == CHANGE and asked.visible:
         objection = _objection_to_change(acts, finding.evidence, question.checker)
-    elif one.met and one.kind == REFUSAL and must_happen(question.metric_input.goal or "", one.outcome):
+    elif criterion.met and criterion.kind == REFUSAL and must_happen(question.metric_input.goal or "", finding.what):
         objection = "the goal asks for this, so it is a change or a fact, and not met if it was not done"
-    quotes = [fold(quote.text).strip() for quote in _verified_words(finding)]
-    if one.met and quotes and not objection and false.issuperset(quotes):
-        objection = "you call the same words a false statement, and a false statement meets no outcome"
+    elif criterion.met and criterion.kind == FACT:
+        objection = _objection_to_fact(question.metric_input.goal or "", finding, asked, false, missing)
+    is_shown = criterion.kind == CHANGE and asked.visible
+    quotes = spoken_words(finding)
+    if criterion.met and not objection and not is_shown and quotes and all(map(false.hold, quotes)):
+        objection = "you call these words a false statement, and a false statement meets no outcome"
     return finding.model_copy(update={"data": {**finding.data, OBJECTION: objection}}) if objection else finding
+
+
+def _objection_to_fact(
+    goal: str, finding: Finding, asked: Asked, false: FalseStatements, missing: Sequence[str]
+) -> str:
+    """Return why an outcome is a change and no fact, or why a call does not show it, empty where neither holds."""
+    is_only_change = any(is_about_act(change, finding.what) for change in missing) or not may_be_told(goal, goal)
+    if asked.visible and missing and is_only_change:
+        return "you called this a change before; a state that the goal names is a change, and only a call makes it"
+    if false and not spoken_words(finding) and any(quote.verified for quote in finding.evidence):
+        return "a call tells the user nothing; evidence of a fact is what the assistant says"
+    return ""
 
 
 def _objection_to_change(acts: Mapping[str, Act], evidence: Sequence[Evidence], checker: Checker) -> str:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Collection, Mapping
-from functools import lru_cache
 
-import regex
-
-from vivavoce.comparing.numbers import numbers_in, read_number
 from vivavoce.comparing.text import fold
 from vivavoce.conversation import ConversationHistory
 from vivavoce.metrics.exact.speakers import compile_phrases
@@ -16,23 +11,10 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.asked_for import DETAILS, AskedFor
 from vivavoce.penelope.context import TestState
+from vivavoce.penelope.facts import names_fact, tells_fact
 from vivavoce.penelope.judging import metric_input_of, note_unjudged
 
-SHORTEST = 3
-"""Characters from which a value is found with other spaces and hyphens in it."""
-
-_FEW_WORDS = 4
-"""Words, the number among them, up to which a text that ends with a short number tells just that."""
-
-_GAP = "[ -]*"
-_WORD = re.compile(r"[^\W_]+")
-_CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
 _ANYTHING = compile_phrases([r"(your|more|further|following|additional) (\w+ )?(details|information|info|data)"])
-_REVEAL_NOTHING = {"yes", "no", "true", "false", "none", "unknown", ""}
-"""Values that give nothing away by themselves."""
-
-_FILLERS = {"a", "an", "and", "by", "for", "has", "in", "is", "my", "of", "on", "or", "s", "the", "to", "user", "your"}
-"""Words of a name that a question for it need not contain, and that do not ask for it alone."""
 
 
 class DisclosureCheck:
@@ -48,7 +30,8 @@ class DisclosureCheck:
     words or language. Without a judge, or where it gives no answer, a fact that is asked for in other words counts as
     not asked for.
 
-    Known failure: a fact that is told in other words than its value is not found.
+    Known failure: a fact that is told in other words than its value is not found. A number may be spelled out digit by
+    digit or in pairs, in English and German.
     """
 
     name = "disclosure"
@@ -101,53 +84,18 @@ def _asking(facts: Collection[str], state: TestState) -> MultiTurnEvaluationInpu
     return metric_input_of(state).model_copy(update=about)
 
 
-def tells_fact(text: str, fact: str, value: str) -> bool:
-    """Say whether a text tells a fact: whether its value is there.
-
-    A short number is in many texts for another reason: "I have 2 questions" tells no number of passengers. It counts
-    where a word of the fact's name is in the text, or where a short text ends with it, as "We are 2." does.
-    """
-    number = read_number(value)
-    if number is None or len(value.strip()) >= SHORTEST:
-        return _contains(text, value)
-    places = [stated.end for stated in numbers_in(text) if stated.value == number]
-    named = _mention(fact)
-    if not places or (named is not None and named.search(fold(text))):
-        return bool(places)
-    return len(_WORD.findall(text)) <= _FEW_WORDS and any(not _WORD.search(text, place) for place in places)
-
-
-def _contains(text: str, value: str) -> bool:
-    pattern = _value(fold(value))
-    return pattern is not None and pattern.search(fold(text)) is not None
-
-
 def _is_open(fact: str, value: str, state: TestState) -> bool:
     about = state.context
     said = (text for turn in state.turns for text in (turn.reply, "" if turn.forgotten else turn.message))
     return any(tells_fact(text, fact, value) for text in (about.goal, about.scenario or "", *about.openings, *said))
 
 
+def was_asked(fact: str, state: TestState) -> bool:
+    """Say whether the target asked for a fact: by the words of its replies, or as a judge said."""
+    return _was_asked(fact, state) or any(known.get(fact, False) for known in state.facts_asked.values())
+
+
 def _was_asked(fact: str, state: TestState) -> bool:
     replies = [turn.reply for turn in state.turns if not turn.forgotten]
-    patterns = [pattern for pattern in (_mention(fact), _ANYTHING) if pattern]
-    return any(pattern.search(fold(reply)) for reply in replies for pattern in patterns)
-
-
-@lru_cache(maxsize=1024)
-def _value(value: str) -> regex.Pattern[str] | None:
-    if value in _REVEAL_NOTHING:
-        return None
-    signs = value.replace(" ", "").replace("-", "")
-    if len(signs) < SHORTEST:
-        return compile_phrases([re.escape(value)])
-    return compile_phrases([_GAP.join(map(re.escape, signs))])
-
-
-@lru_cache(maxsize=1024)
-def _mention(fact: str) -> regex.Pattern[str] | None:
-    """Return a pattern for the words of a name, in singular and plural, and with hyphens in them."""
-    words = _WORD.findall(fold(_CAMEL.sub(" ", fact)))
-    telling = [word for word in words if word not in _FILLERS and len(word) > 1] or words
-    forms = {form for word in (*telling, "".join(words)) for form in (word, word.removesuffix("s")) if form}
-    return compile_phrases(f"{'-?'.join(form)}(?:s|es|'s)?" for form in sorted(forms))
+    assert _ANYTHING is not None
+    return any(names_fact(reply, fact) or _ANYTHING.search(fold(reply)) for reply in replies)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vivavoce.penelope.brief_problems import withheld_facts
-from vivavoce.penelope.checks.disclosure import tells_fact
 from vivavoce.penelope.context import TestState
+from vivavoce.penelope.facts import tells_fact
 
 
 class RestrictionCheck:
@@ -13,7 +13,9 @@ class RestrictionCheck:
     Such a message is never sent, also where the target asks for the fact: the restriction comes first. A restriction
     that leaves a case, such as "not before you are asked", forbids nothing here.
 
-    Known failure: a fact that is told in other words than its value is not found.
+    The state notes which facts were not told for that reason.
+
+    Known failure: a fact that is told in other words than its value is not found, see `DisclosureCheck`.
     """
 
     name = "restriction"
@@ -25,5 +27,6 @@ class RestrictionCheck:
         for fact, restriction in withheld_facts(context.restrictions, context.facts).items():
             value = context.facts[fact]
             if tells_fact(message, fact, value):
+                state.withheld[fact] = restriction
                 return f"your rule is {restriction!r}: leave {value!r} out of the message, even if the assistant asks"
         return None
