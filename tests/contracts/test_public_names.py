@@ -14,8 +14,10 @@ import pytest
 
 import vivavoce
 
-PACKAGES = ("", ".metrics", ".models", ".penelope", ".penelope.checks", ".penelope.strategies", ".penelope.tools")
-PACKAGES = (*PACKAGES, ".targets", ".tools", ".testing")
+PACKAGES = (
+    *("", ".metrics", ".models", ".penelope", ".penelope.checks", ".penelope.strategies", ".penelope.tools"),
+    *(".targets", ".tools", ".testing"),
+)
 SNAPSHOT = Path(__file__).with_name("public_names.txt")
 SEEDS = (
     *("BaseLLM", "AnthropicLLM", "VertexAILLM", "PenelopeAgent", "EndpointTarget", "GoalAchievementJudge"),
@@ -43,14 +45,19 @@ def lines() -> list[str]:
             if name.startswith("__"):
                 continue
             thing = getattr(module, name)
-            listed.append(f"vivavoce{package}.{name}{parameters(thing) if callable(thing) else ''}")
+            listed.append(
+                f"vivavoce{package}.{name}{'' if not callable(thing) or is_plain(thing) else parameters(thing)}"
+            )
     return listed
+
+
+def is_plain(thing: object) -> bool:
+    """Return whether a thing is an enum or an exception, whose signature depends on the version of Python."""
+    return isinstance(thing, type) and issubclass(thing, Enum | Exception)
 
 
 def parameters(thing: Callable[..., Any]) -> str:
     """Return the parameters of a function or class with their defaults, without types."""
-    if isinstance(thing, type) and issubclass(thing, Enum | Exception):
-        return ""  # what Python shows of these depends on its version
     signature = inspect.signature(thing)
     shown = [one.replace(annotation=one.empty, default=plain(one.default)) for one in signature.parameters.values()]
     return str(signature.replace(parameters=shown, return_annotation=signature.empty))
