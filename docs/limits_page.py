@@ -85,6 +85,9 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
             _ERROR,
         ),
     ),
+    "Assertions of a row": (
+        Limit("grading.expected", "MAX_ASSERTIONS", "assertions", "`expect` of a row, and those inside others", _ERROR),
+    ),
     "Tool calls": (
         Limit("metrics.exact.tool_calls", "MAX_PAIRS", "pairs", "calls that are compared each with each", _ERROR),
     ),
@@ -107,6 +110,7 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
     ),
     "Requests to a server": (
         Limit("server.access", "MAX_BODY", "bytes", "the body of a request"),
+        Limit("server.api.strict", "MAX_VALUES", "values", "values of the JSON of a request, at all levels"),
         Limit("server.connection", "MAX_CONNECTIONS", "connections", "connections at a time", _TURNED_AWAY),
         Limit("server.pages.forms", "MAX_FORM", "bytes", "a form of a page"),
         Limit("server.job_requests", "MOST_AT_ONCE", "conversations", "conversations of a job at a time"),

@@ -383,6 +383,11 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "metrics.exact.personal_data.MAX_SEARCHED_CHARS": (
         lambda entries, size: entries.evaluate({"metric": "personal_data"}, "x" * size),
     ),
+    "grading.expected.MAX_ASSERTIONS": (
+        lambda entries, size: entries.evaluate(
+            {"metric": "expect"}, expect={"all": [{"contains": "Hello"}] * (size - 1)}
+        ),
+    ),
     "metrics.exact.tool_calls.MAX_PAIRS": (lambda entries, size: entries.calls(500, -(-size // 500)),),
     "metrics.exact.speakers.MAX_PHRASES": (
         lambda entries, size: entries.evaluate(phrases("profanity_terms", "terms", size)),
@@ -420,6 +425,9 @@ TRIES: dict[str, tuple[Try, ...]] = {
     ),
     "server.access.MAX_BODY": (
         lambda entries, size: entries.send("PATCH", RUN, b'{"notes": "x"}' + b" " * (size - 14)),
+    ),
+    "server.api.strict.MAX_VALUES": (
+        lambda entries, size: entries.evaluate({"metric": "turn_count"}, metadata={"n": [0] * (size - 14)}),
     ),
     "server.connection.MAX_CONNECTIONS": (half_sent,),
     "server.pages.forms.MAX_FORM": (lambda entries, size: entries.form_of(size),),

@@ -127,3 +127,11 @@ def test_json_types_come_through_jsonl_unchanged(tmp_path: Path) -> None:
     path = written(tmp_path, "a.jsonl", json.dumps(row))
     [(_, again)] = read_rows(path)
     assert repr(again) == repr(row)
+
+
+def test_a_pipe_or_a_device_is_refused_because_it_may_never_end(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "zero.csv").symlink_to("/dev/zero")
+    for name in ("pipe.jsonl", "zero.csv"):
+        with pytest.raises(UsageError, match="is a pipe or a device"):
+            list(read_rows(tmp_path / name))

@@ -15,6 +15,7 @@ from vivavoce.metrics import evaluate_conversation
 from vivavoce.records.score import Score
 from vivavoce.run.drivers import replay
 from vivavoce.samples.sample import Sample
+from vivavoce.work_time import limited_work
 
 TALK: list[dict[str, Any]] = [
     {"role": "assistant", "content": "Hello, I never lie."},
@@ -176,3 +177,17 @@ async def test_whose_call_is_missed_is_said() -> None:
     assert "billing: " in (found.reason or "")
     with pytest.raises(UsageError, match="a call of an agent may stand among others"):
         read_expect({"calls": {"name": "refund_order", "agent": "a"}, "mode": "strict"})
+
+
+async def test_equal_assertions_are_told_apart_by_place() -> None:
+    missed = [{"contains": "thanks"}, {"contains": "thanks", "severity": "warn"}]
+    found = await score({"all": [*missed, *missed]})
+    assert [one.state for one in found.findings] == ["fail", "warn", "fail", "warn"]
+    assert (found.reason or "").count("only a warning") == 1
+
+
+async def test_many_assertions_count_as_work_of_a_request() -> None:
+    with limited_work(0.0):
+        found = await score({"all": [{"contains": "order"}] * 100})
+    assert found.failure is not None
+    assert (found.failure.kind, found.value) == ("limit", None)

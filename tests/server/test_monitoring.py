@@ -86,6 +86,18 @@ def test_a_line_for_people_is_one_line_whatever_is_in_it(capfd: pytest.CaptureFi
     assert lines[0].endswith("ms=1.5")
 
 
+def test_what_a_library_for_databases_logs_is_one_line_of_json(capfd: pytest.CaptureFixture[str]) -> None:
+    LogOptions("json", "info").start()
+    for name in ("sqlalchemy.pool", "psycopg"):
+        try:
+            raise OSError("the connection is closed")
+        except OSError:
+            logging.getLogger(name).exception("cannot reset")
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert len(lines) == 2
+    assert {(line["event"], line["detail"], line["level"]) for line in lines} == {("database", "cannot reset", "error")}
+
+
 def test_jobs_are_logged_from_their_start_to_their_end(kept: Store, capfd: pytest.CaptureFixture[str]) -> None:
     LogOptions("json", "info").start()
     talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]

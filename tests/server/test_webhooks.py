@@ -4,10 +4,11 @@ import base64
 import hashlib
 import hmac
 import json
+import socket
 import threading
 import time
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import cast
@@ -22,7 +23,8 @@ from vivavoce.server.webhooks import Sender
 from vivavoce.store.labels.rows import LabelPlace, now_label
 from vivavoce.store.store import Store
 from vivavoce.store.webhooks.webhooks import LEASE, Delivery
-from vivavoce.wire.outward import check_outward
+from vivavoce.wire import outward
+from vivavoce.wire.outward import check_outward, post
 
 from .live import send, serving
 from .pages.cases import keep, outcome
@@ -204,3 +206,46 @@ def test_an_admin_adds_and_removes_webhooks_and_sees_attempts(store: Store) -> N
 def test_a_weak_secret_is_refused(store: Store, secret: str) -> None:
     with pytest.raises(UsageError, match="24 to 64 bytes in base64"):
         store.webhooks.add("http://x.example", actor="Ida", secret=secret)
+
+
+@contextmanager
+def dripping(piece: bytes) -> Generator[str]:
+    """Answer the first connection with the same bytes again and again."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            with suppress(OSError):
+                opened, _ = listening.accept()
+                with opened:
+                    while True:
+                        opened.sendall(piece)
+                        time.sleep(0.05)
+
+        threading.Thread(target=drip, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+
+
+@pytest.mark.parametrize("piece", [b"x", b"HTTP/1.1 100 Continue\r\n\r\n"], ids=["drip", "continue"])
+def test_a_receiver_that_never_ends_its_answer_is_left(piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outward, "TIMEOUT", 0.4)
+    with dripping(piece) as url, pytest.raises(TimeoutError, match="no answer in"):
+        post(url, b"{}", {}, private=True)
+
+
+def test_an_address_that_cannot_be_sent_is_refused() -> None:
+    for url in ("http://127.0.0.1/café", "http://127.0.0.1/?x=é", "http://localhost/\u2003"):
+        with pytest.raises(UsageError, match="only ASCII"):
+            check_outward(url, private=True)
+
+
+def test_a_message_that_cannot_be_sent_stops_no_other(store: Store) -> None:
+    keep(store, [outcome("one")])
+    with receiving() as receiver:
+        broken, good = (
+            store.webhooks.add(url, ["comment.added"], actor="Ida") for url in (f"{receiver.url}é", receiver.url)
+        )
+        store.comments.add("run-1", KEY, None, "Ida", "hm")
+        with sending(store):
+            until(store, good.id, 1)
+            (kept,) = until(store, broken.id, 1)
+    assert (kept.status, "UnicodeEncodeError" in str(kept.error)) == (None, True)

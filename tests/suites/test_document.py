@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +100,12 @@ def test_a_number_that_begins_with_0_is_a_code(tmp_path: Path) -> None:
         "share": 0.5,
         "zeros": "000",
     }
+
+
+def test_a_file_is_read_no_further_than_it_may_be_long(tmp_path: Path) -> None:
+    (tmp_path / "endless.yaml").symlink_to("/dev/zero")
+    (tmp_path / "huge.yaml").touch()
+    os.truncate(tmp_path / "huge.yaml", 2**40)
+    for name in ("endless.yaml", "huge.yaml"):
+        with pytest.raises(UsageError, match="is too large; a suite has at most 1,000,000 bytes"):
+            read_document(tmp_path / name)

@@ -305,8 +305,9 @@ async def test_a_long_header_is_read() -> None:
         assert (await ask(url))[0].text == "hello"
 
 
-async def test_a_charset_that_is_not_text_is_replaced() -> None:
-    sent = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=\xe9\r\nContent-Length: 5\r\n\r\nhello"
+@pytest.mark.parametrize("charset", [b"\xe9", b"idna", b"undefined", b"rot13"])
+async def test_a_charset_that_is_not_of_texts_is_replaced(charset: bytes) -> None:
+    sent = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=%b\r\nContent-Length: 5\r\n\r\nhello" % charset
     async with server(saying(sent)) as (url, _):
         assert (await ask(url))[0].text == "hello"
 

@@ -81,9 +81,11 @@ def open_file(path: Path) -> BinaryIO:
     """Open a file to be read.
 
     Raises:
-        UsageError: it cannot be opened.
+        UsageError: it cannot be opened, or is a pipe or a device, which may never end.
     """
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise UsageError(Problem("is a pipe or a device; it is read more than once, so write it to a file", path))
         return path.open("rb")
     except FileNotFoundError:
         raise UsageError(Problem("there is no such file", path)) from None

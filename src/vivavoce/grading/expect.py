@@ -23,6 +23,7 @@ from vivavoce.models.names import DefaultJudge
 from vivavoce.records.score import WARN, Evidence, Failure, Finding, Score, charge, failed, shorten, skipped, turn_label
 from vivavoce.samples.sample import Sample
 from vivavoce.unchecked import changed, unchecked
+from vivavoce.work_time import counted_work
 
 _SHOWN = 5
 """Misses that a reason names."""
@@ -90,12 +91,14 @@ class _ByJudge:
         Raises:
             GraderFault: one cannot be decided, and no other that fails the row is missed.
         """
+        with counted_work() as check_time:
 
-        def check(expected: Expected) -> _Checked:
-            scene = scenes[expected.turn]
-            return _Checked(expected, scene, None if scene is None else expected.assertion.held(scene))
+            def check(expected: Expected) -> _Checked:
+                check_time()
+                scene = scenes[expected.turn]
+                return _Checked(expected, scene, None if scene is None else expected.assertion.held(scene))
 
-        checked = decided(every, check, lambda result: not self.by_share and _fails(result))
+            checked = decided(every, check, lambda result: not self.by_share and _fails(result))
         return _score([result for _, result in checked], every)
 
     async def _asked_score(
@@ -151,14 +154,15 @@ def _score(every: Sequence[_Checked], written: Sequence[Expected]) -> Score:
     if not parts:
         return skipped("the conversation ended before the turns that the row expects something of", findings=findings)
     missed = [one for one in every if one.result is not None and not one.result.passed]
-    required = [one for one in missed if _fails(one)]
+    required, warnings = [one for one in missed if _fails(one)], [one for one in missed if not _fails(one)]
     hold = len(parts) - len(missed)
     reason = _misses(required) if required else f"{hold} of {len(parts)} assertions hold"
-    if warnings := [one for one in missed if one not in required]:
+    if warnings:
         reason += f"; only a warning: {_misses(warnings)}"
     if unchecked_ones := len(every) - len(parts):
         reason += f"; {unchecked_ones} not checked, because the conversation ended before"
-    undecided = [one.assertion for one in written if all(one is not checked.expected for checked in every)]
+    decided_ones = {id(one.expected) for one in every}
+    undecided = [one.assertion for one in written if id(one) not in decided_ones]
     if undecided:
         reason += f"; {len(undecided)} could not be decided, which does not change that"
     fields = {"value": mean_held(parts, undecided), "passed": not required, "reason": reason, "findings": findings}

@@ -63,7 +63,7 @@ class All(Assertion):
         """
         results = decided(self.all, lambda one: one.held(scene), lambda held: not held.passed)
         found = "; ".join(held.found for _, held in results if held.found)
-        undecided = [part for part in self.all if all(part is not other for other, _ in results)]
+        undecided = parts_left(self.all, results)
         return Held(all(held.passed for _, held in results), mean_held(results, undecided), found)
 
     def kept(self, scene: Scene) -> str:
@@ -153,6 +153,15 @@ def decided(parts: Sequence[Part], check: Callable[[Part], T], decides: Callable
         raise fault
     return results
 
+
+def parts_left(parts: Sequence[Part], results: Sequence[tuple[Part, T]]) -> list[Part]:
+    """Return the parts that have no result, by identity: assertions may be equal."""
+    known = {id(part) for part, _ in results}
+    return [part for part in parts if id(part) not in known]
+
+
+MAX_ASSERTIONS = 10_000
+"""Assertions of one row, with those inside others."""
 
 KINDS: Mapping[str, type[Assertion]] = {
     "contains": Contains,
@@ -332,6 +341,7 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
     try:
         if not isinstance(value, list):
             whole = cast("Assertion", _WHOLE.validate_python(value))
+            _check_number([[whole]])
             return _with_whole_severities([Expected(one) for one in (whole.all if _is_plain_list(whole) else [whole])])
         turns = cast("list[list[Assertion] | None]", _TURNS.validate_python(value))
     except ValidationError as error:
@@ -341,6 +351,7 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
         raise UsageError(*(f"{path}: {rule}" for path, rule in mistakes.items())) from error
     except UsageError as error:
         raise UsageError(*(f"expect: {problem.message}" for problem in error.problems)) from error
+    _check_number(turns)
     expected = [Expected(one, turn) for turn, listed in enumerate(turns) for one in listed or ()]
     early = [one for one in expected if one.turn != len(turns) - 1 and _about_state(one.assertion)]
     if early:
@@ -349,6 +360,16 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
     if not expected:
         raise UsageError("expect: no turn has an assertion; remove expect, or write one")
     return _with_whole_severities(expected)
+
+
+def _check_number(turns: Sequence[Sequence[Assertion] | None]) -> None:
+    left = [one for listed in turns for one in listed or ()]
+    count = 0
+    while left:
+        count += 1
+        left.extend(left.pop().parts)
+        if count + len(left) > MAX_ASSERTIONS:
+            raise UsageError(f"expect: has more than {MAX_ASSERTIONS:,} assertions")
 
 
 def expected_of(sample: Sample) -> list[Expected]:

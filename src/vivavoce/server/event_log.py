@@ -25,6 +25,8 @@ LOGGER = logging.getLogger("vivavoce.server")
 LOGGER.addHandler(logging.NullHandler())
 LOGGER.propagate = False
 
+_LIBRARY_EVENTS = {"uvicorn": "http", "sqlalchemy": "database", "psycopg": "database"}
+"""The events under which what libraries log is shown."""
 _FIELDS = "vivavoce_fields"
 _PLAIN = re.compile(r"[\w./:+@%-]+", re.ASCII)
 
@@ -37,15 +39,16 @@ class LogOptions:
     level: LogLevel = "info"
 
     def start(self) -> None:
-        """Log to standard error from now on, in this process; also what the HTTP library has to say."""
+        """Log to standard error from now on, in this process; also what the libraries for HTTP and databases say."""
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(_JsonLines() if self.format == "json" else _TextLines())
         LOGGER.handlers[:] = [handler]
         LOGGER.setLevel(self.level.upper())
-        library = logging.getLogger("uvicorn")
-        library.handlers[:] = [handler]
-        library.propagate = False
-        library.setLevel(max(LOGGER.level, logging.WARNING))
+        for name in _LIBRARY_EVENTS:
+            library = logging.getLogger(name)
+            library.handlers[:] = [handler]
+            library.propagate = False
+            library.setLevel(max(LOGGER.level, logging.WARNING))
 
 
 def log(level: LogLevel, event: str, **fields: Field) -> None:
@@ -59,7 +62,8 @@ def _entry(record: logging.LogRecord) -> dict[str, Field]:
     """Return a record as named values; an exception is one of them."""
     fields: dict[str, Field] = dict(getattr(record, _FIELDS, {}))
     text = record.getMessage()
-    entry: dict[str, Field] = {"event": text} if record.name == LOGGER.name else {"event": "http", "detail": text}
+    library = _LIBRARY_EVENTS.get(record.name.partition(".")[0])
+    entry: dict[str, Field] = {"event": text} if library is None else {"event": library, "detail": text}
     entry |= fields
     if record.exc_info:
         entry["exception"] = logging.Formatter().formatException(record.exc_info)

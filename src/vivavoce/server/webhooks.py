@@ -13,12 +13,11 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
-from http.client import HTTPException
 
 from anyio import to_thread
 from fastapi import FastAPI
 
-from vivavoce.errors import NotFound, StoreError, UsageError
+from vivavoce.errors import NotFound, StoreError
 from vivavoce.records.score import shorten
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.strict_json import strict_json
@@ -28,6 +27,9 @@ from vivavoce.wire.outward import post
 
 PAUSE = 2.0
 """Seconds between two looks for what is due."""
+
+STOP_SECONDS = 5.0
+"""How long a server that stops waits for the delivery in progress; one that breaks off is sent again."""
 
 
 class Sender:
@@ -42,9 +44,9 @@ class Sender:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the delivery in progress; the rest stays in the store."""
+        """Stop after the delivery in progress, if it ends soon; the rest stays in the store."""
         self._stopped.set()
-        self._thread.join()
+        self._thread.join(STOP_SECONDS)
 
     def _send_all(self) -> None:
         while not self._stopped.is_set():
@@ -61,7 +63,7 @@ class Sender:
             status = post(due.url, *self._signed(due), private=self._private)
             if not 200 <= status < 300:
                 error = f"answered {status}"
-        except (OSError, HTTPException, UsageError) as broken:
+        except Exception as broken:  # whatever an address or a receiver causes is about this message alone
             error = shorten(f"{type(broken).__name__}: {broken}", 500)
         self._store.webhooks.end(due, time.time(), status=status, error=error, first_wait=self._first_wait)
 

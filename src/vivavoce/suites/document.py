@@ -202,11 +202,12 @@ def _read_text(path: Path, kind: str) -> str:
         hint = " that names it; viva init writes one to start from" if kind == "suite" else ""
         raise UsageError(Problem(f"is {what}, not a {kind}; a {kind} is a YAML file{hint}", path))
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(Problem(f"cannot be read: {error.strerror}", path)) from error
     if len(raw) > MAX_BYTES:
-        raise UsageError(Problem(f"has {len(raw)} bytes; a {kind} has at most {MAX_BYTES}", path))
+        raise UsageError(Problem(f"is too large; a {kind} has at most {MAX_BYTES:,} bytes", path))
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -255,5 +255,5 @@ def _cookies(response: Response) -> dict[str, str]:
 def _decode(body: bytes, charset: str) -> str:
     try:
         return body.decode(charset, errors="replace")
-    except LookupError:
+    except (LookupError, ValueError):  # the server names a charset that is unknown, or for other uses than texts
         return body.decode("utf-8", errors="replace")

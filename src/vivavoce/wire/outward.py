@@ -10,13 +10,16 @@ import http.client
 import ipaddress
 import socket
 import ssl
-from collections.abc import Mapping
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 from vivavoce.errors import UsageError
 from vivavoce.wire.http import checked_url
 
 TIMEOUT = 15.0
+"""Seconds to connect; the answer may take as long again."""
 
 
 def check_outward(url: str, *, private: bool) -> None:
@@ -26,6 +29,8 @@ def check_outward(url: str, *, private: bool) -> None:
         UsageError: it is no web address, its host is not known, or it is private and `private` is False.
     """
     checked_url(url, "the address of a webhook")
+    if not url.isascii():
+        raise UsageError(f"the address of a webhook has only ASCII characters: write others in '{url}' as %XX")
     _address(url, private=private)
 
 
@@ -41,14 +46,43 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bool) ->
     opened = socket.create_connection((host, port), TIMEOUT)
     try:
         if parts.scheme == "https":
-            opened = ssl.create_default_context().wrap_socket(opened, server_hostname=name)
+            with _in_time(opened):
+                opened = ssl.create_default_context().wrap_socket(opened, server_hostname=name)
         connection = http.client.HTTPConnection(name, port, timeout=TIMEOUT)
         connection.sock = opened
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request("POST", path, body, {**headers, "host": parts.netloc, "connection": "close"})
-        return connection.getresponse().status
+        with _in_time(opened):
+            connection.request("POST", path, body, {**headers, "host": parts.netloc, "connection": "close"})
+            return connection.getresponse().status
     finally:
         opened.close()
+
+
+@contextmanager
+def _in_time(opened: socket.socket) -> Generator[None]:
+    """End a connection that takes too long in all: a receiver may send a byte now and then, for ever.
+
+    Raises:
+        TimeoutError: it took too long.
+    """
+    too_late = threading.Event()
+
+    def end() -> None:
+        too_late.set()
+        with suppress(OSError):  # it has ended meanwhile
+            socket.socket.shutdown(opened, socket.SHUT_RDWR)
+
+    timer = threading.Timer(TIMEOUT, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except (OSError, http.client.HTTPException) as error:
+        if too_late.is_set():
+            raise TimeoutError(f"no answer in {TIMEOUT:g} seconds") from error
+        raise
+    finally:
+        timer.cancel()
 
 
 def _address(url: str, *, private: bool) -> tuple[str, int]:

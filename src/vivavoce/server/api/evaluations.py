@@ -96,12 +96,15 @@ class Stored(NamedTuple):
 @router.post("/evaluations", response_model=Evaluated)
 async def evaluate(request: Request, body: ConversationToJudge) -> Response:
     """Measure a conversation with several metrics; a metric that breaks is an error, and the others go on."""
-    with limited_work():
+
+    def measure() -> Coroutine[Any, Any, EvaluationReport]:
         check_metrics(body.metrics)
         judge = request.app.state.policy.judge(body.judge)
         known = metric_input(body.sample(), body.messages, body.turn_seconds, outcomes=tuple(body.outcomes))
-        metrics = as_named(body.metrics)
-        return answer(_shown(await _in_thread(request, lambda: evaluate_input(known, metrics, judge, close=True))))
+        return evaluate_input(known, as_named(body.metrics), judge, close=True)
+
+    with limited_work():
+        return answer(_shown(await _in_thread(request, measure)))
 
 
 @router.post("/test-results/{run}/{sample:path}/evaluations", response_model=StoredEvaluation)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
+from anyio import to_thread
 from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
@@ -18,6 +19,12 @@ from vivavoce.server.reading import reading_once
 LONGEST = 80
 """Characters of a name that an answer repeats."""
 
+MAX_VALUES = 300_000
+"""Values of the JSON of a request, at all levels: all of them are checked while others wait."""
+
+SMALL_BODY_BYTES = 100_000
+"""The length of a body that is read at once; a longer one is read in a thread while others are answered."""
+
 
 class StrictRequest(Request):
     """A request whose body must be unambiguous JSON."""
@@ -28,16 +35,40 @@ class StrictRequest(Request):
         Raises:
             HTTPException: the body is not such JSON.
         """
-        try:
-            text = (await self.body()).decode("utf-8")
-            value = parse(text)
-            if "\\ud" in text.lower():
-                json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            raise HTTPException(422, "the body holds half a surrogate pair, which is not a character") from error
-        except (BrokenJson, UnicodeDecodeError) as error:
-            raise HTTPException(422, f"the body is not valid JSON: {error}") from error
-        return value
+        body = await self.body()
+        return await to_thread.run_sync(_read, body) if len(body) > SMALL_BODY_BYTES else _read(body)
+
+
+def _read(body: bytes) -> Any:
+    """Read a body, which is refused before its values are checked one by one if there are too many."""
+    try:
+        text = body.decode("utf-8")
+        value = parse(text)
+        if "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise HTTPException(422, "the body holds half a surrogate pair, which is not a character") from error
+    except (BrokenJson, UnicodeDecodeError) as error:
+        raise HTTPException(422, f"the body is not valid JSON: {error}") from error
+    if len(body) > MAX_VALUES and _has_more_values(value, MAX_VALUES):
+        raise HTTPException(422, f"the body has more than {MAX_VALUES:,} values")
+    return value
+
+
+def _has_more_values(value: Any, most: int) -> bool:
+    """Return whether a JSON value has more values than `most`, itself and those at all levels."""
+    left = [value]
+    count = 0
+    while left:
+        count += 1
+        if count + len(left) > most:
+            return True
+        inner = left.pop()
+        if isinstance(inner, dict):
+            left.extend(cast("dict[str, Any]", inner).values())
+        elif isinstance(inner, list):
+            left.extend(cast("list[Any]", inner))
+    return False
 
 
 class StrictRoute(APIRoute):

@@ -31,8 +31,6 @@ OFFERED = 300
 """Names of each kind that complete what one types, at most."""
 RECENT = 8
 """Newest runs that the palette offers."""
-KEPT = 30
-"""Seconds that a browser keeps the names."""
 KINDS: dict[Kind, str] = {"comment": "Comments", "conversation": "Conversations", "reason": "Reasons"}
 
 
@@ -114,7 +112,7 @@ def names(request: Request) -> Response:
             for one in store.browse.named_runs(known.runs[:RECENT])
         ],
     }
-    return JSONResponse(answer, headers={"cache-control": f"private, max-age={KEPT}"})
+    return JSONResponse(answer)
 
 
 def _found(store: Store, query: Query, text: str, kind: Kind | None, before: int | None) -> dict[str, object]:
