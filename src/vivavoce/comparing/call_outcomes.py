@@ -162,9 +162,14 @@ def _text_says_failed(text: str, wrappers: int) -> bool:
 
 def _without_fence(text: str) -> str:
     """Return a text without the code fence around it, if there is one, and without blanks before it."""
-    start = next((at for at, sign in enumerate(text) if not is_blank(sign)), len(text))
-    fence = _FENCE.match(text, start)
-    return text[start if fence is None else fence.end() :]
+    text = _without_blanks(text)
+    fence = _FENCE.match(text)
+    return text if fence is None else _without_blanks(text[fence.end() :].rstrip("`~ \t\r\n"))
+
+
+def _without_blanks(text: str) -> str:
+    """Return a text without what cannot be seen at its start."""
+    return text[next((at for at, sign in enumerate(text) if not is_blank(sign)), len(text)) :]
 
 
 def _begins_with_failure(head: str) -> bool:
