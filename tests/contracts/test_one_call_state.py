@@ -526,7 +526,7 @@ def test_an_object_of_langchain_with_an_error_is_a_failed_call() -> None:
         ({"error": True}, "x", "failed"),
         ({"error": {"code": 5}}, "x", "failed"),
         ({"error": None}, "x", "succeeded"),
-        ({"error": "none"}, "x", "succeeded"),
+        ({"error": "null"}, "x", "succeeded"),
         ({"error": ""}, "Error: x", "failed"),
         ({"error_message": "no funds"}, "x", "failed"),
         ({"success": False}, "x", "failed"),

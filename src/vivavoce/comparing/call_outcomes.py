@@ -21,7 +21,7 @@ SPELLINGS: Mapping[str, CallOutcome] = {
 """How formats write an outcome, in lower case."""
 
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
-_NO_ERROR = frozenset(("false", "0", "none", "null", "undefined", "nan", "no error"))
+_NO_ERROR = frozenset(("false", "0", "null", "undefined"))
 """What a field for an error holds where there was none, folded."""
 _ANSWERED_WITHOUT_TOOL = ("user", "vivavoce")
 _STATUS_OF_ERROR = ("error", "incomplete")

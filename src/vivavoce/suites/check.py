@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.grading.asked import Asked
-from vivavoce.grading.calls import unknown_paths
+from vivavoce.grading.call_mistakes import unknown_paths
 from vivavoce.grading.grader import Grader
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import lazy, load_object
@@ -207,9 +207,15 @@ def check_argument_paths(suite: Suite, graders: Sequence[Grader]) -> None:
     """
     spec = suite.spec.dataset
     read = partial(read_samples, dataset_source(suite), fields=spec.fields, base=suite.base, format=spec.format)
-    if unknown := unknown_paths(graders, read):
-        places = [(("graders", path.grader, "config", "arguments"), path.message) for path in unknown]
-        raise UsageError(*(suite.document.problem(place, message) for place, message in places))
+    problems = [
+        suite.document.problem(("graders", grader.name, "config", mistake.option), mistake.message)
+        for grader in graders
+        for options in grader.calls
+        if options.arguments.has_paths
+        for mistake in unknown_paths(options, read())
+    ]
+    if problems:
+        raise UsageError(*problems)
 
 
 def _sampler(suite: Suite, plan: Plan) -> Sampler | None:

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.grading.asked import Asked, Judged, procedures
+from vivavoce.grading.call_mistakes import mistakes_in
 from vivavoce.grading.expect import ExpectMetric
 from vivavoce.grading.expected import Expected, read_expect
 from vivavoce.metrics.evaluation import Named
@@ -51,8 +52,8 @@ class Assertions:
             every = read_expect(sample.expect)
             self.asked.update(procedures(part for one in every for part in one.asked))
             self.formats.update(name for one in every for schema in one.schemas for name in unchecked_formats(schema))
-            if unknown := list(self._unknown_tools(every)):
-                raise UsageError(*unknown)
+            if mistakes := [*self._unknown_tools(every), *self._wrong_calls(sample, every)]:
+                raise UsageError(*mistakes)
 
     def _unknown_tools(self, every: Sequence[Expected]) -> Iterator[str]:
         for one in every if self.tools else ():
@@ -60,6 +61,15 @@ class Assertions:
             ruled = [name for part in one.asked for name in self._unknown_of_rule(part)]
             for name in (*(name for name in one.tools if name not in self.tools), *ruled):
                 yield f"{place}: the target has no tool '{name}'{did_you_mean(name, self.tools)}"
+
+    def _wrong_calls(self, sample: Sample, every: Sequence[Expected]) -> Iterator[str]:
+        """Yield what is wrong with the options by which metrics in assertions compare the calls of a row."""
+        for expected in every:
+            place = EXPECT if expected.turn is None else f"{EXPECT}.{expected.turn}"
+            for options in (options for part in expected.asked for options in part.compared_calls):
+                for mistake in mistakes_in(options, lambda: [sample], self.tools):
+                    option = f".config.{mistake.option}" if mistake.option else ".config"
+                    yield f"{place}{option}: {mistake.message}"
 
     def _unknown_of_rule(self, part: Asked) -> Iterator[str]:
         metric = part.metric(None)
