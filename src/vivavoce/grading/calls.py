@@ -17,9 +17,10 @@ from pydantic import (
     model_validator,
 )
 
+from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.grading.assertions import Assertion, Held, Scene, held_unless, listed
 from vivavoce.grading.call_mistakes import unknown_path, unknown_tool
-from vivavoce.messages import ToolCall
+from vivavoce.messages import ToolCall, read_expected_call
 from vivavoce.metrics.exact.arguments import ArgumentRule, at_path, includes, show
 from vivavoce.metrics.exact.tool_calls import ALWAYS_TRUE_WITHOUT_CALLS, TrajectoryMode, match_trajectory
 from vivavoce.metrics.exact.tool_calls import Calls as PairedCalls
@@ -34,7 +35,16 @@ def _call(value: Any) -> Any:
     """Return a call that is only named as one with any arguments."""
     if not isinstance(value, str | Mapping | BaseModel):
         raise ValueError(f"must be the name of a tool, or {{name: …, arguments: {{…}}}}; got {value!r:.60}")
-    return {"name": value} if isinstance(value, str) else cast("Any", value)
+    if not isinstance(value, Mapping):
+        return {"name": value} if isinstance(value, str) else cast("Any", value)
+    call = cast("Mapping[str, Any]", read_expected_call(cast("object", value), "agent"))
+    if isinstance(call.get("function"), Mapping):
+        call = {**call, **call["function"]}
+    arguments = call.get("arguments", {})
+    if isinstance(arguments, str):
+        arguments = read_strict_json(arguments or "{}")
+    kept = {key: item for key, item in call.items() if key not in ("id", "type", "index", "function")}
+    return {**kept, "arguments": arguments}
 
 
 def _plain_name(name: str) -> str:

@@ -49,6 +49,7 @@ from vivavoce.metrics.exact.tool_calls import (
 from vivavoce.metrics.exact.tool_calls import tool_call_accuracy as accuracy_of_calls
 from vivavoce.metrics.exact.tool_calls import tool_call_f1 as f1_of_calls
 from vivavoce.metrics.factory import metrics
+from vivavoce.models.json_schema import check_test_schema
 from vivavoce.records.score import Score, skipped
 from vivavoce.samples.sample import Sample
 
@@ -127,6 +128,11 @@ def json_schema(case: Case, *, schema: JsonSchema | None = None) -> Score:
     expected = schema if schema is not None else case.sample.ground_truth
     if not isinstance(expected, dict):
         raise GraderFault("json_schema needs a schema, as an option or as the ground truth", kind="options")
+    if schema is None:
+        try:
+            check_test_schema(cast("dict[str, Any]", expected))
+        except UsageError as error:
+            raise GraderFault(f"the ground truth is no schema for a test: {error}", kind="options") from error
     return _verdict(misfits(case.submission, expected))
 
 

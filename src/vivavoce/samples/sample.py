@@ -16,6 +16,7 @@ from vivavoce.exchange.native import check_marks
 from vivavoce.messages import (
     AIMessage,
     AnyMessage,
+    ExpectedCall,
     HumanMessage,
     Messages,
     SessionMark,
@@ -63,7 +64,7 @@ class Sample(BaseModel):
     history: Messages | None = None
     messages: Messages | None = None
     ground_truth: JsonScalar | dict[str, Any] | list[Any] = None
-    reference_tool_calls: list[ToolCall] | list[list[ToolCall] | None] | None = None
+    reference_tool_calls: list[ExpectedCall] | list[list[ExpectedCall] | None] | None = None
     expect: list[Any] | dict[str, Any] | None = None
     goal: str | None = None
     instructions: str | None = None

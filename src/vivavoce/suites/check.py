@@ -40,29 +40,35 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from vivavoce.models.json_schema import unchecked_formats
+from vivavoce.models.json_schema import ignored_keywords, unchecked_formats
 from vivavoce.models.schema_texts import FORMATS
 from vivavoce.suites.grader_spec import FunctionGraderSpec, MetricGraderSpec
 
 GRADER = "json_schema"
 
 
-def format_notes(suite: Suite, in_rows: Iterable[str]) -> list[str]:
-    """Return a note on the formats in schemas that accept any text; `in_rows` are those of assertions."""
-    names = set(in_rows)
+def schema_notes(suite: Suite, in_rows: Iterable[str], ignored_in_rows: Iterable[str]) -> list[str]:
+    """Return notes on the formats in schemas that accept any text, and on keywords that nothing knows.
+
+    `in_rows` and `ignored_in_rows` are those of assertions.
+    """
+    names, ignored = set(in_rows), set(ignored_in_rows)
     for spec in suite.spec.graders.values():
         schema = _schema_of(spec)
         if schema is None:
             continue
         names.update(unchecked_formats(schema))
+        ignored.update(ignored_keywords(schema))
+    unknown = ", ".join(f"'{name}'" for name in sorted(ignored))
+    notes = [f"JSON schemas: unknown keywords are ignored: {unknown}"] if unknown else []
     if not names:
-        return []
+        return notes
     one = len(names) == 1
     formats, verb = (
         ("the format", "is not checked and accepts") if one else ("the formats", "are not checked and accept")
     )
     listed = ", ".join(f"'{name}'" for name in sorted(names))
-    return [f"JSON schemas: {formats} {listed} {verb} any text; checked are {', '.join(sorted(FORMATS))}"]
+    return [*notes, f"JSON schemas: {formats} {listed} {verb} any text; checked are {', '.join(sorted(FORMATS))}"]
 
 
 def _schema_of(spec: object) -> dict[str, Any] | None:
@@ -187,7 +193,7 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     known = {"asked": asked, "trials": trials, "until": plan.until, "usable": usable}
     build = partial(Builder, complete, judges.open, found, tester, **known)
     scoring = _collect(problems, lambda: build().scoring())
-    formats = _collect(problems, lambda: format_notes(complete, assertions.formats))
+    formats = _collect(problems, lambda: schema_notes(complete, assertions.formats, assertions.ignored_keywords))
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
     check_argument_paths(complete, scoring.graders)

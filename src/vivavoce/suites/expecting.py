@@ -16,7 +16,7 @@ from vivavoce.grading.expect import ExpectMetric
 from vivavoce.grading.expected import Expected, read_expect
 from vivavoce.metrics.evaluation import Named
 from vivavoce.metrics.exact.rule import RuleMetric
-from vivavoce.models.json_schema import unchecked_formats
+from vivavoce.models.json_schema import ignored_keywords, unchecked_formats
 from vivavoce.records.run import Severity
 from vivavoce.samples.given import given_samples
 from vivavoce.samples.rows import SampleCount, check_samples
@@ -35,12 +35,13 @@ class Assertions:
     """The assertions of rows: those of each row are checked, and what they ask of metrics is kept.
 
     `tools` are the names of all that the targets have, none where that is not known. `formats` are those of JSON
-    schemas in rows that are not checked.
+    schemas in rows that are not checked, `ignored_keywords` those that nothing knows.
     """
 
     asked: dict[str, Asked] = field(default_factory=dict[str, Asked])
     tools: Sequence[str] = ()
     formats: set[str] = field(default_factory=set[str])
+    ignored_keywords: set[str] = field(default_factory=set[str])
 
     def check(self, sample: Sample) -> None:
         """Check the assertions of a row.
@@ -51,7 +52,9 @@ class Assertions:
         if sample.expect is not None:
             every = read_expect(sample.expect)
             self.asked.update(procedures(part for one in every for part in one.asked))
-            self.formats.update(name for one in every for schema in one.schemas for name in unchecked_formats(schema))
+            for schema in (schema for expected in every for schema in expected.schemas):
+                self.formats.update(unchecked_formats(schema))
+                self.ignored_keywords.update(ignored_keywords(schema))
             if mistakes := [*self._unknown_tools(every), *self._wrong_calls(sample, every)]:
                 raise UsageError(*mistakes)
 
