@@ -18,13 +18,14 @@ from pydantic import (
 )
 
 from vivavoce.comparing.json_values import read_strict_json
+from vivavoce.comparing.text import same_text
 from vivavoce.grading.assertions import Assertion, Held, Scene, held_unless, listed
 from vivavoce.grading.call_mistakes import unknown_path, unknown_tool
 from vivavoce.messages import ToolCall, read_expected_call
 from vivavoce.metrics.exact.arguments import ArgumentRule, at_path, includes, show
 from vivavoce.metrics.exact.tool_calls import ALWAYS_TRUE_WITHOUT_CALLS, TrajectoryMode, match_trajectory
 from vivavoce.metrics.exact.tool_calls import Calls as PairedCalls
-from vivavoce.metrics.rules.sameness import alike
+from vivavoce.metrics.rules.sameness import alike, opened
 from vivavoce.records.call_states import CallRecord, Outcome
 from vivavoce.records.score import shorten
 
@@ -221,15 +222,21 @@ class NoCall(Assertion):
 
     def _is(self, call: ToolCall, forbidden: WantedCall) -> bool:
         """Say whether a call may be a forbidden one, as one with arguments that are not a JSON object may be."""
-        if call.name != forbidden.name:
+        if not same_text(call.name, forbidden.name, ignore_case=True):
             return False
+        call = call.model_copy(update={"function": call.function.model_copy(update={"name": forbidden.name})})
         if _broken(call) or not match_trajectory([call], [forbidden.call], arguments=self.arguments).reasons:
             return True
         wanted = forbidden.arguments
         if not wanted or self.arguments != _SUBSET:
             return False
-        arguments = {name: at_path(dict(call.args), name) for name in wanted}
-        return all(value is not None and includes(value[0], wanted[name], alike) for name, value in arguments.items())
+        made = {name: opened(value) for name, value in call.args.items()}
+        arguments = {name: at_path(dict(call.args), name) or at_path(made, name) for name in wanted}
+        return all(
+            value is not None
+            and (includes(value[0], wanted[name], alike) or includes(opened(value[0]), opened(wanted[name]), alike))
+            for name, value in arguments.items()
+        )
 
 
 def _why(record: CallRecord) -> str:
