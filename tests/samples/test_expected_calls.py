@@ -95,8 +95,9 @@ def test_a_misspelt_key_is_named_with_the_right_one() -> None:
         read({"name": "refund", "argumnts": ARGUMENTS})
 
 
-KNOWN = {"id", "type", "name", "index", "function", "custom", "agent", "arguments", "args", "input", "parameters"}
-KNOWN |= {"input_parameters", "kwargs"}
+KNOWN = frozenset(
+    "id type name index function custom agent arguments args input parameters input_parameters kwargs".split()  # noqa: SIM905
+)
 
 
 @given(st.text(min_size=1, max_size=12).filter(lambda key: key not in KNOWN))

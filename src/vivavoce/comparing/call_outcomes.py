@@ -197,7 +197,7 @@ def _value_at_start(text: str) -> object:
         value: object = ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
-    return _with_members(value) if isinstance(value, dict | list | tuple) else None
+    return _with_members(value)
 
 
 def _with_members(value: object) -> object:

@@ -130,7 +130,7 @@ def json_schema(case: Case, *, schema: JsonSchema | None = None) -> Score:
         raise GraderFault("json_schema needs a schema, as an option or as the ground truth", kind="options")
     if schema is None:
         try:
-            check_test_schema(cast("dict[str, Any]", expected))
+            check_test_schema(expected)
         except UsageError as error:
             raise GraderFault(f"the ground truth is no schema for a test: {error}", kind="options") from error
     return _verdict(misfits(case.submission, expected))
@@ -336,6 +336,5 @@ def call_options(function: Grade, options: Mapping[str, Any]) -> CallOptions | N
     if truth_of(function) != "reference_tool_calls":
         return None
     names = ("only", "ignore", "arguments", "mode", "failed_when")
-    fields = {name: options[name] for name in names if options.get(name) is not None}
-    mode = {"mode": "strict"} if function is trajectory_match else {}
-    return CallOptions(**{**mode, **fields})
+    fields: dict[str, Any] = {"mode": "strict"} if function is trajectory_match else {}
+    return CallOptions(**fields | {name: options[name] for name in names if options.get(name) is not None})

@@ -98,6 +98,6 @@ def test_a_plain_amount_is_no_arithmetic(text: str) -> None:
 
 @given(st.recursive(st.integers() | st.booleans() | st.text("xyz", max_size=3), st.lists, max_leaves=4))
 def test_a_value_is_the_same_inside_json_text(value: Any) -> None:
-    wrapped = {"a": json.dumps({"b": value})}
+    wrapped: dict[str, Any] = {"a": json.dumps({"b": value})}
     assert opened(wrapped) == {"a": {"b": value}}
     assert inside_json("just text") == "just text"
