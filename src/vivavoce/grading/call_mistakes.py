@@ -13,8 +13,8 @@ from vivavoce.metrics.exact.arguments import Arguments
 from vivavoce.metrics.exact.tool_calls import CallOptions
 from vivavoce.samples.sample import Sample
 
-_CLOSE = 0.8
-"""How similar two names are of which one is the other misspelt."""
+_CLOSE, _CLOSE_SHORT, _SHORT = 0.8, 0.6, 5
+"""How similar two names are when one is the other misspelt; a short one has few letters to be similar in."""
 
 
 class CallMistake(NamedTuple):
@@ -57,7 +57,8 @@ def wrong_calls(options: CallOptions, known: KnownTools) -> Iterator[CallMistake
     per_option = {"only": options.only or (), "ignore": options.ignore, "arguments": tuple(options.arguments.tools)}
     for option, tools in per_option.items():
         for tool in tools:
-            is_close = bool(get_close_matches(tool, names, n=1, cutoff=_CLOSE))
+            cutoff = _CLOSE if len(tool) > _SHORT else _CLOSE_SHORT
+            is_close = bool(get_close_matches(tool, names, n=1, cutoff=cutoff))
             if names and tool not in names and (options.expects or known.offered or is_close):
                 who = "no row expects the tool" if options.expects else "no conversation calls the tool"
                 yield CallMistake(option, f"{who} '{tool}', and no target has it{did_you_mean(tool, names)}")
