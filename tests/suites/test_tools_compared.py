@@ -168,7 +168,9 @@ def test_a_row_without_any_call_to_compare_is_skipped_and_a_ban_stays_one(functi
         {"id": "ban broken", "messages": _talk(OTHER), "reference_tool_calls": []},
     ]
     states = [("scored", 1), ("skipped", None), ("skipped", None), ("scored", 0), ("scored", 1), ("scored", 0)]
-    assert _scores(rows, function, only=["cancel"]) == states
+    assert _scores(rows, function, ignore=["refund"]) == states
+    bans = [("scored", 1), ("scored", 1), ("scored", 1), ("scored", 0), ("scored", 1), ("scored", 0)]
+    assert _scores(rows, function, only=["cancel"]) == bans
 
 
 def test_a_row_that_expects_nothing_is_skipped_where_that_would_always_hold() -> None:
@@ -210,5 +212,5 @@ def test_calls_are_compared_exactly_where_a_change_of_them_can_change_the_verdic
     reason = options.idle_reason(
         [ToolCall(name=name) for name in expected], [[ToolCall(name=name)] for name in counted]
     )
-    nothing_left = bool(expected) and not wanted and not counted
+    nothing_left = only is None and bool(expected) and not wanted and not counted
     assert bool(reason) is (nothing_left or (mode in ("superset", "in_order") and not wanted))

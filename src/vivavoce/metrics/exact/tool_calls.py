@@ -403,11 +403,12 @@ class CallOptions:
     def idle_reason(self, reference: Sequence[ToolCall], made: Sequence[Sequence[ToolCall]]) -> str:
         """Return why there is nothing to compare in a row, empty where there is; `made` are the calls that count.
 
-        A row that expects no call is a ban on calling the tools that count.
+        A row that expects no call is a ban on calling the tools that count; so is a row that expects none of the tools
+        that `only` names.
         """
         expects_any = any(self.counts(call.name) for call in reference)
-        if reference and not expects_any and not made:
-            return "only and ignore leave no expected call and no call that was made, so there is nothing to compare"
+        if self.only is None and reference and not expects_any and not made:
+            return "ignore leaves no expected call and no call that was made, so there is nothing to compare"
         if self.is_always_true_without_calls and not expects_any:
             return f"mode {self.mode} demands the expected calls, and none is expected; write mode: strict for a ban"
         return ""
