@@ -15,13 +15,14 @@ what is said in a session before its user says something; so a part of the conve
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
@@ -37,6 +38,7 @@ from vivavoce import message_objects
 from vivavoce.comparing.call_outcomes import CallOutcome, read_outcome, stated_outcome
 from vivavoce.comparing.json_values import read_strict_json
 from vivavoce.comparing.text import join_text_parts
+from vivavoce.errors import did_you_mean
 from vivavoce.unchecked import unchecked
 
 
@@ -214,6 +216,69 @@ class ToolCall(Typed):
         if not isinstance(value, dict):
             raise ValueError(f"arguments of {self.name} are not a JSON object: {self.function.arguments[:80]}")
         return cast("dict[str, Any]", value)
+
+
+_CALL_KEYS = frozenset(("id", "type", "name", "index", "function", "custom"))
+"""What an expected call may have besides its arguments; an id, a type, and an index come from recorded calls."""
+_ARGUMENT_KEYS = ("arguments", "args", "input", "parameters", "input_parameters", "kwargs")
+"""Names of the arguments of a call in other formats."""
+
+
+def read_expected_call(value: object, *other_keys: str) -> object:
+    """Return a call that a row expects, with its arguments under `arguments`, however its format names them.
+
+    `other_keys` are those that it may have besides. Any other key would be dropped, and with it what it demands, so it
+    is an error.
+
+    Raises:
+        ValueError: a key is unknown, the arguments are given twice, or they are not an object.
+    """
+    if isinstance(value, ToolCall):
+        extra = {**(value.model_extra or {}), **(value.function.model_extra or {})}
+        _check_call_keys(extra, _CALL_KEYS)
+        return value
+    if not isinstance(value, Mapping):
+        return value
+    call = dict(cast("Mapping[str, object]", value))
+    function = call.get("function")
+    if isinstance(function, Mapping):
+        inner = dict(cast("Mapping[str, object]", function))
+        _check_call_keys(inner, {"name", *_ARGUMENT_KEYS})
+        _check_call_keys(call, (_CALL_KEYS - {"name"}).union(other_keys))
+        return {**call, "function": _with_arguments(inner)}
+    _check_call_keys(call, {*_CALL_KEYS, *_ARGUMENT_KEYS, *other_keys})
+    if call.get("type") in ("tool_use", "function_call", "tool_call"):
+        call["type"] = "function"
+    return _with_arguments(call)
+
+
+def _check_call_keys(call: Mapping[str, object], known: Collection[str]) -> None:
+    if unknown := [key for key in call if key not in known]:
+        hint = did_you_mean(unknown[0], ("name", *known))
+        raise ValueError(f"a tool call has no '{unknown[0]}'{hint} Write {{name: …, arguments: {{…}}}}")
+
+
+def _with_arguments(call: Mapping[str, object]) -> dict[str, object]:
+    """Return a call with its arguments under that name, which are an object or its JSON text."""
+    keys = [key for key in _ARGUMENT_KEYS if key in call]
+    if len(keys) > 1:
+        raise ValueError(f"a tool call has its arguments twice, as '{keys[0]}' and as '{keys[1]}'")
+    rest = {key: value for key, value in call.items() if key not in keys}
+    if not keys:
+        return rest
+    arguments = call[keys[0]]
+    if not (arguments is None or isinstance(arguments, str | Mapping)):
+        got = type(arguments).__name__
+        raise ValueError(f"{keys[0]} of a tool call is an object, such as {{order: 1042}}, and not a {got}")
+    return {**rest, "arguments": {} if arguments is None else arguments}
+
+
+def _expected(value: object) -> object:
+    return read_expected_call(value)
+
+
+ExpectedCall = Annotated[ToolCall, BeforeValidator(_expected)]
+"""A call that a row expects."""
 
 
 class Message(Wire):

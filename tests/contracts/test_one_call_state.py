@@ -522,6 +522,41 @@ def test_an_object_of_langchain_with_an_error_is_a_failed_call() -> None:
         ({}, '{"status": "Error"}', "failed"),
         ({}, '{"error": "x", "error": null}', "failed"),
         ({}, '{"data": {"error": "x"}}', "succeeded"),
+        ({"error": "no funds"}, "x", "failed"),
+        ({"error": True}, "x", "failed"),
+        ({"error": {"code": 5}}, "x", "failed"),
+        ({"error": None}, "x", "succeeded"),
+        ({"error": "null"}, "x", "succeeded"),
+        ({"error": ""}, "Error: x", "failed"),
+        ({"error_message": "no funds"}, "x", "failed"),
+        ({"success": False}, "x", "failed"),
+        ({"success": "No"}, "x", "failed"),
+        ({"ok": False}, "x", "failed"),
+        ({"ok": 0}, "x", "failed"),
+        ({"ok": True}, "Error: x", "failed"),
+        ({"metadata": {"ok": False}}, "x", "failed"),
+        ({"metadata": {"kept": {"error": "no funds"}}}, "x", "failed"),
+        ({"is_error": False, "error": "no funds"}, "x", "failed"),
+        ({"outcome": "succeeded", "error": "no funds"}, "x", "succeeded"),
+        ({"status": "errored"}, "x", "failed"),
+        ({}, '[{"type": "text", "text": "Error: x"}]', "failed"),
+        ({}, '[{"type": "text", "text": "Err"}, {"type": "text", "text": "or: x"}]', "failed"),
+        ({}, '{"content": [{"type": "text", "text": "Error: x"}], "isError": false}', "failed"),
+        ({}, '{"type": "text", "text": "Error: x"}', "failed"),
+        ({}, '[{"type": "text", "text": "All errors are gone"}]', "succeeded"),
+        ({}, '```json\n{"error": "x"}\n```', "failed"),
+        ({}, '```json {"error": "x"}```', "failed"),
+        ({}, "~~~\nError: x\n~~~", "failed"),
+        ({}, '```json\n{"ok": true}\n```', "succeeded"),
+        ({}, '{"result": "Error: x"}', "failed"),
+        ({}, '{"result": {"success": false}}', "failed"),
+        ({}, '{"result": "Error: x", "rows": 3}', "succeeded"),
+        ({}, '[{"error": "x"}]', "failed"),
+        ({}, '[{"error": "x"}, {"ok": true}]', "succeeded"),
+        ({}, '{"error": "x"} Try again.', "failed"),
+        ({}, "{'order': 5, 'error': 'x'}", "failed"),
+        ({}, "{'ok': False}", "failed"),
+        ({}, "{'ok': True, 'error': None}", "succeeded"),
     ],
 )
 def test_a_field_decides_and_words_only_without_one(fields: Json, text: str, state: CallState) -> None:
@@ -600,8 +635,58 @@ def test_words_that_only_mention_a_failure_do_not_say_it(text: str) -> None:
     assert not words_say_failed(text)
 
 
+@given(
+    st.sampled_from(
+        [{"error": "x"}, {"ok": False}, {"success": "no"}, {"isError": True}, {"is_error": 1}, {"status": "failed"}]
+    ),
+    st.lists(
+        st.sampled_from(["fence", "parts", "part", "result", "output", "list", "python", "blanks"]),
+        max_size=3,
+        unique=True,
+    ),
+)
+def test_a_failure_counts_in_whatever_it_is_wrapped(failure: Json, wrappers: list[str]) -> None:
+    text = json.dumps(failure)
+    for wrapper in wrappers:
+        match wrapper:
+            case "fence":
+                text = f"```json\n{text}\n```"
+            case "parts":
+                text = json.dumps([{"type": "text", "text": text}])
+            case "part":
+                text = json.dumps({"type": "text", "text": text})
+            case "list":
+                text = json.dumps([{"result": text}])
+            case "python":
+                text = str({"output": text})
+            case "blanks":
+                text = f"\u200b\n {text}"
+            case _:
+                text = json.dumps({wrapper: text})
+    assert words_say_failed(text)
+
+
+@given(st.recursive(st.none() | st.text(max_size=3) | st.booleans(), lambda inner: st.lists(inner), max_leaves=5))
+def test_plain_data_says_nothing_of_a_failure(value: object) -> None:
+    assert not words_say_failed(json.dumps({"rows": value}))
+    assert not words_say_failed(json.dumps([{"rows": value}]))
+
+
 @pytest.mark.parametrize(
-    "text", ["<" * 100_000, "<>" * 50_000, "_" * 100_000, "A." * 50_000, "A" * 100_000, "é" * 100_000]
+    "text",
+    [
+        "[" * 100_000,
+        "{'a':" * 100_000,
+        "[" * 5_000,
+        "{'a': " * 2_000,
+        "```" * 50_000,
+        "<" * 100_000,
+        "<>" * 50_000,
+        "_" * 100_000,
+        "A." * 50_000,
+        "A" * 100_000,
+        "é" * 100_000,
+    ],
 )
 def test_a_long_result_is_read_only_at_its_beginning(text: str) -> None:
     assert not words_say_failed(text)

@@ -82,7 +82,10 @@ MISTAKES: list[tuple[Any, str]] = [
         {"no_call": "refund_*"},
         "expect.no_call: 'refund_*' is the name of no tool; names with * are for rules: {metric: rule, config: …}",
     ),
-    ({"calls": {"nam": "a"}}, "expect.calls.name: is missing\nexpect.calls.nam: unknown key"),
+    (
+        {"calls": {"nam": "a"}},
+        "expect.calls: a tool call has no 'nam'; did you mean 'name'? Write {name: …, arguments: {…}}",
+    ),
     ({"calls": "a", "mode": "any"}, "expect.mode: must be 'strict', 'in_order', 'unordered', 'subset' or 'superset'"),
     ({"calls": "a", "arguments": {"x": "fuzy"}}, "expect: arguments.x: no matcher 'fuzy'; did you mean 'fuzzy'?"),
     (

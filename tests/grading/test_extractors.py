@@ -60,7 +60,7 @@ def extract(name: str, **config: Any) -> str:
         ("after_marker", {"marker": "RESULT:"}, ""),
         ("after_marker", {"marker": "13 ", "include_marker": True}, "13 May, 14 May"),
         ("tool_arguments", {"tool_name": "find"}, '{"id": 1}'),
-        ("tool_arguments", {"tool_name": "absent"}, "{}"),
+        ("tool_arguments", {"tool_name": "absent"}, ""),
         ("tool_output", {"tool_name": "find"}, "in Rome"),
         ("tool_output", {"tool_name": "count"}, "3"),
         ("memory_block", {"block_label": "fruit"}, "apples"),

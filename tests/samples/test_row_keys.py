@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
 from vivavoce.grading.expected import KINDS
+from vivavoce.samples.given import given_sample
 from vivavoce.samples.row import ASSERTIONS, UnknownKeys, looks_like_assertions, read_sample
 from vivavoce.samples.rows import check_samples, unusable_rows
+from vivavoce.samples.sample import Sample
 
 ASSERTED = [{"contains": "Paris"}]
 
@@ -35,6 +37,44 @@ def test_the_names_of_assertions_are_those_that_can_be_checked() -> None:
 def test_a_word_of_another_tool_for_assertions_is_refused(key: str) -> None:
     assert "did you mean 'expect'?" in refusal({key: ASSERTED})
     assert "did you mean 'expect'?" in refusal({key: "contains Paris"})
+
+
+@pytest.mark.parametrize(
+    "key", ["must_not_call", "forbidden", "should", "criteria", "verify", "validate", "validation"]
+)
+@pytest.mark.parametrize("value", ["refund", ["refund"], {"refund": True}])
+def test_a_word_that_demands_something_is_refused(key: str, value: object) -> None:
+    assert "did you mean 'expect'?" in refusal({key: value})
+    assert refusal({key: value}, log=True) == ""
+
+
+@given(st.sampled_from(["must_", "should_", "not_", "expected_"]), st.from_regex(r"[a-z]{3,12}", fullmatch=True))
+def test_a_key_that_begins_like_a_demand_is_refused(start: str, rest: str) -> None:
+    if f"{start}{rest}" not in Sample.model_fields:
+        assert "did you mean" in refusal({f"{start}{rest}": "x"})
+
+
+@pytest.mark.parametrize("key", ["output", "outputs", "response", "correct", "reference_output"])
+def test_the_answer_of_a_row_that_is_to_be_asked_looks_like_its_truth(key: str) -> None:
+    assert "did you mean 'ground_truth'?" in refusal({key: "Paris"})
+    assert refusal({key: "Paris"}, log=True) == ""
+
+
+@pytest.mark.parametrize("key", ["output", "response"])
+def test_an_answer_beside_a_truth_or_a_recording_is_data(key: str) -> None:
+    talk = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+    assert refusal({key: "Paris", "ground_truth": "Paris"}) == ""
+    assert refusal({key: "Paris", "input": None, "messages": talk}) == ""
+    assert check_samples([{"input": "a", key: "b", "ground_truth": "b"}]).notes == (
+        f"unknown keys kept as metadata: {key}",
+    )
+
+
+def test_a_question_with_its_response_is_a_recorded_conversation() -> None:
+    assert refusal({"input": None, "user_input": "Where?", "response": "Paris"}) == ""
+    for name in ("input", "user_input"):
+        sample = given_sample({name: "Where?", "response": "Paris"})
+        assert [message.text for message in sample.messages or ()] == ["Where?", "Paris"]
 
 
 TRUTHS = """

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 
 from vivavoce.comparing.text import fold, fold_encoding, is_blank
@@ -14,18 +15,27 @@ CallOutcome = Literal["succeeded", "failed", "refused"]
 
 SPELLINGS: Mapping[str, CallOutcome] = {
     **dict.fromkeys(("succeeded", "success"), "succeeded"),
-    **dict.fromkeys(("failed", "error", "failure"), "failed"),
+    **dict.fromkeys(("failed", "error", "errored", "failure"), "failed"),
     **dict.fromkeys(("refused", "denied", "rejected"), "refused"),
 }
 """How formats write an outcome, in lower case."""
 
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
-_MARKS_OF_ERROR = ("is_error", "isError")
+_NO_ERROR = frozenset(("false", "0", "null", "undefined"))
+"""What a field for an error holds where there was none, folded."""
 _ANSWERED_WITHOUT_TOOL = ("user", "vivavoce")
 _STATUS_OF_ERROR = ("error", "incomplete")
 _STRONGEST_FIRST: tuple[CallOutcome, ...] = ("refused", "failed", "succeeded")
 _HEAD_CHARS = 1000
 """How much of a result is looked at for the words that it begins with."""
+_MAX_PYTHON_CHARS = 20_000
+"""The longest text that is read as a value of Python."""
+_MAX_WRAPPERS = 8
+"""How many objects and lists around the words of a result are opened."""
+_WRAPPERS = frozenset(("content", "message", "output", "response", "result", "text"))
+"""Keys of an object that holds nothing but the result itself."""
+_OF_MCP = ("meta", "structuredcontent")
+"""Keys of a result of MCP that may be empty."""
 _MARKUP = r"(?:[^\w{]|_)*"
 """Signs before a word, such as an emoji; what follows a brace is data."""
 _EMPTY_ELEMENT = r"\s*(?:/>|>\s*</)"
@@ -35,8 +45,9 @@ _FAILURE_AT_START = re.compile(
 _EXCEPTION_AT_START = re.compile(rf"{_MARKUP}(?:\w+\.)*[A-Z]\w*?(?:Error|Exception)[*_`\"']*\s?:")
 """The name of an exception, with or without its module, as Python, Java, and JavaScript print it."""
 _TAG = re.compile(r"<[^<>{]*>")
+_FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*(?:json[5cl]?|python|py|text|txt|yaml|output|console)?\s+", re.IGNORECASE)
 _PYTHON_ERROR = re.compile(r"\s*\{\s*'error'\s*:(?!\s*(?:None|False|''|\"\"|\[\]|\{\}))", re.IGNORECASE)
-"""A dict that begins with an error, as Python prints it."""
+"""A dict that begins with an error and holds more than plain values, as Python prints it."""
 
 
 def read_outcome(spelling: object) -> CallOutcome | None:
@@ -47,10 +58,6 @@ def read_outcome(spelling: object) -> CallOutcome | None:
 def is_true(mark: object) -> bool:
     """Return whether a mark says yes, in any spelling: true, "True", 1, "yes"."""
     return _spelling(mark) in _TRUE
-
-
-def _is_false(mark: object) -> bool:
-    return _spelling(mark) in _FALSE
 
 
 def _spelling(mark: object) -> str:
@@ -72,10 +79,10 @@ def stated_outcome(fields: Mapping[str, object]) -> CallOutcome | None:
     """Return the outcome that the fields of a tool message state, None where the words of the result decide.
 
     `outcome` decides. Without it, a mark of a refusal or a failure decides wherever it is: `status`, `is_error`,
-    `isError`, `failed`, in the message, in its metadata, or in an object in either, where converters keep the fields of
-    other formats; of a `status` there, only `error` and `incomplete` count. A mark may be written in any spelling of
-    yes, such as "True" or 1. Only an `is_error` that is the bool false states a success. `status: success` states
-    nothing, because libraries write it whatever the tool returned.
+    `error`, `failed`, `success`, or `ok`, in the message, in its metadata, or in an object in either, where converters
+    keep the fields of other formats; of a `status` there, only `error` and `incomplete` count. A mark may be written in
+    any spelling of yes or no, such as "True" or 1. Only an `is_error` that is the bool false states a success.
+    `status: success` and `ok: true` state nothing, because libraries write them whatever the tool returned.
     """
     if (outcome := read_outcome(fields.get("outcome"))) is not None:
         return outcome
@@ -101,44 +108,154 @@ def _status_in(holder: Mapping[str, object]) -> CallOutcome | None:
 def _mark_in(holder: Mapping[str, object]) -> CallOutcome | None:
     if holder.get("answered_by") in _ANSWERED_WITHOUT_TOOL:
         return "refused"
-    failed, marks = holder.get("failed"), [holder.get(key) for key in _MARKS_OF_ERROR]
-    is_count = not isinstance(failed, bool | str)  # such as the tests that failed, of a tool that runs tests
-    if _spelling(holder.get("status")) in _STATUS_OF_ERROR or (is_true(failed) and not is_count):
+    members = list(holder.items())
+    if _spelling(holder.get("status")) in _STATUS_OF_ERROR or _members_say_failed(members):
         return "failed"
-    if any(map(is_true, marks)):
-        return "failed"
-    return "succeeded" if any(mark is False for mark in marks) else None
+    return "succeeded" if any(_plain_key(key) == "iserror" and mark is False for key, mark in members) else None
+
+
+def _members_say_failed(members: Sequence[tuple[str, object]]) -> bool:
+    """Return whether a member of an object, be it a message or a result, says that the call failed."""
+    return any(_member_says_failed(_plain_key(key), value) for key, value in members)
+
+
+def _plain_key(key: object) -> str:
+    """Return a key without its spelling: `isError` and `is_error` are one."""
+    return re.sub(r"[\s_-]", "", fold(key)) if isinstance(key, str) else ""
+
+
+def _member_says_failed(key: str, value: object) -> bool:
+    match key:
+        case "error" | "errormessage" | "errortext" | "exception":
+            return _is_error(value)
+        case "iserror":
+            return is_true(value)
+        case "failed":  # a number counts something, such as the tests that failed
+            return isinstance(value, bool | str) and is_true(value)
+        case "success" | "succeeded" | "successful" | "issuccess" | "ok":
+            return _spelling(value) in _FALSE
+        case _:
+            return False
+
+
+def _is_error(value: object) -> bool:
+    """Return whether the value of a field for an error is one: anything but an empty value, or a word for none."""
+    return bool(value) and not (isinstance(value, str) and (is_blank(value) or fold(value) in _NO_ERROR))
 
 
 def words_say_failed(text: str) -> bool:
-    """Return whether the words of a result say that its call failed: they begin so, or are an object with an error."""
+    """Return whether the words of a result say that its call failed: they begin so, or are an object with an error.
+
+    The words may stand in a code fence, in a list of text parts, or in an object that holds nothing else.
+    """
+    return _text_says_failed(text, _MAX_WRAPPERS)
+
+
+def _text_says_failed(text: str, wrappers: int) -> bool:
+    text = _without_fence(text)
     head = fold_encoding(text.lstrip()[:_HEAD_CHARS])
     if any(map(_begins_with_failure, (head, _TAG.sub(" ", head)))):
         return True
-    text = text[max(text.find("{"), 0) :] if is_blank(text.partition("{")[0]) else text
-    if not text.startswith("{"):
-        return False
-    try:
-        value: object = json.loads(text, object_pairs_hook=list)  # keeps every value of a key that occurs twice
-    except (ValueError, RecursionError):
-        return _PYTHON_ERROR.match(text) is not None
-    members = cast("list[tuple[str, object]]", value)
-    return any(_member_says_failed(fold(key), member) for key, member in members)
+    value = _value_at_start(text)
+    return _PYTHON_ERROR.match(text) is not None if value is None else _value_says_failed(value, wrappers)
+
+
+def _without_fence(text: str) -> str:
+    """Return a text without the code fence around it, if there is one, and without blanks before it."""
+    text = _without_blanks(text)
+    fence = _FENCE.match(text)
+    return text if fence is None else _without_blanks(text[fence.end() :].rstrip("`~ \t\r\n"))
+
+
+def _without_blanks(text: str) -> str:
+    """Return a text without what cannot be seen at its start."""
+    return text[next((at for at, sign in enumerate(text) if not is_blank(sign)), len(text)) :]
 
 
 def _begins_with_failure(head: str) -> bool:
     return bool(_FAILURE_AT_START.match(head) or _EXCEPTION_AT_START.match(head))
 
 
-def _member_says_failed(key: str, value: object) -> bool:
-    match key:
-        case "error":
-            return bool(value)
-        case "iserror" | "is_error":
-            return is_true(value)
-        case "success" | "ok":
-            return _is_false(value)
-        case "status":
-            return read_outcome(value) == "failed"
-        case _:
-            return False
+class _Members(list[tuple[str, object]]):
+    """The members of a JSON object: every value of a key that occurs twice counts."""
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_Members)
+
+
+def _value_at_start(text: str) -> object:
+    """Return the JSON or the Python object or list that a text begins with, None for any other text."""
+    if not text.startswith(("{", "[")):
+        return None
+    try:
+        return cast("object", _DECODER.raw_decode(text)[0])
+    except (ValueError, RecursionError):
+        pass
+    if len(text) > _MAX_PYTHON_CHARS:
+        return None
+    try:
+        value: object = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    return _with_members(value)
+
+
+def _with_members(value: object) -> object:
+    """Return a Python value with the members of its objects and lists as JSON has them; the depth is that of text."""
+    if isinstance(value, dict):
+        members = cast("dict[object, object]", value).items()
+        return _Members((key, _with_members(item)) for key, item in members if isinstance(key, str))
+    if isinstance(value, list | tuple):
+        return [_with_members(item) for item in cast("Sequence[object]", value)]
+    return value
+
+
+def _value_says_failed(value: object, wrappers: int) -> bool:
+    """Return whether a result says that its call failed; `wrappers` limits how many levels are opened."""
+    if wrappers < 0:
+        return False
+    if isinstance(value, str):
+        return _text_says_failed(value, wrappers - 1)
+    if isinstance(value, _Members):
+        if any(_result_member_says_failed(_plain_key(key), member) for key, member in value):
+            return True
+        inner = _wrapped_in(value)
+        return inner is not None and _value_says_failed(inner, wrappers - 1)
+    if not isinstance(value, list) or not value:
+        return False
+    items = cast("list[object]", value)
+    texts = [_part_text(item) for item in items]
+    parts = [text for text in texts if text is not None]
+    if len(parts) == len(items):
+        return _text_says_failed("".join(parts), wrappers - 1)
+    return all(isinstance(item, _Members) and _value_says_failed(item, wrappers - 1) for item in items)
+
+
+def _result_member_says_failed(key: str, value: object) -> bool:
+    return read_outcome(value) == "failed" if key == "status" else _member_says_failed(key, value)
+
+
+def _wrapped_in(members: _Members) -> object:
+    """Return what an object holds that holds nothing else, None where it has data of its own."""
+    named = [(_plain_key(key), value) for key, value in members]
+    if (text := _part_text(members)) is not None:
+        return text
+    inner = [value for key, value in named if key in _WRAPPERS]
+    others = [value for key, value in named if key not in _WRAPPERS and not _states_no_failure(key, value)]
+    return inner[0] if len(inner) == 1 and not others else None
+
+
+def _states_no_failure(key: str, value: object) -> bool:
+    """Return whether a member is the mark of a failure that is not set; it is no data."""
+    return (key in ("error", "iserror") and not _is_error(value)) or (
+        key in ("meta", "structuredcontent") and not value
+    )
+
+
+def _part_text(value: object) -> str | None:
+    """Return the text of a text part, None for anything else."""
+    if not isinstance(value, _Members):
+        return None
+    fields = {_plain_key(key): member for key, member in value}
+    text = fields.get("text")
+    return text if fields.get("type") in ("text", "output_text") and isinstance(text, str) else None

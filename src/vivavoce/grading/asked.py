@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, cast
@@ -16,6 +16,7 @@ from vivavoce.grading.assertions import Assertion, Held, Scene, held_unless
 from vivavoce.grading.graders import Case
 from vivavoce.grading.metrics import deciding_grader, metric_grader
 from vivavoce.metrics.exact.arguments import show
+from vivavoce.metrics.exact.tool_calls import CallOptions
 from vivavoce.metrics.factory import Choice, choose_metric, named_metric, reaches_out
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
@@ -83,6 +84,11 @@ class Asked(Assertion, ABC):
         if isinstance(metric, RatingMetric):
             metric.is_decided_outside = True
         return metric
+
+    @property
+    def compared_calls(self) -> Sequence[CallOptions]:
+        """Which tool calls the metric compares, and how; none where it compares none."""
+        return ()
 
     def calls(self, judge: Judge, turn: int | None, sample: Sample) -> int:
         """Return how many calls it makes about a turn, or with None about the whole conversation."""
@@ -183,9 +189,18 @@ class Passes(Asked):
 
     @model_validator(mode="after")
     def _usable(self) -> Passes:
-        if problem := _problem(json.dumps([self.metric_name, self.threshold, self.config])):
+        if problem := _problem(self._key):
             raise ValueError(problem)
         return self
+
+    @property
+    def _key(self) -> str:
+        return json.dumps([self.metric_name, self.threshold, self.config])
+
+    @property
+    def compared_calls(self) -> Sequence[CallOptions]:
+        """Which tool calls the metric compares, and how."""
+        return _compared_calls(self._key)
 
     @property
     def wording(self) -> str:
@@ -216,6 +231,13 @@ def _problem(chosen: str) -> str | None:
     except UsageError as error:
         return str(error)
     return None
+
+
+@lru_cache(maxsize=1024)
+def _compared_calls(chosen: str) -> Sequence[CallOptions]:
+    """Return which tool calls a metric compares, which is known to be usable."""
+    name, threshold, config = json.loads(chosen)
+    return metric_grader(name, choose_metric(Choice(metric=name, threshold=threshold, config=config))).calls
 
 
 def fingerprints_of(asked: Mapping[str, Asked], judge: Judge | None) -> list[str]:

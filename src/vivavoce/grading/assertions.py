@@ -41,7 +41,7 @@ from vivavoce.grading.texts import (
 from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.metrics.exact.arguments import at_path, show
 from vivavoce.metrics.exact.response_time import time_of
-from vivavoce.models.json_schema import check_schema
+from vivavoce.models.json_schema import check_test_schema
 from vivavoce.records.agents import Agents
 from vivavoce.records.call_states import CallRecord, call_records, group_by_message
 from vivavoce.records.run import Severity
@@ -161,7 +161,7 @@ def listed(value: Any) -> Any:
 
 def _usable(schema: dict[str, Any]) -> dict[str, Any]:
     try:
-        check_schema(schema)
+        check_test_schema(schema)
     except UsageError as error:
         raise ValueError(str(error)) from error
     for key, kind in _ONLY_FOR.items():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -17,50 +17,17 @@ from pydantic import (
     model_validator,
 )
 
+from vivavoce.comparing.json_values import read_strict_json
+from vivavoce.comparing.text import same_text
 from vivavoce.grading.assertions import Assertion, Held, Scene, held_unless, listed
-from vivavoce.grading.grader import Grader
-from vivavoce.messages import ToolCall
-from vivavoce.metrics.exact.arguments import ArgumentRule, Arguments, at_path, includes, show
+from vivavoce.grading.call_mistakes import unknown_path, unknown_tool
+from vivavoce.messages import ToolCall, read_expected_call
+from vivavoce.metrics.exact.arguments import ArgumentRule, at_path, includes, show
+from vivavoce.metrics.exact.tool_calls import ALWAYS_TRUE_WITHOUT_CALLS, TrajectoryMode, match_trajectory
 from vivavoce.metrics.exact.tool_calls import Calls as PairedCalls
-from vivavoce.metrics.exact.tool_calls import TrajectoryMode, match_trajectory
-from vivavoce.metrics.rules.sameness import alike
+from vivavoce.metrics.rules.sameness import alike, opened
 from vivavoce.records.call_states import CallRecord, Outcome
 from vivavoce.records.score import shorten
-from vivavoce.samples.sample import Sample
-
-
-class UnknownPath(NamedTuple):
-    """A path that a grader names in vain, and the mistake in words."""
-
-    grader: str
-    path: str
-    message: str
-
-
-def unknown_paths(graders: Sequence[Grader], read: Callable[[], Iterable[Sample]]) -> list[UnknownPath]:
-    """Return the paths that compare nothing; the samples are read only for graders that name paths."""
-    return [
-        UnknownPath(grader.name, path, unknown_path(path))
-        for grader in graders
-        if grader.arguments is not None and grader.arguments.has_paths
-        for path in grader.arguments.unknown_paths(_expected_calls(read()))
-    ]
-
-
-def unknown_path(path: str) -> str:
-    """Return what is wrong with a path that no expected call has, in words."""
-    return f"no expected call has an argument '{path}', so that this rule compares nothing"
-
-
-def _expected_calls(samples: Iterable[Sample]) -> Iterator[tuple[str, Arguments]]:
-    for sample in samples:
-        for item in sample.reference_tool_calls or ():
-            for call in [item] if isinstance(item, ToolCall) else item or ():
-                try:
-                    yield call.name, call.args
-                except (ValueError, RecursionError):  # such a call matches nothing, which its reason says
-                    continue
-
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -69,7 +36,16 @@ def _call(value: Any) -> Any:
     """Return a call that is only named as one with any arguments."""
     if not isinstance(value, str | Mapping | BaseModel):
         raise ValueError(f"must be the name of a tool, or {{name: …, arguments: {{…}}}}; got {value!r:.60}")
-    return {"name": value} if isinstance(value, str) else cast("Any", value)
+    if not isinstance(value, Mapping):
+        return {"name": value} if isinstance(value, str) else cast("Any", value)
+    call = cast("Mapping[str, Any]", read_expected_call(cast("object", value), "agent"))
+    if isinstance(call.get("function"), Mapping):
+        call = {**call, **call["function"]}
+    arguments = call.get("arguments", {})
+    if isinstance(arguments, str):
+        arguments = read_strict_json(arguments or "{}")
+    kept = {key: item for key, item in call.items() if key not in ("id", "type", "index", "function")}
+    return {**kept, "arguments": arguments}
 
 
 def _plain_name(name: str) -> str:
@@ -102,8 +78,6 @@ class WantedCall(BaseModel):
 Call = Annotated[WantedCall, BeforeValidator(_call, json_schema_input_type=str | WantedCall)]
 CallList = Annotated[list[Call], BeforeValidator(listed, json_schema_input_type=Call | list[Call])]
 _SUBSET = ArgumentRule(others="subset")
-_AMONG_OTHERS: tuple[TrajectoryMode, ...] = ("superset", "in_order")
-"""The modes that leave other calls free."""
 
 
 def _rule(written: Any) -> ArgumentRule:
@@ -118,9 +92,12 @@ def _subset() -> ArgumentRule:
 
 
 def _check_paths(assertion: T, arguments: ArgumentRule, calls: Sequence[WantedCall]) -> T:
-    """Return an assertion whose rule for arguments names only those that its calls have."""
-    if unknown := arguments.unknown_paths((one.name, one.arguments) for one in calls):
-        raise ValueError("; ".join(map(unknown_path, unknown)))
+    """Return an assertion whose rule for arguments names only tools and arguments that its calls have."""
+    names = [call.name for call in calls]
+    mistakes = [unknown_tool(tool, names) for tool in arguments.tools if tool not in names]
+    mistakes += map(unknown_path, arguments.unknown_paths((call.name, call.arguments) for call in calls))
+    if mistakes:
+        raise ValueError("; ".join(mistakes))
     return assertion
 
 
@@ -160,7 +137,9 @@ class Calls(Assertion):
         """Match the calls."""
         made = [[record.call for record in step if self._counts(record)] for step in scene.steps]
         found = self._reasons(scene, made)
-        if self.mode not in _AMONG_OTHERS and self.outcome is None:  # what was only tried is more than was wanted
+        if (
+            self.mode not in ALWAYS_TRUE_WITHOUT_CALLS and self.outcome is None
+        ):  # what was only tried is more than was wanted
             found = self._reasons(scene, scene.tried) or (found if self.mode != "subset" else ())
         elif found:
             found = [*found, *self._left_out(scene)]
@@ -168,7 +147,7 @@ class Calls(Assertion):
 
     def kept(self, scene: Scene) -> str:
         """Say that the calls were made, or which may be one of them: it was only tried, or its arguments are broken."""
-        if (kept := super().kept(scene)) or self.mode not in _AMONG_OTHERS or self.outcome is not None:
+        if (kept := super().kept(scene)) or self.mode not in ALWAYS_TRUE_WITHOUT_CALLS or self.outcome is not None:
             return kept
         if self.mode == "in_order":
             doubtful = [call for call in scene.calls if call.name in {one.name for one in self.calls} and _broken(call)]
@@ -243,15 +222,21 @@ class NoCall(Assertion):
 
     def _is(self, call: ToolCall, forbidden: WantedCall) -> bool:
         """Say whether a call may be a forbidden one, as one with arguments that are not a JSON object may be."""
-        if call.name != forbidden.name:
+        if not same_text(call.name, forbidden.name, ignore_case=True):
             return False
+        call = call.model_copy(update={"function": call.function.model_copy(update={"name": forbidden.name})})
         if _broken(call) or not match_trajectory([call], [forbidden.call], arguments=self.arguments).reasons:
             return True
         wanted = forbidden.arguments
         if not wanted or self.arguments != _SUBSET:
             return False
-        arguments = {name: at_path(dict(call.args), name) for name in wanted}
-        return all(value is not None and includes(value[0], wanted[name], alike) for name, value in arguments.items())
+        made = {name: opened(value) for name, value in call.args.items()}
+        arguments = {name: at_path(dict(call.args), name) or at_path(made, name) for name in wanted}
+        return all(
+            value is not None
+            and (includes(value[0], wanted[name], alike) or includes(opened(value[0]), opened(wanted[name]), alike))
+            for name, value in arguments.items()
+        )
 
 
 def _why(record: CallRecord) -> str:

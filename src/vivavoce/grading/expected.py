@@ -33,6 +33,7 @@ from vivavoce.grading.assertions import (
     listed,
 )
 from vivavoce.grading.calls import Calls, NoCall
+from vivavoce.metrics.exact.tool_calls import ALWAYS_TRUE_WITHOUT_CALLS
 from vivavoce.records.score import shorten
 from vivavoce.samples.sample import Sample
 
@@ -206,7 +207,7 @@ def _of_one_kind(value: Any) -> Any:
     kind = _kind_of(written)
     if kind is None or not written.keys() <= _fields(kind):
         raise _malformed([str(key) for key in written])
-    if kind == "calls" and written["calls"] == [] and written.get("mode", "superset") == "superset":
+    if kind == "calls" and written["calls"] == [] and written.get("mode", "superset") in ALWAYS_TRUE_WITHOUT_CALLS:
         raise ValueError("an empty list of calls cannot fail; write no_call: true where no tool may be called")
     return written
 

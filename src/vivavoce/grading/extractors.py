@@ -160,8 +160,8 @@ def after_marker(view: View, *, marker: str, include_marker: bool = False) -> st
 
 
 def tool_arguments(view: View, *, tool_name: str) -> str:
-    """Return the arguments, as JSON text, of the first call of a tool that was made; `{}` if there is none."""
-    return next((call.function.arguments for call in made_calls(view.messages) if call.name == tool_name), "{}")
+    """Return the arguments, as JSON text, of the first call of a tool that was made; empty if there is none."""
+    return next((call.function.arguments or "{}" for call in made_calls(view.messages) if call.name == tool_name), "")
 
 
 def tool_output(view: View, *, tool_name: str) -> str:

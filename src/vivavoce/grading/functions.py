@@ -26,7 +26,7 @@ from pydantic import (
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.foreign_code import name_of, plain_number
-from vivavoce.models.json_schema import check_schema
+from vivavoce.models.json_schema import check_test_schema
 from vivavoce.pacing.loops import call
 from vivavoce.records.score import Failure, Finding, Raw, Score, State, Usage
 
@@ -38,7 +38,7 @@ def _expression(text: str) -> str:
 
 
 def _schema(schema: dict[str, Any]) -> dict[str, Any]:
-    check_schema(schema)
+    check_test_schema(schema)
     return schema
 
 

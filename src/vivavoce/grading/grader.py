@@ -19,7 +19,7 @@ from vivavoce.grading.extractors import Extract, View, letta_messages
 from vivavoce.grading.functions import GradeResult, call_user, check_parameters, from_foreign, reads_letta
 from vivavoce.grading.graders import Case, Truth
 from vivavoce.messages import AnyMessage
-from vivavoce.metrics.exact.arguments import ArgumentRule
+from vivavoce.metrics.exact.tool_calls import CallOptions
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.run import Severity
@@ -49,8 +49,8 @@ class Grader:
     `accepts_empty` is for functions that look at more than the submission; for the others an empty submission scores 0
     without a call. With a `threshold`, a value from there on passes, whatever the function returned; so does the mean
     over turns, without a threshold from `mean_passes` on. `unmet` returns what a sample lacks for the grader to apply.
-    With `scores_errors`, the finished part of a conversation that ended with an error is scored, too. `arguments`
-    says how the arguments of expected calls are compared, None where there is no rule for it. A `severity` makes it a
+    With `scores_errors`, the finished part of a conversation that ended with an error is scored, too. `calls` says
+    which tool calls count for it and for the graders in it, and how they are compared. A `severity` makes it a
     requirement: every conversation must pass, or else the run fails or has a warning. Unless it
     `decides`, it only measures: its scores neither pass nor fail.
     """
@@ -72,7 +72,7 @@ class Grader:
     unmet: Callable[[Sample], str | None] | None = None
     scores_errors: bool = False
     verdicts_on: Callable[[Sample], int] | None = None
-    arguments: ArgumentRule | None = None
+    calls: tuple[CallOptions, ...] = ()
     severity: Severity | None = None
     decides: bool = True
 

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import PlainValidator
@@ -40,15 +41,15 @@ from vivavoce.metrics.exact.arguments import ArgumentRule
 from vivavoce.metrics.exact.tool_calls import (
     EXACT_ARGUMENTS,
     CallF1,
+    CallOptions,
     CallScore,
     TrajectoryMode,
     match_trajectory,
-    of_tools,
-    select_steps,
 )
 from vivavoce.metrics.exact.tool_calls import tool_call_accuracy as accuracy_of_calls
 from vivavoce.metrics.exact.tool_calls import tool_call_f1 as f1_of_calls
 from vivavoce.metrics.factory import metrics
+from vivavoce.models.json_schema import check_test_schema
 from vivavoce.records.score import Score, skipped
 from vivavoce.samples.sample import Sample
 
@@ -127,6 +128,11 @@ def json_schema(case: Case, *, schema: JsonSchema | None = None) -> Score:
     expected = schema if schema is not None else case.sample.ground_truth
     if not isinstance(expected, dict):
         raise GraderFault("json_schema needs a schema, as an option or as the ground truth", kind="options")
+    if schema is None:
+        try:
+            check_test_schema(expected)
+        except UsageError as error:
+            raise GraderFault(f"the ground truth is no schema for a test: {error}", kind="options") from error
     return _verdict(misfits(case.submission, expected))
 
 
@@ -179,8 +185,8 @@ def trajectory_match(
 
     `only` and `ignore` choose tools by name; a call whose result matches `failed_when` does not count.
     """
-    actual, reference = _calls(case, only, ignore, failed_when)
-    return _from_calls(match_trajectory(actual, reference, mode=mode, arguments=arguments))
+    options = CallOptions(only, ignore or (), arguments, mode, failed_when)
+    return _compared(case, options, partial(match_trajectory, mode=mode, arguments=arguments))
 
 
 def tool_call_accuracy(
@@ -193,8 +199,8 @@ def tool_call_accuracy(
     failed_when: Pattern | None = None,
 ) -> Score:
     """Score how much of `reference_tool_calls` was called, with partial credit for arguments."""
-    actual, reference = _calls(case, only, ignore, failed_when)
-    return _from_calls(accuracy_of_calls(actual, reference, arguments=arguments, order=order))
+    options = CallOptions(only, ignore or (), arguments, failed_when=failed_when)
+    return _compared(case, options, partial(accuracy_of_calls, arguments=arguments, order=order))
 
 
 def tool_call_f1(
@@ -206,8 +212,8 @@ def tool_call_f1(
     failed_when: Pattern | None = None,
 ) -> Score:
     """Score the F1 of the tool calls against `reference_tool_calls`, ignoring order."""
-    actual, reference = _calls(case, only, ignore, failed_when)
-    return _from_calls(f1_of_calls(actual, reference, arguments=arguments))
+    options = CallOptions(only, ignore or (), arguments, failed_when=failed_when)
+    return _compared(case, options, partial(f1_of_calls, arguments=arguments))
 
 
 def recorded(case: Case, *, path: str) -> Score:
@@ -247,9 +253,9 @@ _VERSIONS: Mapping[str, str] = {
     "json_schema": "2",
     "numeric": "2",
     "target_passed": "2",
-    "tool_call_accuracy": "2",
-    "tool_call_f1": "2",
-    "trajectory_match": "2",
+    "tool_call_accuracy": "3",
+    "tool_call_f1": "3",
+    "trajectory_match": "3",
 }
 """Versions of built-in graders whose scores changed; the others are at 1."""
 
@@ -310,10 +316,25 @@ def _from_calls(found: CallScore) -> Score:
     return Score(value=found.score, reason=reason, extra=details)
 
 
-def _calls(
-    case: Case, only: list[str] | None, ignore: list[str] | None, failed_when: str | None
-) -> tuple[list[list[ToolCall]], list[ToolCall]]:
-    """Return the calls made and the calls expected, of the tools that `only` and `ignore` choose."""
-    expected = cast("list[ToolCall]", case.sample.reference_tool_calls or [])
-    actual = select_steps(case.view.messages, only=only, ignore=ignore, failed_when=failed_when)
-    return actual, of_tools(expected, only=only, ignore=ignore)
+def _compared(
+    case: Case, options: CallOptions, compare: Callable[[list[list[ToolCall]], list[ToolCall]], CallScore]
+) -> Score:
+    """Return the score of the calls that count; a row with nothing to compare is skipped."""
+    reference = cast("list[ToolCall]", case.sample.reference_tool_calls or [])
+    made = options.made(case.view.messages)
+    if reason := options.idle_reason(reference, made):
+        return skipped(reason)
+    return _from_calls(compare(made, [call for call in reference if options.counts(call.name)]))
+
+
+def call_options(function: Grade, options: Mapping[str, Any]) -> CallOptions | None:
+    """Return which calls a grader compares, None for a grader that compares none; `options` have been checked.
+
+    Raises:
+        UsageError: the options leave nothing to compare.
+    """
+    if truth_of(function) != "reference_tool_calls":
+        return None
+    names = ("only", "ignore", "arguments", "mode", "failed_when")
+    fields: dict[str, Any] = {"mode": "strict"} if function is trajectory_match else {}
+    return CallOptions(**fields | {name: options[name] for name in names if options.get(name) is not None})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,12 +15,13 @@ from vivavoce.foreign_code import check_callable
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant
 from vivavoce.grading.functions import TIME_LIMIT, read_options
 from vivavoce.grading.grader import Grader, Scope, ScoreCase, fingerprint, graded, in_spite_of_errors, user_score
-from vivavoce.grading.graders import Case, Grade, of_tests, truth_of, version_of
+from vivavoce.grading.graders import Case, Grade, call_options, of_tests, truth_of, version_of
 from vivavoce.messages import AIMessage, AnyMessage
 from vivavoce.metrics.composition import Composition
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.arguments import ArgumentRule
+from vivavoce.metrics.exact.counts import ToolCallCountMetric
 from vivavoce.metrics.exact.rule import RuleMetric
+from vivavoce.metrics.exact.tool_calls import CallOptions
 from vivavoce.metrics.factory import Choice, metrics
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.panel import asking
@@ -75,14 +76,14 @@ class FunctionGrading:
         if extract is None:
             extract = build_extractor(self.extractor, self.extractor_config, base)
         score: ScoreCase
-        arguments: ArgumentRule | None = None
+        calls: CallOptions | None = None
         if truth is None:
             accepts_empty = "trajectory" in inspect.signature(function).parameters
             score, version = user_score(function, self.config, self.timeout), source_of(function)
         else:
             accepts_empty = truth in ("reference_tool_calls", "conversation")
             options = read_options(function, self.config)
-            arguments = options.get("arguments")
+            calls = call_options(function, options)
             score, version = _bound(function, options), version_of(function)
         shown = [*extractor_parts(self.extractor, self.extractor_config, base), self.scope]
         parts = [self.function, version, self.config, shown]
@@ -98,7 +99,7 @@ class FunctionGrading:
             self.display_name,
             threshold=self.threshold,
             waits=truth is None or is_file_reference(self.extractor),
-            arguments=arguments,
+            calls=() if calls is None else (calls,),
         )
         return in_spite_of_errors(grader) if self.scores_errors else grader
 
@@ -379,7 +380,18 @@ def metric_grader(
         waits=metric.waits,
         severity="fail" if isinstance(metric, RuleMetric) else None,
         decides=not metric.needs_threshold,
+        calls=tuple(_compared_calls(metric)),
     )
+
+
+def _compared_calls(metric: BaseMultiTurnMetric) -> Iterator[CallOptions]:
+    """Yield which tool calls count for a metric and for each of its parts."""
+    if isinstance(metric, GraderMetric):
+        yield from metric.grader.calls
+    elif isinstance(metric, ToolCallCountMetric):
+        yield metric.calls
+    for part in metric.inner_metrics:
+        yield from _compared_calls(part)
 
 
 def _calls(metric: BaseMultiTurnMetric) -> int:

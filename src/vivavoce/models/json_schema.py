@@ -6,15 +6,17 @@ Only what is read here as a schema is ever used as one: a reference leads to a p
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import Expression
-from vivavoce.models.schema_check import Program, best_mistake
+from vivavoce.models.schema_check import KEYWORDS, Program, best_mistake
 from vivavoce.models.schema_texts import FORMATS, schema_pattern
 from vivavoce.work_time import counted_work
 
@@ -73,6 +75,141 @@ def check_schema(schema: Mapping[str, Any]) -> None:
         mismatch(None, schema)
     except GraderFault as error:
         raise UsageError(str(error)) from error
+
+
+def check_test_schema(schema: Mapping[str, Any]) -> None:
+    """Check that a schema can be used, and that it demands something, so that a value can break it.
+
+    Use it for schemas of tests: what describes a tool or a response may be as loose as it likes.
+
+    Raises:
+        UsageError: it is not valid, a keyword is misspelt, or every value fits it.
+    """
+    check_schema(schema)
+    problems = [
+        f"the JSON schema has the unknown keyword '{_cut(key)}' at '#{_cut(place)}'; did you mean '{meant}'?"
+        for place, key in _unknown_keywords(schema)
+        if (meant := _misspelt(key)) is not None
+    ]
+    if problems:
+        raise UsageError(*problems)
+    if not _demands(schema, schema, ()):
+        raise UsageError("the JSON schema demands nothing, so that every value fits it; add a type, or required keys")
+
+
+def ignored_keywords(schema: object) -> list[str]:
+    """Return the keywords in a JSON schema that nothing here knows and that are no extensions, sorted."""
+    return sorted({key for _, key in _unknown_keywords(schema) if not key.lower().startswith("x-")})
+
+
+def _unknown_keywords(schema: object) -> Iterator[tuple[str, str]]:
+    for place, part in _parts(schema):
+        yield from ((place, key) for key in part if key not in _KNOWN_KEYWORDS)
+
+
+def _misspelt(key: str) -> str | None:
+    """Return the keyword that an unknown one seems to mean, None where it seems to mean something of its own."""
+    if key.lower().startswith("x-"):
+        return None
+    if key in _MEANT_ELSEWHERE:
+        return _MEANT_ELSEWHERE[key]
+    plain = re.sub(r"[\s_-]", "", key).casefold()
+    spelled = {re.sub(r"\$", "", name).casefold(): name for name in sorted(_KNOWN_KEYWORDS, reverse=True)}
+    if plain in spelled:
+        return spelled[plain]
+    close = difflib.get_close_matches(plain, spelled, n=1, cutoff=_CLOSE if len(plain) > _SHORT else _CLOSE_SHORT)
+    return spelled[close[0]] if close else None
+
+
+_CLOSE, _CLOSE_SHORT, _SHORT = 0.75, 0.7, 5
+"""How similar an unknown keyword is to the one that it means; a short one has few letters to be similar in."""
+_MEANT_ELSEWHERE = {
+    "min": "minimum",
+    "max": "maximum",
+    "regex": "pattern",
+    "mandatory": "required",
+    "choices": "enum",
+    "options": "enum",
+    "equals": "const",
+    "oneof": "oneOf",
+    "additionalItems": "items",
+    "dependencies": "dependentRequired",
+    "$recursiveRef": "$dynamicRef",
+}
+"""Keywords by their names in other tools and in older drafts."""
+_MAX_FOLLOWED = 20
+"""References that are followed to see whether a schema demands anything."""
+
+
+def _demands(schema: object, root: Mapping[str, Any], followed: tuple[str, ...]) -> bool:
+    """Return whether some value breaks a schema, as far as its form says; a doubtful one counts as demanding."""
+    if not isinstance(schema, Mapping):
+        return schema is False
+    part = cast("Mapping[str, Any]", schema)
+    return any(_keyword_demands(key, value, part, root, followed) for key, value in part.items() if key in KEYWORDS)
+
+
+def _keyword_demands(
+    key: str, value: Any, part: Mapping[str, Any], root: Mapping[str, Any], followed: tuple[str, ...]
+) -> bool:
+    def demands(inner: object) -> bool:
+        return _demands(inner, root, followed)
+
+    if key == "contains":
+        return part.get("minContains", 1) > 0 or "maxContains" in part
+    if key == "if":
+        return any(demands(part[branch]) for branch in ("then", "else") if branch in part)
+    if key in ("$ref", "$dynamicRef"):
+        return _reference_demands(value, root, followed)
+    check = _IDLE_UNLESS.get(key)
+    return check is None or check(value, demands)
+
+
+def _is_narrow(names: str | list[str]) -> bool:
+    return isinstance(names, str) or not set(_ALL_TYPES) <= set(names)
+
+
+_IDLE_UNLESS: Mapping[str, Callable[[Any, Callable[[object], bool]], bool]] = {
+    "required": lambda names, _: bool(names),
+    **dict.fromkeys(("minItems", "minLength", "minProperties"), lambda least, _: least > 0),
+    "uniqueItems": lambda flag, _: flag is True,
+    "type": lambda names, _: _is_narrow(names),
+    "format": lambda name, _: name in FORMATS,
+    "dependentRequired": lambda names, _: any(names.values()),
+    **dict.fromkeys(
+        ("properties", "patternProperties", "dependentSchemas"),
+        lambda parts, demands: any(map(demands, parts.values())),
+    ),
+    **dict.fromkeys(
+        ("items", "additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties"),
+        lambda part, demands: demands(part),
+    ),
+    **dict.fromkeys(("allOf", "prefixItems"), lambda parts, demands: any(map(demands, parts))),
+    "anyOf": lambda parts, demands: all(map(demands, parts)),
+    "oneOf": lambda parts, demands: len(parts) > 1 or demands(parts[0]),
+}
+"""Keywords that demand nothing with some values; the others always demand something."""
+
+
+def _reference_demands(reference: str, root: Mapping[str, Any], followed: tuple[str, ...]) -> bool:
+    """Return whether what a reference leads to demands something; one that leads back to itself adds nothing."""
+    if reference in followed:
+        return False
+    if len(followed) >= _MAX_FOLLOWED:
+        return True
+    target = _program(root).targets[reference]
+    return _demands(target, root, (*followed, reference))
+
+
+_ALL_TYPES = ("array", "boolean", "null", "number", "object", "string")
+_ANNOTATIONS = """
+$anchor $comment $defs $dynamicAnchor $id $schema $vocabulary contentEncoding contentMediaType contentSchema default
+definitions deprecated description else examples example maxContains minContains readOnly then title writeOnly
+discriminator externalDocs nullable strict xml propertyOrdering enumDescriptions markdownDescription errorMessage
+id name
+"""
+_KNOWN_KEYWORDS = frozenset((*KEYWORDS, *_ANNOTATIONS.split()))
+"""The keywords that are checked, and those that describe, be they of JSON Schema, of OpenAPI, or of editors."""
 
 
 def unchecked_formats(schema: object) -> list[str]:

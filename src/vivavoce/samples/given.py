@@ -204,7 +204,7 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
 
 def _validated(row: Mapping[str, Any], position: int) -> Sample:
     with _at_row(position):
-        return read_sample(row, line=position, position=position, base=Path(), unknown=UnknownKeys())
+        return read_sample(row, line=position, position=position, base=Path(), unknown=UnknownKeys(recorded=True))
 
 
 @contextmanager

@@ -65,14 +65,15 @@ _PLAIN_WORDS = frozenset(("state", "final_state", "calls", "latency", "metric", 
 
 _ASSERTIONS_ELSEWHERE = """
 assert asserts assertion assertions check checks expects expectation expectations tests evaluations should_contain
-should_not_contain must_contain must_not_contain
+should_not_contain must_contain must_not_contain should criteria criterion verify verification verifications validate
+validates validation validations validator validators forbidden forbid forbids
 """
 _OF_ASSERTIONS = frozenset(_ASSERTIONS_ELSEWHERE.split()) | (ASSERTIONS - _PLAIN_WORDS)
 _TRUTHS_ELSEWHERE = """
 expected expected_output expected_outputs expected_answer expected_answers expected_response expected_responses
 expected_outcome expected_outcomes expected_result expected_results expected_value expected_text expected_completion
 answer answers ideal ideal_answer ideal_output ideal_response gold gold_answer gold_label golden golden_answer
-golden_output golden_response groundtruth
+golden_output golden_response groundtruth correct
 ground_truths truth reference_answer reference_answers reference_output reference_outputs reference_response
 reference_text references correct_answer correct_answers solution label target
 """
@@ -82,6 +83,10 @@ expected_tools expected_tool_calls expected_calls expected_functions expected_fu
 expect_tools reference_tools reference_calls reference_trajectory
 """
 _OF_CALLS = frozenset(_CALLS_ELSEWHERE.split())
+_BEGINNINGS: Mapping[str, str] = {"expected_": "ground_truth", "must_": "expect", "should_": "expect", "not_": "expect"}
+"""Beginnings of names of truths and assertions that no list has, with the field that each means."""
+_ANSWERS = frozenset(("output", "outputs", "response", "responses"))
+"""Names of the recorded answer in logs; beside an input that is to be asked, they look like the truth."""
 _OF_DATA_TOO = frozenset(("label", "target"))
 """Names of truths that are data where the row says otherwise what is right."""
 _TRUTHS = ("ground_truth", "reference", "expect", "reference_tool_calls")
@@ -92,14 +97,17 @@ class UnknownKeys:
     """The keys of rows that are no field, by name; a row with one that looks like a test is refused.
 
     In rows of a `log`, which is judged and was not written as a test, names such as `answer` are data; only what can be
-    nothing but an assertion is refused.
+    nothing but an assertion is refused. Rows may be `recorded` as a question and the `response` to it.
     """
 
     log: bool = False
+    recorded: bool = False
     names: dict[str, None] = field(default_factory=dict[str, None])
 
     def problem(self, key: str, value: object, row: Mapping[str, Any]) -> str | None:
         """Return why a key cannot be kept as data, None where it can; `row` is the whole row."""
+        if key == "response" and (self.recorded or "user_input" in row):
+            return None
         meant = _meant(_snake_case(key), value, row, log=self.log)
         if meant is None:
             self.names[key] = None
@@ -120,9 +128,22 @@ def _meant(key: str, value: object, row: Mapping[str, Any], *, log: bool) -> str
         return None
     if key in _OF_CALLS:
         return "reference_tool_calls"
+    if key in _ANSWERS and row.get("messages") is None and not _has_truth(row):
+        return "ground_truth"
+    if key not in _OF_TRUTHS and (meant := _meant_by_beginning(key)) is not None:
+        return meant
     if key not in _OF_TRUTHS or (key in _OF_DATA_TOO and (isinstance(value, Mapping) or _has_truth(row))):
         return None
     return "ground_truth"
+
+
+def _meant_by_beginning(key: str) -> str | None:
+    """Return the field that a key such as `must_call` or `expected_sum` seems to mean."""
+    field = next((field for start, field in _BEGINNINGS.items() if key.startswith(start)), None)
+    return "reference_tool_calls" if field == "ground_truth" and _ABOUT_CALLS.search(key) else field
+
+
+_ABOUT_CALLS = re.compile(r"_(?:tools?|calls?|functions?|trajectory|trajectories)(?:_|$)")
 
 
 def _snake_case(key: str) -> str:
@@ -519,11 +540,11 @@ def _with_rest(
 
 def _wrong_key(key: str, row: Mapping[str, Any], unknown: UnknownKeys) -> str | None:
     """Return what is wrong with a key that is no field, None where it may be data."""
-    if key in _OTHERS:
+    if key in _OTHERS - {"response"}:
         return None
     if (problem := unknown.problem(key, row.get(key), row)) is not None:
         return problem
-    if is_known_elsewhere(key) or (meant := _misspelt(key)) is None:
+    if key == "response" or is_known_elsewhere(key) or (meant := _misspelt(key)) is None:
         return None
     return f"unknown key '{key}'; did you mean '{meant}'? (move it into 'metadata' if it is meant)"
 

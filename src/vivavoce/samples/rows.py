@@ -19,7 +19,6 @@ from vivavoce.exchange.format import NATIVE, TABLE, Format, Loss, format_named
 from vivavoce.exchange.native import check_columns
 from vivavoce.exchange.reading import format_with, scan
 from vivavoce.files.rows import format_of, scan_rows
-from vivavoce.messages import AIMessage, ToolCall
 from vivavoce.samples.row import UnknownKeys, check_fields, read_sample
 from vivavoce.samples.sample import Sample
 
@@ -75,10 +74,11 @@ class SampleCount:
     """Counts over a dataset: samples, their turns, samples with a truth per turn, recorded samples.
 
     `silent` counts the samples with neither input nor recording, `goals` those with a goal, `expecting` those with
-    assertions, `returning` those to be asked in several sessions, `continued` those with a history. `shared_rubrics`
-    counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give. `tags` are the
-    tags that any has. `expected_tools` are those of `reference_tool_calls`, `recorded_tools` those that recorded
-    conversations call. `notes` say which format of others was read, and what was lost.
+    assertions, `returning` those to be asked in several sessions, `continued` those with a history, `references` those
+    that list expected tool calls or, with an empty list, ban them. `shared_rubrics` counts the samples without a rubric
+    of their own, `rubric_vars` are the variables all of them give. `tags` are the tags that any has. `expected_tools`
+    are those of `reference_tool_calls`, `recorded_tools` those that recorded conversations call. `notes` say which
+    format of others was read, and what was lost.
     """
 
     samples: int
@@ -94,6 +94,7 @@ class SampleCount:
     notes: tuple[str, ...] = ()
     returning: int = 0
     continued: int = 0
+    references: int = 0
     expected_tools: frozenset[str] = frozenset()
     recorded_tools: frozenset[str] = frozenset()
 
@@ -178,8 +179,8 @@ def check_samples(
             continue
         counts.update(_counts(sample))
         seen.update(sample.tags)
-        expected_tools.update(cast("ToolCall", call).name for call in sample.whole.reference_tool_calls or ())
-        recorded_tools.update(_called_tools(sample))
+        expected_tools.update(call.name for call in sample.expected_calls)
+        recorded_tools.update(sample.called_tools)
         if sample.rubric is None:
             variables = set(sample.rubric_vars) if variables is None else variables & sample.rubric_vars.keys()
     pairs = _pairs(hashes)
@@ -214,14 +215,8 @@ def _counts(sample: Sample) -> dict[str, int]:
         "expecting": int(sample.expect is not None),
         "returning": int(sample.messages is None and len(sample.marks) > 1),
         "continued": int(sample.history is not None),
+        "references": int(sample.reference_tool_calls is not None),
     }
-
-
-def _called_tools(sample: Sample) -> Iterator[str]:
-    """Yield the name of the tool of each call in a recorded conversation."""
-    for message in sample.messages or ():
-        if isinstance(message, AIMessage):
-            yield from (call.name for call in message.tool_calls or ())
 
 
 def unusable_rows(

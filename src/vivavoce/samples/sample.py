@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Self, cast
 
@@ -13,7 +13,17 @@ from pydantic_core import PydanticSerializationError
 
 from vivavoce.conversation import split_turns
 from vivavoce.exchange.native import check_marks
-from vivavoce.messages import AnyMessage, HumanMessage, Messages, SessionMark, ToolCall, said_by_user, unread_text
+from vivavoce.messages import (
+    AIMessage,
+    AnyMessage,
+    ExpectedCall,
+    HumanMessage,
+    Messages,
+    SessionMark,
+    ToolCall,
+    said_by_user,
+    unread_text,
+)
 from vivavoce.plugins import lazy
 
 JsonScalar = str | int | float | bool | None
@@ -54,7 +64,7 @@ class Sample(BaseModel):
     history: Messages | None = None
     messages: Messages | None = None
     ground_truth: JsonScalar | dict[str, Any] | list[Any] = None
-    reference_tool_calls: list[ToolCall] | list[list[ToolCall] | None] | None = None
+    reference_tool_calls: list[ExpectedCall] | list[list[ExpectedCall] | None] | None = None
     expect: list[Any] | dict[str, Any] | None = None
     goal: str | None = None
     instructions: str | None = None
@@ -206,6 +216,19 @@ class Sample(BaseModel):
         """Whether the reference tool calls are listed turn by turn."""
         return any(not isinstance(call, ToolCall) for call in self.reference_tool_calls or ())
 
+    @property
+    def expected_calls(self) -> list[ToolCall]:
+        """The expected tool calls of all turns."""
+        items = self.reference_tool_calls or ()
+        return [call for item in items for call in ([item] if isinstance(item, ToolCall) else item or ())]
+
+    @property
+    def called_tools(self) -> Iterator[str]:
+        """The name of the tool of each call in a recorded conversation."""
+        for message in self.messages or ():
+            if isinstance(message, AIMessage):
+                yield from (call.name for call in message.tool_calls or ())
+
     @cached_property
     def scenario_hash(self) -> str:
         """A hash of what is asked and known, the same whatever the id; it pairs samples between runs.
@@ -237,8 +260,7 @@ class Sample(BaseModel):
         """The sample as a grader of the whole conversation sees it: the wanted tool calls of all turns in one list."""
         if not self.calls_per_turn:
             return self
-        turns = cast("list[list[ToolCall] | None]", self.reference_tool_calls)
-        return self.model_copy(update={"reference_tool_calls": [call for turn in turns for call in turn or ()]})
+        return self.model_copy(update={"reference_tool_calls": self.expected_calls})
 
     def held(self, messages: Sequence[AnyMessage]) -> Sample:
         """Return the sample as graders see it after somebody led the conversation: with what was said in it."""

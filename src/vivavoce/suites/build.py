@@ -13,6 +13,7 @@ from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.files.file_mentions import check_text
 from vivavoce.foreign_code import check_callable
 from vivavoce.grading.asked import Asked, Judge
+from vivavoce.grading.call_mistakes import KnownTools, wrong_calls
 from vivavoce.grading.expect import judged_by
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant, quoted_transcript
 from vivavoce.grading.functions import check_parameters
@@ -82,8 +83,6 @@ from vivavoce.user_code import source_of
 _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}
 """The fields that must be equal for two graders to share a judge; settings are sent with each question."""
 _STANDARD = frozenset(STANDARD)
-_OF_TOOL_CALLS = ("trajectory_match", "tool_call_accuracy", "tool_call_f1")
-"""Graders that compare the calls of some tools with the expected ones."""
 _REPORTING_BREACHES = ("goal_achievement", "GoalAchievementJudge", "target_passed")
 """Graders that report the false statements and broken rules that the judge of a goal found besides it."""
 OpenModel = Callable[[str | Model, JudgeSpec], Model]
@@ -184,7 +183,10 @@ class Builder:
         return None
 
     def _grader(self, name: str, spec: AnyGraderSpec) -> Grader | None:
-        return self._with_severity(name, spec, self._measuring(name, spec))
+        grader = self._with_severity(name, spec, self._measuring(name, spec))
+        if grader is not None:
+            self._check_tools(grader)
+        return grader
 
     def _with_severity(self, name: str, spec: AnyGraderSpec, grader: Grader | None) -> Grader | None:
         """Return a requirement with the severity that the suite says; that of any other grader is a mistake."""
@@ -221,8 +223,6 @@ class Builder:
 
     def _function(self, name: str, spec: FunctionGraderSpec, extract: Extract) -> Grader:
         how = FunctionGrading(**spec.model_dump(exclude={"kind", "severity"}))
-        if spec.function in _OF_TOOL_CALLS:
-            self._check_tools(spec.config, "graders", name, "config")
         grader = how.grader(name, self.suite.base, extract=extract, tester=self._tester_parts)
         return self._asking(name, spec, grader) if grades_assertions(spec) else grader
 
@@ -380,30 +380,17 @@ class Builder:
         grader = metric_grader(name, spec.metric(name), spec.display_name)
         return in_spite_of_errors(grader) if spec.scores_errors else grader
 
-    def _check_tools(self, config: Mapping[str, Any], *at: str) -> None:
-        """Report the tools in `only` and `ignore` that no row expects and no target has: nothing would be compared.
-
-        Where nobody knows which tools a target has, it may have one that is ignored, except for a misspelled one.
-        A row without expected calls of the tools that are compared is a ban on calling them, unless no row has any.
-        """
+    def _check_tools(self, grader: Grader) -> None:
+        """Report the tools in the options of a grader that nobody knows, and options that leave nothing to compare."""
         rows = self.dataset or self.usable
-        if rows is None:
+        if rows is None or not grader.calls:
             return
-        tools = {*known_tools(self.suite), *rows.recorded_tools}
-        known = sorted(tools | rows.expected_tools)
-        for option in ("only", "ignore"):
-            names: list[Any] = config[option] if isinstance(config.get(option), list) else []
-            for tool in names:
-                hint = did_you_mean(tool, known) if isinstance(tool, str) else ""
-                is_unknown = isinstance(tool, str) and tool not in known and bool(known)
-                if is_unknown and (tools or hint or option == "only"):
-                    message = f"no row expects the tool '{tool}', and no target has it{hint}"
-                    self.problems.append(self.suite.document.problem((*at, option), message))
-        only, ignore = set(config.get("only") or ()), set(config.get("ignore") or ())
-        compared = (only.intersection(known) if only else rows.expected_tools) - ignore
-        if rows.expected_tools and not compared:
-            message = "only and ignore leave none of the calls that rows expect, so nothing would be compared"
-            self.problems.append(self.suite.document.problem(at, message))
+        offered = known_tools(self.suite)
+        others = rows.recorded_tools.union(offered)
+        known = KnownTools(rows.expected_tools, others, bool(offered), bool(rows.references))
+        for mistake in (mistake for options in grader.calls for mistake in wrong_calls(options, known)):
+            at = ("graders", grader.name, "config", *((mistake.option,) if mistake.option else ()))
+            self.problems.append(self.suite.document.problem(at, mistake.message))
 
     def _check_calls(self, rule: Rule, *at: str) -> None:
         known = known_tools(self.suite)

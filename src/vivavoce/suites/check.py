@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.grading.asked import Asked
-from vivavoce.grading.calls import unknown_paths
+from vivavoce.grading.call_mistakes import unknown_paths
 from vivavoce.grading.grader import Grader
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import lazy, load_object
@@ -40,29 +40,35 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from vivavoce.models.json_schema import unchecked_formats
+from vivavoce.models.json_schema import ignored_keywords, unchecked_formats
 from vivavoce.models.schema_texts import FORMATS
 from vivavoce.suites.grader_spec import FunctionGraderSpec, MetricGraderSpec
 
 GRADER = "json_schema"
 
 
-def format_notes(suite: Suite, in_rows: Iterable[str]) -> list[str]:
-    """Return a note on the formats in schemas that accept any text; `in_rows` are those of assertions."""
-    names = set(in_rows)
+def schema_notes(suite: Suite, in_rows: Iterable[str], ignored_in_rows: Iterable[str]) -> list[str]:
+    """Return notes on the formats in schemas that accept any text, and on keywords that nothing knows.
+
+    `in_rows` and `ignored_in_rows` are those of assertions.
+    """
+    names, ignored = set(in_rows), set(ignored_in_rows)
     for spec in suite.spec.graders.values():
         schema = _schema_of(spec)
         if schema is None:
             continue
         names.update(unchecked_formats(schema))
+        ignored.update(ignored_keywords(schema))
+    unknown = ", ".join(f"'{name}'" for name in sorted(ignored))
+    notes = [f"JSON schemas: unknown keywords are ignored: {unknown}"] if unknown else []
     if not names:
-        return []
+        return notes
     one = len(names) == 1
     formats, verb = (
         ("the format", "is not checked and accepts") if one else ("the formats", "are not checked and accept")
     )
     listed = ", ".join(f"'{name}'" for name in sorted(names))
-    return [f"JSON schemas: {formats} {listed} {verb} any text; checked are {', '.join(sorted(FORMATS))}"]
+    return [*notes, f"JSON schemas: {formats} {listed} {verb} any text; checked are {', '.join(sorted(FORMATS))}"]
 
 
 def _schema_of(spec: object) -> dict[str, Any] | None:
@@ -187,7 +193,7 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     known = {"asked": asked, "trials": trials, "until": plan.until, "usable": usable}
     build = partial(Builder, complete, judges.open, found, tester, **known)
     scoring = _collect(problems, lambda: build().scoring())
-    formats = _collect(problems, lambda: format_notes(complete, assertions.formats))
+    formats = _collect(problems, lambda: schema_notes(complete, assertions.formats, assertions.ignored_keywords))
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
     check_argument_paths(complete, scoring.graders)
@@ -207,9 +213,15 @@ def check_argument_paths(suite: Suite, graders: Sequence[Grader]) -> None:
     """
     spec = suite.spec.dataset
     read = partial(read_samples, dataset_source(suite), fields=spec.fields, base=suite.base, format=spec.format)
-    if unknown := unknown_paths(graders, read):
-        places = [(("graders", path.grader, "config", "arguments"), path.message) for path in unknown]
-        raise UsageError(*(suite.document.problem(place, message) for place, message in places))
+    problems = [
+        suite.document.problem(("graders", grader.name, "config", mistake.option), mistake.message)
+        for grader in graders
+        for options in grader.calls
+        if options.arguments.has_paths
+        for mistake in unknown_paths(options, read())
+    ]
+    if problems:
+        raise UsageError(*problems)
 
 
 def _sampler(suite: Suite, plan: Plan) -> Sampler | None:

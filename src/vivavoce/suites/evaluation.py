@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from vivavoce.errors import UsageError
 from vivavoce.grading.asked import Asked
-from vivavoce.grading.calls import unknown_paths
+from vivavoce.grading.call_mistakes import check_call_options
 from vivavoce.grading.expect import ExpectMetric
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.metrics import metric_grader
@@ -74,8 +74,7 @@ class _Evaluation:
             if any(part.model is None for part in asking(metric)):
                 raise UsageError(f"the metric '{metric.name}' needs a judge: give a model, or set VIVAVOCE_JUDGE")
         graders = tuple(self._grader(metric) for metric in metrics)
-        if unknown := unknown_paths(graders, self._known_samples):
-            raise UsageError(*(f"{path.grader}: arguments: {path.message}" for path in unknown))
+        check_call_options(graders, self._known_samples)
         return Experiment(
             name=self.name,
             samples=self._samples(),

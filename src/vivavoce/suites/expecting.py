@@ -11,11 +11,12 @@ from pydantic import TypeAdapter
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.grading.asked import Asked, Judged, procedures
+from vivavoce.grading.call_mistakes import mistakes_in
 from vivavoce.grading.expect import ExpectMetric
 from vivavoce.grading.expected import Expected, read_expect
 from vivavoce.metrics.evaluation import Named
 from vivavoce.metrics.exact.rule import RuleMetric
-from vivavoce.models.json_schema import unchecked_formats
+from vivavoce.models.json_schema import ignored_keywords, unchecked_formats
 from vivavoce.records.run import Severity
 from vivavoce.samples.given import given_samples
 from vivavoce.samples.rows import SampleCount, check_samples
@@ -34,12 +35,13 @@ class Assertions:
     """The assertions of rows: those of each row are checked, and what they ask of metrics is kept.
 
     `tools` are the names of all that the targets have, none where that is not known. `formats` are those of JSON
-    schemas in rows that are not checked.
+    schemas in rows that are not checked, `ignored_keywords` those that nothing knows.
     """
 
     asked: dict[str, Asked] = field(default_factory=dict[str, Asked])
     tools: Sequence[str] = ()
     formats: set[str] = field(default_factory=set[str])
+    ignored_keywords: set[str] = field(default_factory=set[str])
 
     def check(self, sample: Sample) -> None:
         """Check the assertions of a row.
@@ -50,9 +52,11 @@ class Assertions:
         if sample.expect is not None:
             every = read_expect(sample.expect)
             self.asked.update(procedures(part for one in every for part in one.asked))
-            self.formats.update(name for one in every for schema in one.schemas for name in unchecked_formats(schema))
-            if unknown := list(self._unknown_tools(every)):
-                raise UsageError(*unknown)
+            for schema in (schema for expected in every for schema in expected.schemas):
+                self.formats.update(unchecked_formats(schema))
+                self.ignored_keywords.update(ignored_keywords(schema))
+            if mistakes := [*self._unknown_tools(every), *self._wrong_calls(sample, every)]:
+                raise UsageError(*mistakes)
 
     def _unknown_tools(self, every: Sequence[Expected]) -> Iterator[str]:
         for one in every if self.tools else ():
@@ -60,6 +64,15 @@ class Assertions:
             ruled = [name for part in one.asked for name in self._unknown_of_rule(part)]
             for name in (*(name for name in one.tools if name not in self.tools), *ruled):
                 yield f"{place}: the target has no tool '{name}'{did_you_mean(name, self.tools)}"
+
+    def _wrong_calls(self, sample: Sample, every: Sequence[Expected]) -> Iterator[str]:
+        """Yield what is wrong with the options by which metrics in assertions compare the calls of a row."""
+        for expected in every:
+            place = EXPECT if expected.turn is None else f"{EXPECT}.{expected.turn}"
+            for options in (options for part in expected.asked for options in part.compared_calls):
+                for mistake in mistakes_in(options, lambda: [sample], self.tools):
+                    option = f".config.{mistake.option}" if mistake.option else ".config"
+                    yield f"{place}{option}: {mistake.message}"
 
     def _unknown_of_rule(self, part: Asked) -> Iterator[str]:
         metric = part.metric(None)

@@ -19,6 +19,7 @@ from vivavoce.errors import (
     UsageError,
     VivavoceError,
 )
+from vivavoce.grading.call_mistakes import check_call_options
 from vivavoce.grading.expect import ExpectMetric, asked_by
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.metrics import FunctionGrading, deciding_grader
@@ -42,6 +43,7 @@ from vivavoce.samples.row import read_sample
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.store.database.address import Place, is_postgresql, path_of
+from vivavoce.suites.expecting import Assertions
 from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.testing.failure_text import all_scores, broken, broken_text, decides, missed, missed_text, name_of
 from vivavoce.testing.running import RunningTest, running_test
@@ -151,6 +153,7 @@ async def _measured(
         if any(part.model is None for part in asking(metric)):
             raise UsageError(f"the metric '{metric.name}' {_NEEDS_JUDGE}")
     measured = [deciding_grader(metric.name, metric) for metric in chosen]
+    check_call_options(measured, lambda: [subject.sample])
     graders = (*measured, *_own_graders(subject, judges, bool(measured)))
     if not graders:
         raise UsageError("nothing is asserted: give metrics, such as metrics=['refusal'], or expect=[…]")
@@ -205,6 +208,7 @@ def _own_graders(subject: _Subject, judges: _Judges, measured: bool) -> Iterator
         UsageError: an assertion needs a judge, and there is none.
     """
     if subject.sample.expect is not None:
+        Assertions().check(subject.sample)
         asked = asked_by(subject.sample)
         judge = judges.choose(None) if any(one.asks for one in asked.values()) else None
         if judge is None and any(one.asks for one in asked.values()):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.tool_calls import select_calls
+from vivavoce.metrics.exact.tool_calls import CallOptions
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 
 
@@ -68,17 +68,17 @@ class ToolCallCountMetric(ExactMetric):
         self, *, only: Sequence[str] | None = None, ignore: Sequence[str] = (), **options: Unpack[MeasuringOptions]
     ) -> None:
         super().__init__(_config(self, "tool_call_count", "How many tool calls were made?"), **options)
-        self.only = only
-        self.ignore = ignore
+        self.calls = CallOptions(only, ignore, expects=False)
 
     @property
     def parameters(self) -> Mapping[str, object]:
         """Which tools count."""
-        return {"only": None if self.only is None else sorted(self.only), "ignore": sorted(self.ignore)}
+        only, ignore = self.calls.only, self.calls.ignore
+        return {"only": None if only is None else sorted(only), "ignore": sorted(ignore)}
 
     def measure(self, part: Part) -> Measured:
         """Count the calls."""
-        tools = Counter(call.name for call in select_calls(part.messages, only=self.only, ignore=self.ignore))
+        tools = Counter(call.name for step in self.calls.made(part.messages) for call in step)
         return Measured(float(tools.total()), _counted(tools.total(), "tool call"), details={"tools": {**tools}})
 
 

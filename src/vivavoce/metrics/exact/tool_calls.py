@@ -350,7 +350,68 @@ def of_tools(
 TrajectoryMode = Literal["strict", "in_order", "unordered", "subset", "superset"]
 TRAJECTORY_MODES: tuple[TrajectoryMode, ...] = get_args(TrajectoryMode)
 
+ALWAYS_TRUE_WITHOUT_CALLS: tuple[TrajectoryMode, ...] = ("superset", "in_order")
+"""The modes that leave other calls free, so that they demand nothing where no call is expected."""
+
 EXACT_ARGUMENTS = ArgumentRule()
+
+
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """Which calls count, and how those that were made are compared with the expected ones.
+
+    `only` and `ignore` are as in `of_tools`, `failed_when` as in `select_calls`. `mode` is None where the calls are not
+    matched as a trajectory. Without `expects`, the calls that were made are not compared with others.
+
+    Raises:
+        UsageError: the options leave out every call.
+    """
+
+    only: Sequence[str] | None = None
+    ignore: Sequence[str] = ()
+    arguments: ArgumentRule = EXACT_ARGUMENTS
+    mode: TrajectoryMode | None = None
+    failed_when: str | None = None
+    expects: bool = True
+
+    def __post_init__(self) -> None:
+        if self.only is not None and not set(self.only) - set(self.ignore):
+            what = "only and ignore leave no tool" if self.only else "only is empty"
+            raise UsageError(f"{what}, so no call would be compared")
+        if self.failed_when is not None and expression(self.failed_when).matches_everything:
+            raise UsageError(f"failed_when: '{self.failed_when}' matches every result, so no call would be compared")
+
+    @property
+    def is_always_true_without_calls(self) -> bool:
+        """Whether the mode demands nothing where no call is expected."""
+        return self.mode in ALWAYS_TRUE_WITHOUT_CALLS
+
+    @property
+    def needs_known_tools(self) -> bool:
+        """Whether names of tools, or whether any call is expected, decide if there is anything to compare."""
+        names = self.only is not None or bool(self.ignore) or bool(self.arguments.tools)
+        return names or self.is_always_true_without_calls
+
+    def counts(self, tool: str) -> bool:
+        """Return whether calls of a tool count."""
+        return (self.only is None or tool in self.only) and tool not in self.ignore
+
+    def made(self, messages: Sequence[AnyMessage]) -> list[list[ToolCall]]:
+        """Return the calls of a conversation that count, in one list for each message that makes any."""
+        return select_steps(messages, only=self.only, ignore=self.ignore, failed_when=self.failed_when)
+
+    def idle_reason(self, reference: Sequence[ToolCall], made: Sequence[Sequence[ToolCall]]) -> str:
+        """Return why there is nothing to compare in a row, empty where there is; `made` are the calls that count.
+
+        A row that expects no call is a ban on calling the tools that count; so is a row that expects none of the tools
+        that `only` names.
+        """
+        expects_any = any(self.counts(call.name) for call in reference)
+        if self.only is None and reference and not expects_any and not made:
+            return "ignore leaves no expected call and no call that was made, so there is nothing to compare"
+        if self.is_always_true_without_calls and not expects_any:
+            return f"mode {self.mode} demands the expected calls, and none is expected; write mode: strict for a ban"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

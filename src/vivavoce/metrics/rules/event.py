@@ -12,19 +12,22 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSche
 
 from vivavoce.comparing.json_values import same_json
 from vivavoce.comparing.numbers import show_number
-from vivavoce.comparing.text import is_blank
+from vivavoce.comparing.text import fold, fold_encoding, is_blank
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall
 from vivavoce.metrics.exact.arguments import Arguments, at_path, show
 from vivavoce.metrics.rules.sameness import (
     alike,
+    inside_json,
+    is_missing,
     lies_above,
     lies_below,
     may_be_alike,
     may_lie_above,
     may_lie_below,
     mentions,
+    opened,
 )
 from vivavoce.metrics.transcript import named
 from vivavoce.records.agents import Agents, key_of
@@ -81,6 +84,12 @@ class Moment:
     def argument(self, path: str) -> tuple[JsonValue] | None:
         """Return an argument of the call, alone in a tuple, or a value inside of one; None where it is not there."""
         return None if self.args is None else at_path(dict(self.args), path)
+
+    def possible_argument(self, path: str) -> tuple[JsonValue] | None:
+        """Return what may be an argument: as `argument`, or a value inside of a text that is JSON itself."""
+        if (value := self.argument(path)) is not None or self.args is None:
+            return value
+        return at_path({name: opened(item) for name, item in self.args.items()}, path)
 
     @property
     def is_unread(self) -> bool:
@@ -285,17 +294,15 @@ class Event(Written):
             return (
                 moment.call is None and moment.speaker == self.speaker and expression(self.words).found_in(moment.text)
             )
-        if moment.call is None or not any(fnmatchcase(moment.call.name, name) for name in self.call):
+        if moment.call is None or not any(_is_named(moment.call.name, name, worst=worst) for name in self.call):
             return False
         if self.outcome not in (None, moment.state):
             return False
         if worst and moment.args is None:
             return True
         meets = _may_meet if worst else _meets
-        return all(
-            (value := moment.argument(name)) is not None and meets(value[0], wanted)
-            for name, wanted in self.where.items()
-        )
+        find = moment.possible_argument if worst else moment.argument
+        return all((value := find(name)) is not None and meets(value[0], wanted) for name, wanted in self.where.items())
 
     def belongs_to(self, moment: Moment, head: Moment) -> bool:
         """Say whether one of these is near enough to that which the rule is about, and has the same arguments."""
@@ -321,12 +328,17 @@ class Event(Written):
         compare: Callable[[JsonValue, JsonValue], bool] = alike,
     ) -> bool:
         wanted = head.argument(other)
-        if wanted is None:
-            return False
+        if wanted is None or is_missing(wanted[0]):
+            return compare is may_be_alike and moment.call is not None and self._lacks(moment, name)
         if moment.call is None:
             return mentions(moment.text, wanted[0])
-        found = moment.argument(name)
-        return found is not None and compare(found[0], wanted[0])
+        value = moment.argument(name)
+        return value is not None and compare(value[0], wanted[0])
+
+    def _lacks(self, moment: Moment, name: str) -> bool:
+        """Say whether a call has no value for an argument either, so that both may be about the same thing."""
+        value = moment.argument(name)
+        return value is None or is_missing(value[0])
 
     @property
     def speaker(self) -> Speaker:
@@ -372,6 +384,11 @@ class Event(Written):
         return " in the same turn" if turns == 0 else f" within {turns} turn{'s' * (turns != 1)}"
 
 
+def _is_named(tool: str, pattern: str, *, worst: bool) -> bool:
+    """Say whether a tool has a name, in which * stands for any letters; at worst in any case and encoding."""
+    return fnmatchcase(tool, pattern) or (worst and fnmatchcase(fold(tool), fold(pattern)))
+
+
 def _meets(value: JsonValue, wanted: Any) -> bool:
     if not isinstance(wanted, Mapping):
         return same_json(value, wanted)
@@ -388,14 +405,15 @@ def _holds(value: JsonValue, condition: str, limit: Any) -> bool:
 def _may_meet(value: JsonValue, wanted: Any) -> bool:
     """Say whether a value may be what a rule forbids: as `_meets`, whatever the type, and where nobody can tell."""
     if not isinstance(wanted, Mapping):
-        return same_json(value, wanted) or alike(value, wanted)
+        return same_json(value, wanted) or alike(value, wanted) or alike(inside_json(value), inside_json(wanted))
     conditions = cast("Mapping[str, Any]", wanted)
     return all(_may_hold(value, condition, limit) for condition, limit in conditions.items())
 
 
 def _may_hold(value: JsonValue, condition: str, limit: Any) -> bool:
     if condition == "regex":
-        return expression(limit).fits(value if isinstance(value, str) else show(value))
+        text = value if isinstance(value, str) else show(value)
+        return any(map(expression(limit).fits, dict.fromkeys((text, text.strip(), fold_encoding(text).strip()))))
     return may_lie_above(value, limit) if condition == "above" else may_lie_below(value, limit)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import accumulate
 
 from vivavoce.metrics.rules.event import Event, Moment
-from vivavoce.metrics.rules.sameness import identity
+from vivavoce.metrics.rules.sameness import identity, is_missing
 
 _Key = tuple[Hashable, ...] | None
 
@@ -78,6 +78,7 @@ class _Group:
 
 
 def _key(moment: Moment, paths: Sequence[str]) -> _Key:
-    """Return the values of some arguments, None where one of them is not there and nothing is the same as it."""
+    """Return the values of some arguments, None where one of them says nothing, so that nothing is the same as it."""
     values = [moment.argument(path) for path in paths]
-    return None if None in values else tuple(identity(value[0]) for value in values if value is not None)
+    stated = [value[0] for value in values if value is not None and not is_missing(value[0])]
+    return None if len(stated) < len(values) else tuple(map(identity, stated))

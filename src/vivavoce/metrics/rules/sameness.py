@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from operator import gt, lt
 
 from pydantic import JsonValue
 
+from vivavoce.comparing.json_values import BrokenJson, read_strict_json
 from vivavoce.comparing.numbers import (
     Number,
     all_numbers_in,
@@ -19,7 +21,7 @@ from vivavoce.comparing.numbers import (
     read_number,
     states,
 )
-from vivavoce.comparing.text import FoldedText, fold, without_signs
+from vivavoce.comparing.text import FoldedText, fold, is_blank, without_signs
 
 
 def identity(value: JsonValue) -> str:
@@ -56,6 +58,35 @@ class _Mark:
 def alike(a: JsonValue, b: JsonValue) -> bool:
     """Say whether two values mean the same thing: equal values, texts in any case, a number and its digits as text."""
     return identity(a) == identity(b)
+
+
+def is_missing(value: JsonValue) -> bool:
+    """Say whether a value says nothing, so that two of them are not the same thing: null, or a text without a sign."""
+    return value is None or (isinstance(value, str) and is_blank(value))
+
+
+def inside_json(value: JsonValue) -> JsonValue:
+    """Return what a text holds that is the JSON text of an object, a list, true, or false; else the value itself."""
+    if not isinstance(value, str) or value.strip()[:1] not in ("{", "[", "t", "f", "T", "F"):
+        return value
+    plain = value.strip()
+    try:
+        read = read_strict_json(plain.lower() if plain.lower() in ("true", "false") else plain)
+    except BrokenJson:
+        return value
+    return value if isinstance(read, str) else read
+
+
+_MAX_LEVELS = 5
+"""Levels of a value in which texts are read as JSON."""
+
+
+def opened(value: JsonValue, levels: int = _MAX_LEVELS) -> JsonValue:
+    """Return a value in which each text that is JSON itself is what it holds, down to a few levels."""
+    value = inside_json(value)
+    if levels and isinstance(value, dict):
+        return {name: opened(item, levels - 1) for name, item in value.items()}
+    return [opened(item, levels - 1) for item in value] if levels and isinstance(value, list) else value
 
 
 def may_be_alike(a: JsonValue, b: JsonValue) -> bool:
@@ -106,9 +137,20 @@ def _surely(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal]
 
 def _possibly(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal], bool]) -> bool:
     numbers = _readings(value)
-    if not numbers or (isinstance(value, str) and has_unread(value)):
+    if not numbers or (isinstance(value, str) and (has_unread(value) or _is_expression(value))):
         return True
     return any(compare(number, exact(limit)) for readings in numbers for number in readings)
+
+
+def _is_expression(text: str) -> bool:
+    """Say whether a text may be a sum or a product, such as `2*300`: what it amounts to is not known."""
+    return _OPERATION.search(fold(text)) is not None
+
+
+_OPERATION = re.compile(
+    r"\d\s{0,3}(?:[%€$£¥]|[a-z]{1,4})?\s{0,3}(?:[*×·^/÷+]|x(?=\s{0,3}\d)|-\s{0,3}(?=\d{1,30}\s{0,3}$))\s{0,3}\(?[€$£]?\d"
+)
+"""A sign of arithmetic between two numbers."""
 
 
 def _readings(value: JsonValue) -> list[tuple[Decimal, ...]]:

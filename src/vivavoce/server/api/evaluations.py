@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.messages import Messages, ToolCall, describe
+from vivavoce.messages import ExpectedCall, Messages, describe
 from vivavoce.metrics.evaluation import EvaluationReport, choose, evaluate_input, input_of, stored_attempt
 from vivavoce.metrics.factory import Choice
 from vivavoce.metrics.types import metric_input
@@ -50,7 +50,7 @@ class ConversationToJudge(Judged):
     policy: str | None = None
     ground_truth: JsonScalar | dict[str, Any] | list[Any] = None
     reference: str | None = None
-    reference_tool_calls: list[ToolCall] | list[list[ToolCall] | None] | None = None
+    reference_tool_calls: list[ExpectedCall] | list[list[ExpectedCall] | None] | None = None
     outcomes: list[str] = Field(default_factory=list)
     expect: list[Any] | dict[str, Any] | None = None
     must: list[str] = Field(default_factory=list)
