@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Annotated
 
@@ -165,6 +166,51 @@ def is_inside_code(text: str, start: int, end: int) -> bool:
     """Say whether a stretch of a text is only a part of a longer code or number: A-17 in `A-17-B`, 24 in `24,000`."""
     before, after = text[:start][-2:], text[end : end + 2]
     return bool(_GOES_ON_BEFORE.search(before) or _GOES_ON_AFTER.match(after))
+
+
+def cuts_number(text: str, place: int) -> bool:
+    """Return whether a place in a text is inside a number, or inside something else that is written with digits.
+
+    A number goes from its sign or currency to its unit and scale: `-40`, `€20`, `12.5 %`, `5 million`. Dates, times,
+    versions, phone numbers, and codes such as `A-17-B` are not cut either. Of a date with the name of its month, only
+    the numbers are not taken alone.
+    """
+    first = max(0, place - _CUT_CHARS)
+    window = text[first : place + _CUT_CHARS]
+    folded, places = _fold(window)
+    if not _DIGIT.search(folded):
+        return False
+    original = place - first
+    inner = original if places is None else bisect_left(places, original)
+    before, after = folded[max(0, inner - 3) : inner], folded[inner : inner + 3]
+    if _CUT_AFTER.search(before) and _CUT_BEFORE.match(after):
+        return True
+    if before[-1:].isdecimal() and _POWER_BEFORE.match(after):
+        return True
+    left, right = _CODE_AFTER.search(before), _CODE_BEFORE.match(after)
+    if left and right and any(map(str.isdigit, left[0] + right[0])):
+        return True
+    if any(match.start() < inner < match.end() for match in _PHONE_IN_TEXT.finditer(folded)):
+        return True
+    if before[-1:].isdigit() or after[:1].isdigit():
+        dates = (match.span() for pattern in (_NAMED_DATE, _TIME_OF_DAY) for match in pattern.finditer(folded))
+        if any(start < inner < end for start, end in dates):
+            return True
+    return any(start < original < end for start, end in map(partial(_extent, window), all_numbers_in(window)))
+
+
+def _extent(text: str, number: Number) -> tuple[int, int]:
+    """Return where a number starts and ends in a text, with its currency, unit, and scale."""
+    start, end = number.start, number.end
+    if number.scale:
+        end += len(number.scale) if text.startswith(number.scale, end) else 1  # 5 in "5 to 10 million"
+    elif number.unit and text.startswith(number.unit, end):
+        end += len(number.unit)
+    if percent := _SPACED_PERCENT.match(text, end):
+        end = percent.end()
+    if number.unit and text.endswith(number.unit, 0, start):
+        start -= len(number.unit)
+    return start, end
 
 
 def has_unread(text: str, locale: str | None = None) -> bool:
@@ -429,6 +475,19 @@ _NAMED_DATE = re.compile(
 _YEAR_AND_MONTH = re.compile(r"[12][0-9]{3}-(?:0[1-9]|1[0-2])")
 _GOES_ON_BEFORE = re.compile(rf"[{_W}][-_–/@.]\Z|[0-9][,:']\Z")
 _GOES_ON_AFTER = re.compile(rf"[-_–/@][{_W}]|[.,:'][0-9]")
+_CUT_CHARS = 120
+"""Characters on each side of a place in which the number around it is read."""
+_CUT_AFTER = re.compile(r"[0-9]([.,:'/^×٫_~–-]|\*\*)?\Z")
+_CUT_BEFORE = re.compile(r"([.,:'/^×٫_~–-]|\*\*)?[0-9]")
+"""Digits on both sides of a place, with a mark between them or without one."""
+_POWER_BEFORE = re.compile(rf"[{_RAISED}⁺⁻]")
+"""An exponent; a footnote looks like one."""
+_CODE_AFTER = re.compile(rf"[{_W}][-_/@.–]?\Z")
+_CODE_BEFORE = re.compile(rf"[-_/@–]?[{_W}]|\.[0-9]")
+"""Letters or digits on both sides of a place, with a mark between them that goes on with a code."""
+_PHONE_IN_TEXT = re.compile(rf"(?<![{_W}])(?:{_PHONE})")
+_TIME_OF_DAY = re.compile(rf"[0-9]{{1,2}}(?:[:.][0-9]{{2}})? ?(?:[aApP](?:[mM](?![{_W}])|\.[mM]\.)|Uhr|h[0-9]{{2}})")
+_SPACED_PERCENT = re.compile(rf"[ {_NO_BREAK}\u202f\u2009]?[%‰％٪°]")
 
 
 def _part(spaces: str) -> str:

@@ -59,9 +59,9 @@ _LOWERED = "\u2080-\u208b"
 _FRACTIONS = "\u00bc-\u00be\u2150-\u215f\u2189"
 _SIGNS = "\u2120\u2122"
 _ATTACHED = re.compile(
-    rf"(?<=\d)(?:(?P<raised>[{_RAISED}])|(?P<lowered>[{_LOWERED}])|[{_FRACTIONS}])|(?<=\w)[{_SIGNS}]"
+    rf"(?P<raised>[{_RAISED}]+)|(?<=\d)(?:(?P<lowered>[{_LOWERED}])|[{_FRACTIONS}])|(?<=\w)[{_SIGNS}]"
 )
-"""What NFKC would merge with the digits or letters before it: 10², 10₂, 1½, and Acme™ are not 102, 11/2, or Acmetm."""
+"""What NFKC would make plain or merge with what is before it: x², 10₂, 1½, Acme™ are not x2, 102, 11/2, Acmetm."""
 _FOLLOWING = re.compile(rf"[{_RAISED}{_LOWERED}{_FRACTIONS}{_SIGNS}]")
 
 _BARE_SIGN = "\ufdd0"
@@ -71,6 +71,8 @@ _SINGLE_QUOTES = (
     "\u2018\u2019\u201a\u201b\u2039\u203a\u2032\u2035\u02b9\u02bb\u02bc\u02bd\u02c8\u055a\ua78c\u275b\u275c`"
 )
 _DOUBLE_QUOTES = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u02ba\u301d\u301e\u301f\u275d\u275e\u300c\u300d\u300e\u300f"
+QUOTATION_MARKS = f"'\"\uff02\uff07{_SINGLE_QUOTES}{_DOUBLE_QUOTES}".replace("`", "")
+"""All quotation marks and apostrophes; a backtick is markup, too."""
 _DASHES = (
     "\u058a\u05be\u1400\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2053\u2212\u2e3a\u2e3b\u2e40\u30a0\U00010ead"
 )
@@ -195,18 +197,6 @@ class FoldedText:
         needle = _fold_words(words)
         spans = (self.span(place, place + len(needle)) for place in (self._places(needle, whole, 0) if needle else ()))
         yield from spans if self._bare is None or not whole else _merge(spans, self._bare.find_all(words, whole=True))
-
-    def find_in_order(self, parts: Iterable[str]) -> list[Span]:
-        """Return where parts stand in the original text, each after the one before it; empty if one is missing."""
-        spans: list[Span] = []
-        start = 0
-        for needle in map(_fold_words, parts):
-            start = self.folded.find(needle, start)
-            if start < 0:
-                return []
-            spans.append(self.span(start, start + len(needle)))
-            start += len(needle)
-        return spans
 
     def matches(self, pattern: regex.Pattern[str]) -> Iterator[Span]:
         """Yield where in the original text a pattern for folded text matches, also right before or after a sign."""
