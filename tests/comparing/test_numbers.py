@@ -19,6 +19,7 @@ from vivavoce.comparing.numbers import (
     all_numbers_in,
     canonical,
     exact,
+    find_possible,
     has_unread,
     is_inside_code,
     is_within,
@@ -393,15 +394,50 @@ def test_what_may_state_a_number_that_is_not_read(text: str, unread: bool) -> No
 @pytest.mark.parametrize(
     ("text", "wanted", "may"),
     [
-        *((text, 1234, True) for text in ("1,234", "1234", "1,234 or 7", "1234 million")),
-        *((text, 1234, False) for text in ("A-1234", "12,345", "5 or 6", "12-34", "1234.5", "on 1234-05-01")),
+        *((text, 1234, True) for text in ("1,234", "1234", "1,234 or 7", "1234 million", "1.234", "EUR-1234", "-1234")),
+        *((text, 1234, True) for text in ("A-1234", "12-34", "1234.5", "on 1234-05-01", "pin1234", "1234x", "01234")),
+        *((text, 1234, True) for text in ("PIN_1234", "1-2-3-4", "1 2 3 4", "12**34**", "1234k", "v1234", "12:1234")),
+        *((text, 1234, True) for text in ("１２３４", "१२३४", "①②③④", "12\u200b34", "a1234@x.org", "/1234", "1234/4")),
+        *((text, 1234, True) for text in ("1.234 million", "+49 1234", "1234.0.0.1", "“1234”", "1'234", "1\u202f234")),
+        *((text, 1234, False) for text in ("12,345", "5 or 6", "12345", "01235", "1,234,567", "x", "12 or 34")),
         ("5 million", 5, True),
-        ("A-24.90", 24.9, False),
+        ("5 million", 5_000_000, True),
+        ("50 lakh", 5_000_000, True),
+        ("5 dozen", 60, True),
+        ("$5m", 5_000_000, True),
+        ("5 million", 6, False),
+        ("A-24.90", 24.9, True),
+        ("24,9", 24.9, True),
+        ("A5", 5, True),
+        ("15", 5, False),
+        ("1-5", 15, False),
+        ("0.5", 0, False),
         ("24", -24, False),
+        ("EUR-24", -24, True),
     ],
 )
 def test_what_may_state_a_forbidden_number(text: str, wanted: float, may: bool) -> None:
     assert may_state(text, wanted) is may
+
+
+@given(
+    st.integers(1000, 10**9),
+    st.sampled_from(
+        ["{}", "PIN-{}", "EUR-{}", "x{}y", "{:,}", "{}.50", "**{}**", "({})", "v{}.1", "{}-05-01", "-{}", "{}k"]
+    ),
+    st.sampled_from(["it is ", "密码", "مثال ", ""]),
+)
+def test_a_guard_finds_a_number_however_it_is_written(number: int, form: str, before: str) -> None:
+    text = before + form.format(number)
+    place = find_possible(text, number)
+    assert place is not None
+    assert str(number) in "".join(filter(str.isdecimal, text[slice(*place)]))
+
+
+@given(st.text(max_size=40), st.one_of(st.integers(-(10**6), 10**6), st.floats(-1000, 1000)))
+def test_what_a_text_states_it_may_state(text: str, number: float) -> None:
+    assert may_state(text, number) or not states(text, number)
+    assert may_state(f"{text} {show_number(number)}", number) or abs(number) < 1e-6
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from vivavoce.comparing.numbers import may_state, read_number
 from vivavoce.comparing.quotes import QuotedText, read_quote
-from vivavoce.comparing.text import contains, contains_words, is_blank, same_text
+from vivavoce.comparing.text import GuardedText, contains, contains_words, is_blank, same_text
 from vivavoce.grading.assertions import Scene
 from vivavoce.grading.expected import read_expect
 from vivavoce.grading.extractors import View
@@ -18,7 +19,7 @@ from vivavoce.messages import AIMessage, ToolCall, ToolMessage, read_messages
 from vivavoce.metrics import evaluate_conversation
 from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.exact.arguments import Casefold
-from vivavoce.metrics.exact.speakers import Utterance, place_in
+from vivavoce.metrics.exact.speakers import Utterance, place_in, possible_place_in
 from vivavoce.metrics.rules.sameness import mentions
 from vivavoce.metrics.transcript import acts, transcript
 from vivavoce.penelope.checks.disclosure import DisclosureCheck
@@ -111,8 +112,28 @@ WORD_READERS: dict[str, Reader] = {
     "rules": mentions,
     "target data": lambda text, words: Words(["other", text]).hold(words),
     "tester's tools": lambda text, words: Source(text).holds(words),
-    "disclosure": is_disclosed,
 }
+
+
+def may_contain(text: str, words: str) -> bool:
+    number = read_number(words)
+    return GuardedText(text).contains(words, whole=True) or (number is not None and may_state(text, number))
+
+
+def is_leaked(text: str, words: str) -> bool:
+    return possible_place_in([Utterance(0, text)], words) is not None
+
+
+GUARDS: dict[str, Reader] = {
+    "disclosure": is_disclosed,
+    "leaked_to_another_user": is_leaked,
+}
+GUARDED = [*PAIRS, ("PIN-4711", "4711"), ("pin4711x", "4711"), ("4.711", "4711"), ("4 711", "4711"), ("4712", "4711")]
+
+
+@pytest.mark.parametrize("reader", GUARDS)
+def test_readers_of_what_must_not_be_told_take_every_reading(reader: str) -> None:
+    assert {pair: GUARDS[reader](*pair) for pair in GUARDED} == {pair: may_contain(*pair) for pair in GUARDED}
 
 
 @pytest.mark.parametrize("reader", SUBSTRING_READERS)

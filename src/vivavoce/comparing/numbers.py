@@ -20,6 +20,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from vivavoce.comparing.text import PlainText
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.work_time import counted_work
 
@@ -107,10 +108,60 @@ def states(text: str, wanted: float | Decimal, locale: str | None = None) -> boo
 
 
 def may_state(text: str, wanted: float | Decimal, locale: str | None = None) -> bool:
-    """Say whether a text states a number, as its value or as the digits before a scale (`5 million`)."""
+    """Return whether a text may state a number in any way to read it, as `find_possible` says."""
+    return find_possible(text, wanted, locale) is not None
+
+
+def find_possible(text: str, wanted: float | Decimal, locale: str | None = None) -> tuple[int, int] | None:
+    """Return where a text may state a number, which is what a ban has to assume; None where no reading states it.
+
+    A number may mean any of its `readings`, with and without its sign; one that is scaled may mean its digits and any
+    power of ten of them. Digits outside of numbers (codes, dates, versions) may be a number, and so may a whole part
+    before a fraction. Four digits or more may have marks and spaces between them: `47-11`.
+    """
     value = exact(wanted)
-    scaled = (number for number in all_numbers_in(text, locale) if number.is_scaled)
-    return states(text, value, locale) or any(value in number.readings for number in scaled)
+    for number in all_numbers_in(text, locale):
+        if any(_may_be(reading, value, number) for reading in number.readings):
+            return number.start, number.end
+    plain = PlainText(text)
+    for match in _possible_digits(plain.text, value, locale):
+        return plain.span(*match.span())
+    return None
+
+
+def _may_be(reading: Decimal, wanted: Decimal, number: Number) -> bool:
+    if not reading or not wanted:
+        return reading == wanted
+    if wanted < 0 < reading:
+        return False
+    larger, smaller = abs(wanted), abs(reading)
+    if larger == smaller:
+        return True
+    if larger < smaller or not (number.is_scaled or number.unit in _UNCERTAIN_UNITS):
+        return False
+    mantissas = {canonical(size).partition("E")[0] for size in (larger, smaller)}
+    return len(mantissas) == 1 or is_within(larger, 12 * smaller)  # five million, or five dozen
+
+
+def _possible_digits(text: str, wanted: Decimal, locale: str | None) -> Iterator[re.Match[str]]:
+    """Yield digits of a text that may be a number, and that `all_numbers_in` reads as none or as its whole part."""
+    if not wanted.is_finite() or abs(wanted.adjusted()) > _MAX_WRITTEN_DIGITS:
+        return
+    whole, _, fraction = format(abs(wanted), "f").partition(".")
+    fraction = fraction.rstrip("0")
+    sign = "[-–]" if wanted < 0 else ""
+    if fraction:
+        pattern = rf"(?<![0-9]){sign}0*{whole.lstrip('0') or '0'}[.,'٫]{fraction}0*(?![0-9])"
+    else:
+        gap = r"[\W_]{0,3}" if len(whole) >= _MIN_SPREAD_DIGITS else ""
+        pattern = rf"(?<![0-9]){sign}0*{gap.join(whole)}(?![0-9])"
+    numbers = all_numbers_in(text, locale)
+    for match in re.finditer(pattern, text):
+        first, last = match.span()
+        number = next((number for number in numbers if number.start <= first and last <= number.end), None)
+        is_listed = number is not None and number.ambiguous and (fraction or match[0].isdecimal())  # 250 in "1 250"
+        if number is None or is_listed or (wanted and any(int(abs(size)) == abs(wanted) for size in number.readings)):
+            yield match
 
 
 def exact(value: float | Decimal) -> Decimal:
@@ -223,6 +274,11 @@ def has_unread(text: str, locale: str | None = None) -> bool:
         return True
     rest = _fold(_without_numbers(text, locale))[0]
     return bool(_DIGIT.search(rest) or _LARGER_WORD.search(rest))
+
+
+def has_other_words(text: str, locale: str | None = None) -> bool:
+    """Return whether a text has letters besides those of its numbers, their units, scales, and currencies."""
+    return bool(re.search(r"[^\W\d_]", _ONLY_CODES.sub(" ", _without_numbers(text, locale))))
 
 
 def _without_numbers(text: str, locale: str | None) -> str:
@@ -475,6 +531,12 @@ _NAMED_DATE = re.compile(
 _YEAR_AND_MONTH = re.compile(r"[12][0-9]{3}-(?:0[1-9]|1[0-2])")
 _GOES_ON_BEFORE = re.compile(rf"[{_W}][-_–/@.]\Z|[0-9][,:']\Z")
 _GOES_ON_AFTER = re.compile(rf"[-_–/@][{_W}]|[.,:'][0-9]")
+_UNCERTAIN_UNITS = frozenset(("m", "mm", "L", "T"))
+"""Units that stand for thousands or millions, too."""
+_ONLY_CODES = re.compile(rf"(?<![{_W}]){_CODE}(?![{_W}])")
+_MIN_SPREAD_DIGITS = 4
+"""Digits of a number that is found with marks and spaces between them: fewer would be in many texts by chance."""
+_MAX_WRITTEN_DIGITS = 100
 _CUT_CHARS = 120
 """Characters on each side of a place in which the number around it is read."""
 _CUT_AFTER = re.compile(r"[0-9]([.,:'/^×٫_~–-]|\*\*)?\Z")

@@ -85,6 +85,8 @@ _MARKS = {
     "\u2800": " ",
 }
 """Quotation marks, dashes, and spaces that NFKC keeps apart; it maps others, such as full-width ones, to these."""
+_EMPHASIS = "*_`~\\"
+"""Characters that emphasis may put between letters."""
 _ACUTE = re.compile("[\\s\u2800]\u0301")
 """What NFKC makes of an acute accent that stands alone, which people type as an apostrophe."""
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
@@ -242,6 +244,70 @@ class FoldedText:
                     ends.append(end)
                 after_space = is_space
         return starts, ends
+
+
+class PlainText:
+    """A text in plain characters, with the place of each in the original: NFKC, without invisible characters.
+
+    Raised and lowered digits become plain ones, too, so it may say more than the original.
+    """
+
+    def __init__(self, original: str, *, without: str = "") -> None:
+        self.original = self.text = original
+        self._places: list[Span] = []
+        if (
+            original.isascii()
+            and not _ASCII_INVISIBLE.search(original)
+            and not any(map(original.__contains__, without))
+        ):
+            return
+        characters: list[str] = []
+        for start, end in _clusters(original):
+            plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", original[start:end]))
+            for character in (_MARKS.get(character, character) for character in plain):
+                if character not in without:
+                    characters.append(" " if _SPACES.match(character) else character)
+                    self._places.append(Span(start, end))
+        self.text = "".join(characters)
+
+    def span(self, start: int, end: int) -> Span:
+        """Return where a part of the plain text stands in the original, in whole characters."""
+        return Span(self._places[start].start, self._places[end - 1].end) if self._places else Span(start, end)
+
+
+class GuardedText:
+    """A text in which words are looked up that must not be there: it contains them if any way to read it does.
+
+    It is read as it is, and in plain characters without emphasis: `sec**ret**`, `s_e_c_r_e_t`, and `x²` for `x2`.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._folded = FoldedText(text)
+        self._plain = PlainText(text, without=_EMPHASIS)
+        self._folded_plain = FoldedText(self._plain.text)
+
+    def contains(self, words: str, *, whole: bool = False) -> bool:
+        """Return whether the text may contain some words, with `whole` only as whole words."""
+        return self._folded.contains(words, whole=whole) or self._folded_plain.contains(
+            _plain_words(words), whole=whole
+        )
+
+    def find(self, words: str, *, whole: bool = False) -> Span | None:
+        """Return where in the text some words may stand first, None where they do not."""
+        if (span := self._folded.find(words, whole=whole)) is not None:
+            return span
+        plain = self._folded_plain.find(_plain_words(words), whole=whole)
+        return None if plain is None else self._plain.span(*plain)
+
+    def matches(self, pattern: regex.Pattern[str]) -> Iterator[Span]:
+        """Yield where in the text a pattern for folded text may match."""
+        plain = (self._plain.span(*span) for span in self._folded_plain.matches(pattern))
+        return _merge(self._folded.matches(pattern), plain)
+
+
+@lru_cache(maxsize=4096)
+def _plain_words(words: str) -> str:
+    return PlainText(words, without=_EMPHASIS).text or words
 
 
 def fold_encoding(text: str) -> str:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import regex
 
-from vivavoce.comparing.numbers import numbers_in, read_number
+from vivavoce.comparing.numbers import may_state, numbers_in, read_number
 from vivavoce.comparing.text import fold
 from vivavoce.conversation import ConversationHistory
 from vivavoce.metrics.exact.speakers import compile_phrases
@@ -62,7 +62,7 @@ class DisclosureCheck:
         told = {
             fact: value
             for fact, value in state.context.facts.items()
-            if tells_fact(message, fact, value) and not _is_open(fact, value, state) and not _was_asked(fact, state)
+            if may_tell_fact(message, fact, value) and not _is_open(fact, value, state) and not _was_asked(fact, state)
         }
         if not told or self._question is None or not any(turn.reply.strip() for turn in state.turns):
             return _objection(told)
@@ -115,6 +115,13 @@ def tells_fact(text: str, fact: str, value: str) -> bool:
     if not places or (named is not None and named.search(fold(text))):
         return bool(places)
     return len(_WORD.findall(text)) <= _FEW_WORDS and any(not _WORD.search(text, place) for place in places)
+
+
+def may_tell_fact(text: str, fact: str, value: str) -> bool:
+    """Return whether a text tells a fact, or may tell a number of three digits or more in any way to read it."""
+    number = read_number(value)
+    is_long = number is not None and len(value.strip()) >= SHORTEST
+    return tells_fact(text, fact, value) or (is_long and may_state(text, number))
 
 
 def _contains(text: str, value: str) -> bool:

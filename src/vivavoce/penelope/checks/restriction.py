@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vivavoce.penelope.brief_problems import withheld_facts
-from vivavoce.penelope.checks.disclosure import tells_fact
+from vivavoce.penelope.checks.disclosure import may_tell_fact
 from vivavoce.penelope.context import TestState
 
 
@@ -24,6 +24,6 @@ class RestrictionCheck:
         context = state.context
         for fact, restriction in withheld_facts(context.restrictions, context.facts).items():
             value = context.facts[fact]
-            if tells_fact(message, fact, value):
+            if may_tell_fact(message, fact, value):
                 return f"your rule is {restriction!r}: leave {value!r} out of the message, even if the assistant asks"
         return None
