@@ -674,3 +674,25 @@ def test_no_part_of_a_named_date_is_a_number(day: date, form: str, sentence: str
     text = sentence.format(form.format(day))
     assert values(text) == []
     assert values(f"7, {text}; 8") == ["7", "8"]
+
+
+@pytest.mark.parametrize("text", ["42B-7", "5M-3", "7K-A", "12K-9", "3B/7", "7k-a", "Seat 42B-7X", "7K-run", "5bn-2"])
+def test_a_letter_for_a_scale_before_a_hyphen_makes_a_code(text: str) -> None:
+    assert numbers_in(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [("5M-10M", [5_000_000, 10_000_000]), ("$5k-6k", [5000, 6000]), ("$5k-6", [5000, 6]), ("5k - 6", [5000, 6])],
+)
+def test_a_range_of_scaled_numbers_is_two_numbers(text: str, values: list[int]) -> None:
+    assert [number.value for number in numbers_in(text)] == values
+
+
+@given(
+    st.integers(1, 999),
+    st.sampled_from(["k", "K", "M", "B", "bn"]),
+    st.from_regex("[A-Za-z][A-Za-z0-9]{0,3}|[0-9]{1,3}", fullmatch=True),
+)
+def test_no_identifier_is_a_scaled_number(number: int, scale: str, rest: str) -> None:
+    assert all(abs(stated.value) < 1000 for stated in numbers_in(f"{number}{scale}-{rest}"))

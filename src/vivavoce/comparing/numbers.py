@@ -638,6 +638,8 @@ class _Reader:
         joins = [self.text[left.end() : right.start()][:1] for left, right in pairwise(parts)]
         if joins and _are_of_a_code(token["parts"], joins):
             return
+        if self._is_code_with_scale(parts, joins, token["tail"]):
+            return
         numbers: list[Number] = []
         for part, join in zip(parts, [".", *joins], strict=True):
             digits = self._digits(part)
@@ -649,6 +651,19 @@ class _Reader:
                 numbers += [self._number(part, one, last=one is digits[-1]) for one in digits]
         yield from numbers
         self.number_end = end
+
+    def _is_code_with_scale(self, parts: Sequence[re.Match[str]], joins: Sequence[str], tail: str) -> bool:
+        """Return whether a letter for a scale and a hyphen make a code: 42B-7, 7K-A; not so for 5M-10M and $5M-6."""
+        if tail.startswith("-") and parts[-1]["unit"] in _LETTER_SCALES:
+            return True
+        pairs = zip(pairwise(parts), joins, strict=True)
+        return any(
+            join in ("-", "/")
+            and left["unit"] in _LETTER_SCALES
+            and right["unit"] not in _LETTER_SCALES
+            and not _MONEY_BEFORE.search(self.text, max(0, left.start() - 6), left.start())
+            for (left, right), join in pairs
+        )
 
     def _digits(self, part: re.Match[str]) -> list[_Digits] | None:
         """Return the digits of a part, several where it is a list such as 1,2,3; None where it is no number."""
@@ -862,6 +877,9 @@ def _exponent(part: re.Match[str]) -> int:
 
 
 _SCALES = {"k": 3, "K": 3, "M": 6, "B": 9, "bn": 9, "百": 2, "千": 3, "万": 4, "萬": 4, "億": 8, "亿": 8}
+
+
+_LETTER_SCALES = frozenset(sign for sign in _SCALES if sign.isascii())
 
 
 def _scale(unit: str) -> int:
