@@ -205,5 +205,5 @@ def test_a_suite_must_grade_something() -> None:
 )
 def test_a_ground_truth_that_a_grader_cannot_use_is_refused_before_anything_runs(function: str, truth: Any) -> None:
     for kind in (f"{{kind: function, function: {function}}}", f"{{kind: metric, metric: {function}}}"):
-        with pytest.raises(UsageError, match="ground_truth: .* the grader 'said' needs it|needs a schema"):
+        with pytest.raises(UsageError, match=r"ground_truth: .* the grader 'said' needs it|needs a schema"):
             ran({**PLAIN, "ground_truth": truth}, more=f"graders:\n  said: {kind}\n")

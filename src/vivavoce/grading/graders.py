@@ -17,7 +17,7 @@ from pydantic import JsonValue, PlainValidator
 
 from vivavoce.comparing.numbers import Locale, all_numbers_in
 from vivavoce.comparing.similarity import similarity
-from vivavoce.comparing.text import encoding_note, fold, is_blank
+from vivavoce.comparing.text import contains_words, encoding_note, fold, is_blank
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import expression
 from vivavoce.foreign_code import name_of
@@ -93,9 +93,14 @@ def exact_match(case: Case) -> Score:
 def contains(case: Case) -> Score:
     """Score 1 when the submission contains the ground truth, ignoring case, encoding, and whitespace at its ends.
 
-    A ground truth that is an object or a list is looked for as a JSON value, one that is a number as a whole number.
+    A ground truth that is an object or a list is looked for as a JSON value, a number as a whole number, and `true` and
+    `false` as whole words.
     """
     truth = case.sample.ground_truth
+    if isinstance(truth, bool):
+        return _verdict_on(
+            case, "" if contains_words(case.submission, case.truth) else f"does not contain {case.truth}"
+        )
     if isinstance(truth, dict | list):
         return _verdict(lacks_json(case.submission, truth))
     if isinstance(truth, int | float) and not isinstance(truth, bool):

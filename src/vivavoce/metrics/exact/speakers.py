@@ -185,5 +185,6 @@ def possible_place_in(utterances: Iterable[Utterance], phrase: str) -> tuple[Utt
         if place is None and number is not None:
             place = find_possible(utterance.text, number)
         if place is not None:
-            return utterance, *place
+            start, end = place
+            return utterance, start, end
     return None

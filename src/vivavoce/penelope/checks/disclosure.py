@@ -120,8 +120,9 @@ def tells_fact(text: str, fact: str, value: str) -> bool:
 def may_tell_fact(text: str, fact: str, value: str) -> bool:
     """Return whether a text tells a fact, or may tell a number of three digits or more in any way to read it."""
     number = read_number(value)
-    is_long = number is not None and len(value.strip()) >= SHORTEST
-    return tells_fact(text, fact, value) or (is_long and may_state(text, number))
+    if tells_fact(text, fact, value):
+        return True
+    return number is not None and len(value.strip()) >= SHORTEST and may_state(text, number)
 
 
 def _contains(text: str, value: str) -> bool:
