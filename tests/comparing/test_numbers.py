@@ -676,7 +676,9 @@ def test_no_part_of_a_named_date_is_a_number(day: date, form: str, sentence: str
     assert values(f"7, {text}; 8") == ["7", "8"]
 
 
-@pytest.mark.parametrize("text", ["42B-7", "5M-3", "7K-A", "12K-9", "3B/7", "7k-a", "Seat 42B-7X", "7K-run", "5bn-2"])
+@pytest.mark.parametrize(
+    "text", ["42B-7", "40A-7", "5M-3", "7K-A", "12K-9", "3B/7", "7k-a", "Seat 42B-7X", "7K-run", "5bn-2"]
+)
 def test_a_letter_for_a_scale_before_a_hyphen_makes_a_code(text: str) -> None:
     assert numbers_in(text) == ()
 

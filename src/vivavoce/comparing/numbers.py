@@ -653,14 +653,14 @@ class _Reader:
         self.number_end = end
 
     def _is_code_with_scale(self, parts: Sequence[re.Match[str]], joins: Sequence[str], tail: str) -> bool:
-        """Return whether a letter for a scale and a hyphen make a code: 42B-7, 7K-A; not so for 5M-10M and $5M-6."""
+        """Return whether a letter and a hyphen make a code: 42B-7, 7K-A, 40A-7; not so for 5M-10M and $5M-6."""
         if tail.startswith("-") and parts[-1]["unit"] in _LETTER_SCALES:
             return True
         pairs = zip(pairwise(parts), joins, strict=True)
         return any(
             join in ("-", "/")
-            and left["unit"] in _LETTER_SCALES
-            and right["unit"] not in _LETTER_SCALES
+            and (left["unit"] in _LETTER_SCALES or _ONE_CAPITAL.fullmatch(left["unit"] or ""))
+            and right["unit"] not in (left["unit"], *_LETTER_SCALES)
             and not _MONEY_BEFORE.search(self.text, max(0, left.start() - 6), left.start())
             for (left, right), join in pairs
         )
@@ -879,6 +879,7 @@ def _exponent(part: re.Match[str]) -> int:
 _SCALES = {"k": 3, "K": 3, "M": 6, "B": 9, "bn": 9, "百": 2, "千": 3, "万": 4, "萬": 4, "億": 8, "亿": 8}
 
 
+_ONE_CAPITAL = re.compile("[A-Z]")
 _LETTER_SCALES = frozenset(sign for sign in _SCALES if sign.isascii())
 
 
