@@ -19,8 +19,8 @@ from vivavoce.comparing.numbers import (
     all_numbers_in,
     canonical,
     exact,
+    find_possible,
     has_unread,
-    is_inside_code,
     is_within,
     may_state,
     numbers_in,
@@ -29,6 +29,7 @@ from vivavoce.comparing.numbers import (
     states,
     width_of,
 )
+from vivavoce.comparing.quotes import cuts_word
 from vivavoce.errors import UsageError
 
 
@@ -393,15 +394,50 @@ def test_what_may_state_a_number_that_is_not_read(text: str, unread: bool) -> No
 @pytest.mark.parametrize(
     ("text", "wanted", "may"),
     [
-        *((text, 1234, True) for text in ("1,234", "1234", "1,234 or 7", "1234 million")),
-        *((text, 1234, False) for text in ("A-1234", "12,345", "5 or 6", "12-34", "1234.5", "on 1234-05-01")),
+        *((text, 1234, True) for text in ("1,234", "1234", "1,234 or 7", "1234 million", "1.234", "EUR-1234", "-1234")),
+        *((text, 1234, True) for text in ("A-1234", "12-34", "1234.5", "on 1234-05-01", "pin1234", "1234x", "01234")),
+        *((text, 1234, True) for text in ("PIN_1234", "1-2-3-4", "1 2 3 4", "12**34**", "1234k", "v1234", "12:1234")),
+        *((text, 1234, True) for text in ("１２３４", "१२३४", "①②③④", "12\u200b34", "a1234@x.org", "/1234", "1234/4")),
+        *((text, 1234, True) for text in ("1.234 million", "+49 1234", "1234.0.0.1", "“1234”", "1'234", "1\u202f234")),
+        *((text, 1234, False) for text in ("12,345", "5 or 6", "12345", "01235", "1,234,567", "x", "12 or 34")),
         ("5 million", 5, True),
-        ("A-24.90", 24.9, False),
+        ("5 million", 5_000_000, True),
+        ("50 lakh", 5_000_000, True),
+        ("5 dozen", 60, True),
+        ("$5m", 5_000_000, True),
+        ("5 million", 6, False),
+        ("A-24.90", 24.9, True),
+        ("24,9", 24.9, True),
+        ("A5", 5, True),
+        ("15", 5, False),
+        ("1-5", 15, False),
+        ("0.5", 0, False),
         ("24", -24, False),
+        ("EUR-24", -24, True),
     ],
 )
 def test_what_may_state_a_forbidden_number(text: str, wanted: float, may: bool) -> None:
     assert may_state(text, wanted) is may
+
+
+@given(
+    st.integers(1000, 10**9),
+    st.sampled_from(
+        ["{}", "PIN-{}", "EUR-{}", "x{}y", "{:,}", "{}.50", "**{}**", "({})", "v{}.1", "{}-05-01", "-{}", "{}k"]
+    ),
+    st.sampled_from(["it is ", "密码", "مثال ", ""]),
+)
+def test_a_guard_finds_a_number_however_it_is_written(number: int, form: str, before: str) -> None:
+    text = before + form.format(number)
+    place = find_possible(text, number)
+    assert place is not None
+    assert str(number) in "".join(filter(str.isdecimal, text[slice(*place)]))
+
+
+@given(st.text(max_size=40), st.one_of(st.integers(-(10**6), 10**6), st.floats(-1000, 1000)))
+def test_what_a_text_states_it_may_state(text: str, number: float) -> None:
+    assert may_state(text, number) or not states(text, number)
+    assert may_state(f"{text} {show_number(number)}", number) or abs(number) < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -612,7 +648,7 @@ def test_a_number_is_shown_as_people_write_it() -> None:
 )
 def test_a_part_of_a_longer_code(text: str, part: str, inside: bool) -> None:
     start = text.index(part)
-    assert is_inside_code(text, start, start + len(part)) is inside
+    assert any(cuts_word(text, place) for place in (start, start + len(part))) is inside
 
 
 @pytest.mark.parametrize(
@@ -638,3 +674,27 @@ def test_no_part_of_a_named_date_is_a_number(day: date, form: str, sentence: str
     text = sentence.format(form.format(day))
     assert values(text) == []
     assert values(f"7, {text}; 8") == ["7", "8"]
+
+
+@pytest.mark.parametrize(
+    "text", ["42B-7", "40A-7", "5M-3", "7K-A", "12K-9", "3B/7", "7k-a", "Seat 42B-7X", "7K-run", "5bn-2"]
+)
+def test_a_letter_for_a_scale_before_a_hyphen_makes_a_code(text: str) -> None:
+    assert numbers_in(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [("5M-10M", [5_000_000, 10_000_000]), ("$5k-6k", [5000, 6000]), ("$5k-6", [5000, 6]), ("5k - 6", [5000, 6])],
+)
+def test_a_range_of_scaled_numbers_is_two_numbers(text: str, values: list[int]) -> None:
+    assert [number.value for number in numbers_in(text)] == values
+
+
+@given(
+    st.integers(1, 999),
+    st.sampled_from(["k", "K", "M", "B", "bn"]),
+    st.from_regex("[A-Za-z][A-Za-z0-9]{0,3}|[0-9]{1,3}", fullmatch=True),
+)
+def test_no_identifier_is_a_scaled_number(number: int, scale: str, rest: str) -> None:
+    assert all(abs(stated.value) < 1000 for stated in numbers_in(f"{number}{scale}-{rest}"))

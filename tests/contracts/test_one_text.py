@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from vivavoce.comparing.text import contains, contains_words, is_blank, same_text
+from vivavoce.comparing.numbers import may_state, read_number
+from vivavoce.comparing.quotes import QuotedText, read_quote
+from vivavoce.comparing.text import GuardedText, contains, contains_words, is_blank, same_text
 from vivavoce.grading.assertions import Scene
 from vivavoce.grading.expected import read_expect
 from vivavoce.grading.extractors import View
@@ -17,7 +19,7 @@ from vivavoce.messages import AIMessage, ToolCall, ToolMessage, read_messages
 from vivavoce.metrics import evaluate_conversation
 from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.exact.arguments import Casefold
-from vivavoce.metrics.exact.speakers import Utterance, place_in
+from vivavoce.metrics.exact.speakers import Utterance, place_in, possible_place_in
 from vivavoce.metrics.rules.sameness import mentions
 from vivavoce.metrics.transcript import acts, transcript
 from vivavoce.penelope.checks.disclosure import DisclosureCheck
@@ -110,8 +112,28 @@ WORD_READERS: dict[str, Reader] = {
     "rules": mentions,
     "target data": lambda text, words: Words(["other", text]).hold(words),
     "tester's tools": lambda text, words: Source(text).holds(words),
-    "disclosure": is_disclosed,
 }
+
+
+def may_contain(text: str, words: str) -> bool:
+    number = read_number(words)
+    return GuardedText(text).contains(words, whole=True) or (number is not None and may_state(text, number))
+
+
+def is_leaked(text: str, words: str) -> bool:
+    return possible_place_in([Utterance(0, text)], words) is not None
+
+
+GUARDS: dict[str, Reader] = {
+    "disclosure": is_disclosed,
+    "leaked_to_another_user": is_leaked,
+}
+GUARDED = [*PAIRS, ("PIN-4711", "4711"), ("pin4711x", "4711"), ("4.711", "4711"), ("4 711", "4711"), ("4712", "4711")]
+
+
+@pytest.mark.parametrize("reader", GUARDS)
+def test_readers_of_what_must_not_be_told_take_every_reading(reader: str) -> None:
+    assert {pair: GUARDS[reader](*pair) for pair in GUARDED} == {pair: may_contain(*pair) for pair in GUARDED}
 
 
 @pytest.mark.parametrize("reader", SUBSTRING_READERS)
@@ -126,10 +148,28 @@ def test_readers_that_look_for_whole_words_agree(reader: str) -> None:
     assert answers == {pair: contains_words(*pair) for pair in PAIRS}
 
 
-def test_evidence_is_found_where_short_quotes_are_whole_words_and_pages_mark_it() -> None:
-    short = [(text, words) for text, words in PAIRS if len(words) < 6]
-    assert {pair: has_evidence(*pair) for pair in short} == {pair: contains_words(*pair) for pair in short}
-    assert {pair: is_marked(*pair) for pair in short} == {pair: contains_words(*pair) for pair in short}
+def test_evidence_is_found_where_whole_words_are_and_pages_mark_it() -> None:
+    expected = {pair: contains_words(*pair) for pair in PAIRS}
+    assert {pair: has_evidence(*pair) for pair in PAIRS} == expected
+    assert {pair: is_marked(*pair) for pair in PAIRS} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("It costs 12,500 EUR", "12"),
+        ("the unpaid bill", "paid bill"),
+        ("The capital is **Lyon**.", "capital is Lyon"),
+        ("I paid it.", 'assistant: "I paid it."'),
+        ("- one\n- two", "one two"),
+        ("I can't pay", "I can"),
+        ("2*3", "23"),
+    ],
+)
+def test_evidence_and_pages_read_quotes_alike(text: str, quote: str) -> None:
+    stands = any(QuotedText(text).find(reading) for reading in read_quote(quote))
+    assert has_evidence(text, quote) is stands
+    assert is_marked(text, quote) is stands
 
 
 @pytest.mark.parametrize(

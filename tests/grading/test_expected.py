@@ -58,7 +58,7 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"metric": "turn_count", "threshold": True}, "expect.threshold: must be a valid number"),
     (
         {"json_schema": {"required": ["a"]}},
-        "expect.json_schema: has required and no type, so that a mere number fits it; add type: object",
+        "expect.json_schema: the JSON schema has required and no type, so that other values fit it; add type: object",
     ),
     ({"contains": []}, "expect.contains: is empty"),
     ({"not": {"not_contains": ["a", ""]}}, "expect.not.not_contains.1: is empty"),

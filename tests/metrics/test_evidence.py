@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from vivavoce.messages import AnyMessage, read_messages
-from vivavoce.metrics.evidence import SHORTEST_QUOTE, Checker
+from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.transcript import Shown, transcript
 
 CONVERSATION = read_messages(
@@ -21,7 +21,7 @@ CONVERSATION = read_messages(
         {"role": "assistant", "content": [{"type": "refusal", "refusal": "That I must not do."}]},
     ]
 )
-WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+WORDS = st.text(st.characters(exclude_categories=["Cs", "N"], exclude_characters="*_`"), min_size=1, max_size=8)
 SENTENCES = st.lists(WORDS, min_size=1, max_size=8).map(" ".join)
 
 
@@ -44,7 +44,6 @@ def checker(messages: list[AnyMessage]) -> Checker:
         ("取消我的汽车", 1),
         ("I must not do", 1),
         ("I", 1),
-        ("fund order 17", 0),
     ],
 )
 def test_a_faithful_quote_is_found_in_its_turn(quote: str, turn: int | None) -> None:
@@ -57,6 +56,9 @@ def test_a_faithful_quote_is_found_in_its_turn(quote: str, turn: int | None) -> 
     [
         "You get 40 euros back.",
         "order 1",
+        "fund order 17",
+        "Refund order 17, please – it’s brok",
+        "Refund ord… 17",
         "broken … Refund",
         "Done. ... Be brief.",
         "please broken",
@@ -98,7 +100,7 @@ def test_words_taken_from_a_message_are_verified_with_its_turn(texts: list[str],
     words = texts[turn].split()
     start = data.draw(st.integers(0, len(words)))
     quote = " ".join(words[start : data.draw(st.integers(start, len(words)))])
-    assume(sum(map(str.isalnum, quote.replace("…", ""))) >= SHORTEST_QUOTE)
+    assume(any(map(str.isalnum, quote.replace("…", ""))))
     found = checker(read_messages(messages)).look_up(quote)
     if found.kind == "call":
         assert not found.verified
@@ -180,6 +182,33 @@ def test_what_a_judge_sees_in_another_spelling_is_found(quote: str, turn: int) -
     found = checker(messages).look_up(quote)
     assert (found.turn, found.verified) == (turn, True)
     assert not checker(messages).look_up('"order_id": "A2"').verified
+
+
+@pytest.mark.parametrize(
+    ("quote", "roles"),
+    [
+        ("paid", ["user", "assistant"]),
+        ("assistant: paid", ["assistant"]),
+        ('[turn 1] user: "paid?"', ["user"]),
+        ("tool: paid", []),
+        ('refund({"order": 17, "to": "Ana"})', ["assistant"]),
+        ('refund({"order":17,"to":"Ana"})', ["assistant"]),
+        ('refund {"order":17,"to":"Ana"}', ["assistant"]),
+        ('`refund({"order": 17, "to": "Ana"})`', ["assistant"]),
+        ('refund({"order": 1, "to": "Ana"})', []),
+        ('refund({"order": 1', []),
+        ("ref", []),
+    ],
+)
+def test_a_quote_may_name_its_speaker_or_be_a_call(quote: str, roles: list[str]) -> None:
+    messages = read_messages(
+        [
+            {"role": "user", "content": "Is it paid?"},
+            {"role": "assistant", "tool_calls": [{"id": "a", "name": "refund", "args": {"order": 17, "to": "Ana"}}]},
+            {"role": "assistant", "content": "It is **paid**."},
+        ]
+    )
+    assert [place.role for place in checker(messages).places(quote)] == roles
 
 
 def test_what_counts_against_the_assistant_is_the_repetition_and_not_what_it_repeats() -> None:

@@ -342,7 +342,7 @@ async def test_german_a_model_as_bot() -> None:
         judge={
             "criteria": Each(
                 [outcome(ends, False), outcome(confirmed, False, kind="fact")],
-                [outcome(ends, True, "zum 30. November gekündigt"), outcome(confirmed, True, done[-40:], kind="fact")],
+                [outcome(ends, True, "zum 30. November gekündigt"), outcome(confirmed, True, done[-45:], kind="fact")],
             ),
             "asked": ["customer number", "date of birth"],
         },

@@ -88,5 +88,5 @@ def test_tasks_are_asked_where_fields_say_what_to_ask() -> None:
     path = RECORDINGS / "tau_bench_airline" / "tasks.jsonl"
     fields = {"input": "instruction", "reference_tool_calls": "expected_actions"}
     assert check_samples(path, fields=fields).samples == 165
-    with pytest.raises(UsageError, match=r"tasks\.jsonl:1 a sample needs 'input'"):
+    with pytest.raises(UsageError, match=r"tasks\.jsonl:1 expected_actions: unknown key"):
         check_samples(path)

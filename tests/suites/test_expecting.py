@@ -76,8 +76,9 @@ def test_other_graders_stay_and_can_not_fail_without_a_gate() -> None:
 
 
 def test_an_error_of_another_grader_makes_a_suite_without_a_gate_inconclusive() -> None:
-    graders = "graders:\n  said: {kind: function, function: regex_match}\n"
-    rows = (RIGHT, {**PLAIN, "ground_truth": "("}, {**PLAIN, "id": "fine", "ground_truth": "order"})
+    graders = "graders:\n  rated: {kind: function, function: recorded, config: {path: metadata.rating}}\n"
+    unusable, usable = {**PLAIN, "metadata": {"rating": "?"}}, {**PLAIN, "id": "fine", "metadata": {"rating": 1}}
+    rows = (RIGHT, unusable, usable)
     assert ran(*rows, more=graders).exit_code == 3
     assert ran(*rows, more=graders, options=RunOptions(max_errors="1")).exit_code == 0
     assert ran(*rows, WRONG, more=graders).exit_code == 1
@@ -185,3 +186,24 @@ def test_rows_that_are_judged_by_a_command_are_graded_too() -> None:
 def test_a_suite_must_grade_something() -> None:
     rows = "dataset:\n  rows:\n    - {id: a, input: money}\n"
     assert "the key 'graders' is missing, and no row has an 'expect'" in problems(rows)
+
+
+@pytest.mark.parametrize(
+    ("function", "truth"),
+    [
+        ("numeric", "x"),
+        ("numeric", "5 or 6"),
+        ("numeric", "5 million"),
+        ("numeric", True),
+        ("regex_match", "("),
+        ("regex_match", ".*"),
+        ("regex_match", "a*"),
+        ("contains", " "),
+        ("exact_match", "\u200b"),
+        ("json_schema", "text"),
+    ],
+)
+def test_a_ground_truth_that_a_grader_cannot_use_is_refused_before_anything_runs(function: str, truth: Any) -> None:
+    for kind in (f"{{kind: function, function: {function}}}", f"{{kind: metric, metric: {function}}}"):
+        with pytest.raises(UsageError, match=r"ground_truth: .* the grader 'said' needs it|needs a schema"):
+            ran({**PLAIN, "ground_truth": truth}, more=f"graders:\n  said: {kind}\n")

@@ -572,9 +572,9 @@ def test_two_calls_of_pytest_share_a_store(pytester: pytest.Pytester) -> None:
 
 
 def test_options_that_name_an_unknown_tool_are_refused() -> None:
-    call = {"role": "assistant", "tool_calls": [{"id": "1", "name": "refund", "arguments": {}}]}
+    call: dict[str, Any] = {"role": "assistant", "tool_calls": [{"id": "1", "name": "refund", "arguments": {}}]}
     row: dict[str, Any] = {"messages": [WORDS[0], call, WORDS[1]], "reference_tool_calls": [{"name": "refund"}]}
-    metric = {"metric": "trajectory_match", "config": {"only": ["refnud"]}}
+    metric: Any = {"metric": "trajectory_match", "config": {"only": ["refnud"]}}
     with pytest.raises(UsageError, match="did you mean 'refund'"):
         viva_assert(row, metrics=[metric])
     with pytest.raises(UsageError, match="did you mean 'refund'"):

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Annotated
 
 from pydantic import AfterValidator
 
+from vivavoce.comparing.text import PlainText
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.work_time import counted_work
 
@@ -106,10 +108,60 @@ def states(text: str, wanted: float | Decimal, locale: str | None = None) -> boo
 
 
 def may_state(text: str, wanted: float | Decimal, locale: str | None = None) -> bool:
-    """Say whether a text states a number, as its value or as the digits before a scale (`5 million`)."""
+    """Return whether a text may state a number in any way to read it, as `find_possible` says."""
+    return find_possible(text, wanted, locale) is not None
+
+
+def find_possible(text: str, wanted: float | Decimal, locale: str | None = None) -> tuple[int, int] | None:
+    """Return where a text may state a number, which is what a ban has to assume; None where no reading states it.
+
+    A number may mean any of its `readings`, with and without its sign; one that is scaled may mean its digits and any
+    power of ten of them. Digits outside of numbers (codes, dates, versions) may be a number, and so may a whole part
+    before a fraction. Four digits or more may have marks and spaces between them: `47-11`.
+    """
     value = exact(wanted)
-    scaled = (number for number in all_numbers_in(text, locale) if number.is_scaled)
-    return states(text, value, locale) or any(value in number.readings for number in scaled)
+    for number in all_numbers_in(text, locale):
+        if any(_may_be(reading, value, number) for reading in number.readings):
+            return number.start, number.end
+    plain = PlainText(text)
+    for match in _possible_digits(plain.text, value, locale):
+        return plain.span(*match.span())
+    return None
+
+
+def _may_be(reading: Decimal, wanted: Decimal, number: Number) -> bool:
+    if not reading or not wanted:
+        return reading == wanted
+    if wanted < 0 < reading:
+        return False
+    larger, smaller = abs(wanted), abs(reading)
+    if larger == smaller:
+        return True
+    if larger < smaller or not (number.is_scaled or number.unit in _UNCERTAIN_UNITS):
+        return False
+    mantissas = {canonical(size).partition("E")[0] for size in (larger, smaller)}
+    return len(mantissas) == 1 or is_within(larger, 12 * smaller)  # five million, or five dozen
+
+
+def _possible_digits(text: str, wanted: Decimal, locale: str | None) -> Iterator[re.Match[str]]:
+    """Yield digits of a text that may be a number, and that `all_numbers_in` reads as none or as its whole part."""
+    if not wanted.is_finite() or abs(wanted.adjusted()) > _MAX_WRITTEN_DIGITS:
+        return
+    whole, _, fraction = format(abs(wanted), "f").partition(".")
+    fraction = fraction.rstrip("0")
+    sign = "[-–]" if wanted < 0 else ""
+    if fraction:
+        pattern = rf"(?<![0-9]){sign}0*{whole.lstrip('0') or '0'}[.,'٫]{fraction}0*(?![0-9])"
+    else:
+        gap = r"[\W_]{0,3}" if len(whole) >= _MIN_SPREAD_DIGITS else ""
+        pattern = rf"(?<![0-9]){sign}0*{gap.join(whole)}(?![0-9])"
+    numbers = all_numbers_in(text, locale)
+    for match in re.finditer(pattern, text):
+        first, last = match.span()
+        number = next((number for number in numbers if number.start <= first and last <= number.end), None)
+        is_listed = number is not None and number.ambiguous and (fraction or match[0].isdecimal())  # 250 in "1 250"
+        if number is None or is_listed or (wanted and any(int(abs(size)) == abs(wanted) for size in number.readings)):
+            yield match
 
 
 def exact(value: float | Decimal) -> Decimal:
@@ -161,10 +213,49 @@ def show_number(value: float | Decimal) -> str:
     return text if len(text) <= MAX_SHOWN_DIGITS else f"{text[:MAX_SHOWN_DIGITS]}…"
 
 
-def is_inside_code(text: str, start: int, end: int) -> bool:
-    """Say whether a stretch of a text is only a part of a longer code or number: A-17 in `A-17-B`, 24 in `24,000`."""
-    before, after = text[:start][-2:], text[end : end + 2]
-    return bool(_GOES_ON_BEFORE.search(before) or _GOES_ON_AFTER.match(after))
+def cuts_number(text: str, place: int) -> bool:
+    """Return whether a place in a text is inside a number, or inside something else that is written with digits.
+
+    A number goes from its sign or currency to its unit and scale: `-40`, `€20`, `12.5 %`, `5 million`. Dates, times,
+    versions, phone numbers, and codes such as `A-17-B` are not cut either. Of a date with the name of its month, only
+    the numbers are not taken alone.
+    """
+    first = max(0, place - _CUT_CHARS)
+    window = text[first : place + _CUT_CHARS]
+    folded, places = _fold(window)
+    if not _DIGIT.search(folded):
+        return False
+    original = place - first
+    inner = original if places is None else bisect_left(places, original)
+    before, after = folded[max(0, inner - 3) : inner], folded[inner : inner + 3]
+    if _CUT_AFTER.search(before) and _CUT_BEFORE.match(after):
+        return True
+    if before[-1:].isdecimal() and _POWER_BEFORE.match(after):
+        return True
+    left, right = _CODE_AFTER.search(before), _CODE_BEFORE.match(after)
+    if left and right and any(map(str.isdigit, left[0] + right[0])):
+        return True
+    if any(match.start() < inner < match.end() for match in _PHONE_IN_TEXT.finditer(folded)):
+        return True
+    if before[-1:].isdigit() or after[:1].isdigit():
+        dates = (match.span() for pattern in (_NAMED_DATE, _TIME_OF_DAY) for match in pattern.finditer(folded))
+        if any(start < inner < end for start, end in dates):
+            return True
+    return any(start < original < end for start, end in map(partial(_extent, window), all_numbers_in(window)))
+
+
+def _extent(text: str, number: Number) -> tuple[int, int]:
+    """Return where a number starts and ends in a text, with its currency, unit, and scale."""
+    start, end = number.start, number.end
+    if number.scale:
+        end += len(number.scale) if text.startswith(number.scale, end) else 1  # 5 in "5 to 10 million"
+    elif number.unit and text.startswith(number.unit, end):
+        end += len(number.unit)
+    if percent := _SPACED_PERCENT.match(text, end):
+        end = percent.end()
+    if number.unit and text.endswith(number.unit, 0, start):
+        start -= len(number.unit)
+    return start, end
 
 
 def has_unread(text: str, locale: str | None = None) -> bool:
@@ -177,6 +268,11 @@ def has_unread(text: str, locale: str | None = None) -> bool:
         return True
     rest = _fold(_without_numbers(text, locale))[0]
     return bool(_DIGIT.search(rest) or _LARGER_WORD.search(rest))
+
+
+def has_other_words(text: str, locale: str | None = None) -> bool:
+    """Return whether a text has letters besides those of its numbers, their units, scales, and currencies."""
+    return bool(re.search(r"[^\W\d_]", _ONLY_CODES.sub(" ", _without_numbers(text, locale))))
 
 
 def _without_numbers(text: str, locale: str | None) -> str:
@@ -427,8 +523,25 @@ _NAMED_DATE = re.compile(
 )
 """A date with the name of its month, such as `24 March 2024`, `March 24th`, or `2024年3月24日`."""
 _YEAR_AND_MONTH = re.compile(r"[12][0-9]{3}-(?:0[1-9]|1[0-2])")
-_GOES_ON_BEFORE = re.compile(rf"[{_W}][-_–/@.]\Z|[0-9][,:']\Z")
-_GOES_ON_AFTER = re.compile(rf"[-_–/@][{_W}]|[.,:'][0-9]")
+_UNCERTAIN_UNITS = frozenset(("m", "mm", "L", "T"))
+"""Units that stand for thousands or millions, too."""
+_ONLY_CODES = re.compile(rf"(?<![{_W}]){_CODE}(?![{_W}])")
+_MIN_SPREAD_DIGITS = 4
+"""Digits of a number that is found with marks and spaces between them: fewer would be in many texts by chance."""
+_MAX_WRITTEN_DIGITS = 100
+_CUT_CHARS = 120
+"""Characters on each side of a place in which the number around it is read."""
+_CUT_AFTER = re.compile(r"[0-9]([.,:'/^×٫_~–-]|\*\*)?\Z")
+_CUT_BEFORE = re.compile(r"([.,:'/^×٫_~–-]|\*\*)?[0-9]")
+"""Digits on both sides of a place, with a mark between them or without one."""
+_POWER_BEFORE = re.compile(rf"[{_RAISED}⁺⁻]")
+"""An exponent; a footnote looks like one."""
+_CODE_AFTER = re.compile(rf"[{_W}][-_/@.–]?\Z")
+_CODE_BEFORE = re.compile(rf"[-_/@–]?[{_W}]|\.[0-9]")
+"""Letters or digits on both sides of a place, with a mark between them that goes on with a code."""
+_PHONE_IN_TEXT = re.compile(rf"(?<![{_W}])(?:{_PHONE})")
+_TIME_OF_DAY = re.compile(rf"[0-9]{{1,2}}(?:[:.][0-9]{{2}})? ?(?:[aApP](?:[mM](?![{_W}])|\.[mM]\.)|Uhr|h[0-9]{{2}})")
+_SPACED_PERCENT = re.compile(rf"[ {_NO_BREAK}\u202f\u2009]?[%‰％٪°]")
 
 
 def _part(spaces: str) -> str:
@@ -517,6 +630,8 @@ class _Reader:
         joins = [self.text[left.end() : right.start()][:1] for left, right in pairwise(parts)]
         if joins and _are_of_a_code(token["parts"], joins):
             return
+        if self._is_code_with_scale(parts, joins, token["tail"]):
+            return
         numbers: list[Number] = []
         for part, join in zip(parts, [".", *joins], strict=True):
             digits = self._digits(part)
@@ -528,6 +643,19 @@ class _Reader:
                 numbers += [self._number(part, one, last=one is digits[-1]) for one in digits]
         yield from numbers
         self.number_end = end
+
+    def _is_code_with_scale(self, parts: Sequence[re.Match[str]], joins: Sequence[str], tail: str) -> bool:
+        """Return whether a letter and a hyphen make a code: 42B-7, 7K-A, 40A-7; not so for 5M-10M and $5M-6."""
+        if tail.startswith("-") and parts[-1]["unit"] in _LETTER_SCALES:
+            return True
+        pairs = zip(pairwise(parts), joins, strict=True)
+        return any(
+            join in ("-", "/")
+            and (left["unit"] in _LETTER_SCALES or _ONE_CAPITAL.fullmatch(left["unit"] or ""))
+            and right["unit"] not in (left["unit"], *_LETTER_SCALES)
+            and not _MONEY_BEFORE.search(self.text, max(0, left.start() - 6), left.start())
+            for (left, right), join in pairs
+        )
 
     def _digits(self, part: re.Match[str]) -> list[_Digits] | None:
         """Return the digits of a part, several where it is a list such as 1,2,3; None where it is no number."""
@@ -741,6 +869,10 @@ def _exponent(part: re.Match[str]) -> int:
 
 
 _SCALES = {"k": 3, "K": 3, "M": 6, "B": 9, "bn": 9, "百": 2, "千": 3, "万": 4, "萬": 4, "億": 8, "亿": 8}
+
+
+_ONE_CAPITAL = re.compile("[A-Z]")
+_LETTER_SCALES = frozenset(sign for sign in _SCALES if sign.isascii())
 
 
 def _scale(unit: str) -> int:

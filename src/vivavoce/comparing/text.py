@@ -59,9 +59,9 @@ _LOWERED = "\u2080-\u208b"
 _FRACTIONS = "\u00bc-\u00be\u2150-\u215f\u2189"
 _SIGNS = "\u2120\u2122"
 _ATTACHED = re.compile(
-    rf"(?<=\d)(?:(?P<raised>[{_RAISED}])|(?P<lowered>[{_LOWERED}])|[{_FRACTIONS}])|(?<=\w)[{_SIGNS}]"
+    rf"(?P<raised>[{_RAISED}]+)|(?<=\d)(?:(?P<lowered>[{_LOWERED}])|[{_FRACTIONS}])|(?<=\w)[{_SIGNS}]"
 )
-"""What NFKC would merge with the digits or letters before it: 10², 10₂, 1½, and Acme™ are not 102, 11/2, or Acmetm."""
+"""What NFKC would make plain or merge with what is before it: x², 10₂, 1½, Acme™ are not x2, 102, 11/2, Acmetm."""
 _FOLLOWING = re.compile(rf"[{_RAISED}{_LOWERED}{_FRACTIONS}{_SIGNS}]")
 
 _BARE_SIGN = "\ufdd0"
@@ -71,6 +71,8 @@ _SINGLE_QUOTES = (
     "\u2018\u2019\u201a\u201b\u2039\u203a\u2032\u2035\u02b9\u02bb\u02bc\u02bd\u02c8\u055a\ua78c\u275b\u275c`"
 )
 _DOUBLE_QUOTES = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u02ba\u301d\u301e\u301f\u275d\u275e\u300c\u300d\u300e\u300f"
+QUOTATION_MARKS = f"'\"\uff02\uff07{_SINGLE_QUOTES}{_DOUBLE_QUOTES}".replace("`", "")
+"""All quotation marks and apostrophes; a backtick is markup, too."""
 _DASHES = (
     "\u058a\u05be\u1400\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2053\u2212\u2e3a\u2e3b\u2e40\u30a0\U00010ead"
 )
@@ -83,6 +85,8 @@ _MARKS = {
     "\u2800": " ",
 }
 """Quotation marks, dashes, and spaces that NFKC keeps apart; it maps others, such as full-width ones, to these."""
+_EMPHASIS = "*_`~\\"
+"""Characters that emphasis may put between letters."""
 _ACUTE = re.compile("[\\s\u2800]\u0301")
 """What NFKC makes of an acute accent that stands alone, which people type as an apostrophe."""
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
@@ -196,18 +200,6 @@ class FoldedText:
         spans = (self.span(place, place + len(needle)) for place in (self._places(needle, whole, 0) if needle else ()))
         yield from spans if self._bare is None or not whole else _merge(spans, self._bare.find_all(words, whole=True))
 
-    def find_in_order(self, parts: Iterable[str]) -> list[Span]:
-        """Return where parts stand in the original text, each after the one before it; empty if one is missing."""
-        spans: list[Span] = []
-        start = 0
-        for needle in map(_fold_words, parts):
-            start = self.folded.find(needle, start)
-            if start < 0:
-                return []
-            spans.append(self.span(start, start + len(needle)))
-            start += len(needle)
-        return spans
-
     def matches(self, pattern: regex.Pattern[str]) -> Iterator[Span]:
         """Yield where in the original text a pattern for folded text matches, also right before or after a sign."""
         spans = (self.span(match.start(), match.end()) for match in pattern.finditer(self.folded))
@@ -252,6 +244,70 @@ class FoldedText:
                     ends.append(end)
                 after_space = is_space
         return starts, ends
+
+
+class PlainText:
+    """A text in plain characters, with the place of each in the original: NFKC, without invisible characters.
+
+    Raised and lowered digits become plain ones, too, so it may say more than the original.
+    """
+
+    def __init__(self, original: str, *, without: str = "") -> None:
+        self.original = self.text = original
+        self._places: list[Span] = []
+        if (
+            original.isascii()
+            and not _ASCII_INVISIBLE.search(original)
+            and not any(map(original.__contains__, without))
+        ):
+            return
+        characters: list[str] = []
+        for start, end in _clusters(original):
+            plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", original[start:end]))
+            for character in (_MARKS.get(character, character) for character in plain):
+                if character not in without:
+                    characters.append(" " if _SPACES.match(character) else character)
+                    self._places.append(Span(start, end))
+        self.text = "".join(characters)
+
+    def span(self, start: int, end: int) -> Span:
+        """Return where a part of the plain text stands in the original, in whole characters."""
+        return Span(self._places[start].start, self._places[end - 1].end) if self._places else Span(start, end)
+
+
+class GuardedText:
+    """A text in which words are looked up that must not be there: it contains them if any way to read it does.
+
+    It is read as it is, and in plain characters without emphasis: `sec**ret**`, `s_e_c_r_e_t`, and `x²` for `x2`.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._folded = FoldedText(text)
+        self._plain = PlainText(text, without=_EMPHASIS)
+        self._folded_plain = FoldedText(self._plain.text)
+
+    def contains(self, words: str, *, whole: bool = False) -> bool:
+        """Return whether the text may contain some words, with `whole` only as whole words."""
+        return self._folded.contains(words, whole=whole) or self._folded_plain.contains(
+            _plain_words(words), whole=whole
+        )
+
+    def find(self, words: str, *, whole: bool = False) -> Span | None:
+        """Return where in the text some words may stand first, None where they do not."""
+        if (span := self._folded.find(words, whole=whole)) is not None:
+            return span
+        plain = self._folded_plain.find(_plain_words(words), whole=whole)
+        return None if plain is None else self._plain.span(*plain)
+
+    def matches(self, pattern: regex.Pattern[str]) -> Iterator[Span]:
+        """Yield where in the text a pattern for folded text may match."""
+        plain = (self._plain.span(*span) for span in self._folded_plain.matches(pattern))
+        return _merge(self._folded.matches(pattern), plain)
+
+
+@lru_cache(maxsize=4096)
+def _plain_words(words: str) -> str:
+    return PlainText(words, without=_EMPHASIS).text or words
 
 
 def fold_encoding(text: str) -> str:

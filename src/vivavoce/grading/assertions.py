@@ -23,7 +23,7 @@ from pydantic import (
 
 from vivavoce.comparing.json_values import same_json
 from vivavoce.comparing.numbers import Locale, show_number, width_of
-from vivavoce.comparing.text import FoldedText, encoding_note, is_blank
+from vivavoce.comparing.text import FoldedText, PlainText, encoding_note, is_blank
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
 from vivavoce.grading.extractors import View
@@ -32,6 +32,8 @@ from vivavoce.grading.texts import (
     differs_as_json,
     is_said,
     lacks_number,
+    may_be,
+    may_be_near,
     may_say,
     misfits,
     mismatches,
@@ -81,7 +83,7 @@ class Scene:
 
     def may_say(self, wanted: str | float, locale: str | None = None) -> bool:
         """Return whether the assistant says some words, or may state a number."""
-        return may_say(self.folded, wanted, locale)
+        return may_say(self.said, wanted, locale)
 
     @property
     def silent(self) -> bool:
@@ -164,16 +166,7 @@ def _usable(schema: dict[str, Any]) -> dict[str, Any]:
         check_test_schema(schema)
     except UsageError as error:
         raise ValueError(str(error)) from error
-    for key, kind in _ONLY_FOR.items():
-        if key in schema and not schema.keys() & _TYPED:
-            raise ValueError(f"has {key} and no type, so that a mere number fits it; add type: {kind}")
     return schema
-
-
-_ONLY_FOR = {"properties": "object", "required": "object", "items": "array"}
-"""Keys of a JSON schema that say nothing about values of other types."""
-_TYPED = frozenset(("type", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"))
-"""Keys that may say of which type a value is."""
 
 
 Text = Annotated[str, Field(min_length=1)] | StrictInt | Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -306,6 +299,13 @@ class Regex(OfWords):
         """Search all that is said."""
         return held_unless(mismatches(scene.said, self.regex))
 
+    def kept(self, scene: Scene) -> str:
+        """Say that it holds, or that it does in plain characters: full-width and invisible ones hide nothing."""
+        reason = super().kept(scene)
+        if reason or mismatches(PlainText(scene.said).text, self.regex):
+            return reason
+        return f"{self.wording} in plain characters, which must not be"
+
 
 class OfAnswer(OfWords, ABC):
     """Fields of an assertion about the answer: the last words of the assistant after the last message of the user."""
@@ -330,6 +330,11 @@ class Equals(OfAnswer):
         """Compare the answer."""
         return held_unless(_differs(scene.answer, self.equals, self.locale))
 
+    def kept(self, scene: Scene) -> str:
+        """Say that it holds, or that it may."""
+        reason = super().kept(scene)
+        return reason or _may_be_one_of(scene.answer, [self.equals], self.locale)
+
 
 class OneOf(OfAnswer):
     """The answer is one of these values, each compared as `equals` compares it."""
@@ -348,6 +353,11 @@ class OneOf(OfAnswer):
         """Compare the answer with each."""
         passed = any(not _differs(scene.answer, value, self.locale) for value in self.one_of)
         return held_unless("" if passed else f"is none of {_quoted(self.one_of)}")
+
+    def kept(self, scene: Scene) -> str:
+        """Say that it holds, or that it may."""
+        reason = super().kept(scene)
+        return reason or _may_be_one_of(scene.answer, self.one_of, self.locale)
 
 
 class Numeric(OfAnswer):
@@ -369,6 +379,14 @@ class Numeric(OfAnswer):
         """Compare a number of the answer."""
         complaint = misses(scene.answer, self.numeric, self.tolerance, self.relative, self.take, self.locale)
         return held_unless(complaint)
+
+    def kept(self, scene: Scene) -> str:
+        """Say that it holds, or that any number of the answer may be this one."""
+        reason = super().kept(scene)
+        width = width_of(self.numeric, self.tolerance, self.relative)
+        if reason or not may_be_near(scene.answer, self.numeric, width, self.locale):
+            return reason
+        return f"may give {show_number(self.numeric)}, which must not be"
 
 
 class JsonSchema(OfAnswer):
@@ -417,6 +435,12 @@ def _differs(answer: str, wanted: JsonValue, locale: str | None) -> str:
     if isinstance(wanted, str | int | float) and not isinstance(wanted, bool):
         return "" if is_said(answer, wanted, locale) else f"is not {wanted!r}"
     return differs_as_json(answer, wanted)
+
+
+def _may_be_one_of(answer: str, values: Sequence[JsonValue], locale: str | None) -> str:
+    """Return that an answer may be one of some values that it must not be; empty where it is surely none of them."""
+    possible = [value for value in values if may_be(answer, value, locale)]
+    return f"may be {_quoted(possible)}, which must not be" if possible else ""
 
 
 def _quote_from(said: str, wanted: str | float) -> str:

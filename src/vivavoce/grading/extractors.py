@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from vivavoce.errors import GraderFault
+from vivavoce.errors import GraderFault, UsageError
 from vivavoce.exchange.letta_messages import letta_turns
 from vivavoce.expressions import expression
 from vivavoce.foreign_code import check_callable, name_of
@@ -142,8 +142,6 @@ def pattern(view: View, *, pattern: Pattern, group: int = 0, search_all: bool = 
     match.
     """
     compiled = expression(pattern)
-    if group > compiled.groups:
-        raise GraderFault(f"the pattern has {compiled.groups} groups, but no group {group}", kind="options")
     for text in reversed(assistant_texts(last_turn_of(view.messages))):
         if found := compiled.matches(text, group):
             return " ".join(found) if search_all else found[0]
@@ -240,9 +238,24 @@ def build_extractor(name: str, config: Mapping[str, Any], base: Path) -> Extract
     )
     if getattr(found, "__module__", None) == __name__:
         options = read_options(found, config)
+        _check_options(name, options)
         shows_history = found is transcript
         return lambda view: cast("str", found(view if shows_history else view.own, **options))
     return _user_extract(found, dict(config))
+
+
+def _check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Check what the types of options do not say.
+
+    Raises:
+        UsageError: a marker is empty, or a pattern has no group of that number.
+    """
+    if options.get("marker") == "":
+        raise UsageError(f"'{name}': marker is empty; expected the text after which the answer stands")
+    if "pattern" in options:
+        groups, group = expression(options["pattern"]).groups, options.get("group", 0)
+        if not 0 <= group <= groups:
+            raise UsageError(f"'{name}': there is no group {group}; the pattern has {groups} groups")
 
 
 def _user_extract(found: UserExtractor, config: dict[str, Any]) -> Extract:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import PlainValidator
+from pydantic import JsonValue, PlainValidator
 
 from vivavoce.comparing.numbers import Locale, all_numbers_in
 from vivavoce.comparing.similarity import similarity
-from vivavoce.comparing.text import encoding_note, fold, is_blank
+from vivavoce.comparing.text import contains_words, encoding_note, fold, is_blank
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import expression
 from vivavoce.foreign_code import name_of
@@ -74,7 +74,7 @@ class Case:
         """
         value = self.sample.ground_truth
         if isinstance(value, str) and is_blank(value):
-            raise GraderFault("the ground truth is empty; remove it, or write null", kind="options")
+            raise GraderFault(_EMPTY_TRUTH, kind="options")
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -93,9 +93,14 @@ def exact_match(case: Case) -> Score:
 def contains(case: Case) -> Score:
     """Score 1 when the submission contains the ground truth, ignoring case, encoding, and whitespace at its ends.
 
-    A ground truth that is an object or a list is looked for as a JSON value, one that is a number as a whole number.
+    A ground truth that is an object or a list is looked for as a JSON value, a number as a whole number, and `true` and
+    `false` as whole words.
     """
     truth = case.sample.ground_truth
+    if isinstance(truth, bool):
+        return _verdict_on(
+            case, "" if contains_words(case.submission, case.truth) else f"does not contain {case.truth}"
+        )
     if isinstance(truth, dict | list):
         return _verdict(lacks_json(case.submission, truth))
     if isinstance(truth, int | float) and not isinstance(truth, bool):
@@ -108,12 +113,8 @@ def regex_match(case: Case) -> Score:
 
     An expression that matches every text, such as `.*`, is an error.
     """
-    try:
-        pattern = expression(case.truth)
-    except UsageError as error:
-        raise GraderFault(f"the ground truth {error}", kind="options") from error
-    if pattern.matches_everything:
-        raise GraderFault(f"the ground truth '{case.truth}' matches every text, so it cannot fail", kind="options")
+    if problem := _pattern_problem(case.truth):
+        raise GraderFault(problem, kind="options")
     return _verdict_on(case, mismatches(case.submission, case.truth))
 
 
@@ -149,10 +150,10 @@ def numeric(
     `tolerance` is in the unit of the number, `relative` is a share of the ground truth; the larger one counts.
     `locale`, such as `de`, says how numbers like 1,234 are read, in the submission and in the ground truth.
     """
-    expected = all_numbers_in(case.truth, locale)
-    if len(expected) != 1 or expected[0].is_scaled:
-        raise GraderFault(f"the ground truth {case.truth!r} is not one number", kind="options")
-    return _verdict_on(case, misses(case.submission, expected[0].value, tolerance, relative, take, locale))
+    if problem := _number_problem(case.truth, locale):
+        raise GraderFault(problem, kind="options")
+    [expected] = all_numbers_in(case.truth, locale)
+    return _verdict_on(case, misses(case.submission, expected.value, tolerance, relative, take, locale))
 
 
 def fuzzy_ratio(case: Case) -> Score:
@@ -227,6 +228,48 @@ def recorded(case: Case, *, path: str) -> Score:
         raise GraderFault(f"{path} is {value!r}, not a number between 0 and 1", kind="format")
     return Score(value=float(value), reason=f"{path} is {value}")
 
+
+def truth_problem(function: str, truth: JsonValue, options: Mapping[str, Any]) -> str:
+    """Return why a built-in grader cannot use a ground truth, in words; empty where it can, and where there is none."""
+    if truth is None:
+        return ""
+    if function == "json_schema" and options.get("schema") is None:
+        return _schema_problem(truth)
+    if _TRUTHS.get(function) != "ground_truth":
+        return ""
+    if isinstance(truth, str) and is_blank(truth):
+        return _EMPTY_TRUTH
+    text = truth if isinstance(truth, str) else json.dumps(truth, ensure_ascii=False)
+    if function == "regex_match":
+        return _pattern_problem(text)
+    return _number_problem(text, options.get("locale")) if function == "numeric" else ""
+
+
+def _pattern_problem(pattern: str) -> str:
+    try:
+        matches_everything = expression(pattern).matches_everything
+    except UsageError as error:
+        return f"the ground truth {error}"
+    return f"the ground truth '{pattern}' matches every text, so it cannot fail" if matches_everything else ""
+
+
+def _number_problem(text: str, locale: str | None) -> str:
+    numbers = all_numbers_in(text, locale)
+    is_number = len(numbers) == 1 and not numbers[0].is_scaled
+    return "" if is_number else f"the ground truth {text!r} is not one number"
+
+
+def _schema_problem(schema: JsonValue) -> str:
+    if not isinstance(schema, dict):
+        return "json_schema needs a schema, as an option or as the ground truth"
+    try:
+        check_test_schema(schema)
+    except UsageError as error:
+        return f"the ground truth {error}"
+    return ""
+
+
+_EMPTY_TRUTH = "the ground truth is empty; remove it, or write null"
 
 Grade = Callable[..., Any]
 

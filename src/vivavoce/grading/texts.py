@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, Literal
@@ -13,6 +14,7 @@ from vivavoce.comparing.numbers import (
     Number,
     all_numbers_in,
     exact,
+    has_other_words,
     is_within,
     may_state,
     read_number,
@@ -20,7 +22,8 @@ from vivavoce.comparing.numbers import (
     states,
     width_of,
 )
-from vivavoce.comparing.text import FoldedText, contains, is_blank, same_text
+from vivavoce.comparing.quotes import without_markup
+from vivavoce.comparing.text import FoldedText, GuardedText, contains, is_blank, same_text, split_words
 from vivavoce.expressions import expression
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.refusal import find_refusal
@@ -28,6 +31,11 @@ from vivavoce.models.json_schema import mismatch
 
 _MAX_ATTEMPTS = 1000
 """Places in a text where an object is looked for: a text of braces alone must not take forever."""
+
+
+Take = Literal["last", "first"]
+"""Which number of a text counts."""
+Amount = float | Decimal
 
 
 def differs_as_json(text: str, wanted: JsonValue) -> str:
@@ -65,9 +73,27 @@ def says(text: FoldedText, wanted: str | float, locale: str | None = None) -> bo
     return text.contains(wanted) if isinstance(wanted, str) else states(text.text, wanted, locale)
 
 
-def may_say(text: FoldedText, wanted: str | float, locale: str | None = None) -> bool:
-    """Return whether a text may contain some words or a number, which is what a ban has to assume."""
-    return text.contains(wanted) if isinstance(wanted, str) else may_state(text.text, wanted, locale)
+def may_say(text: str, wanted: str | float, locale: str | None = None) -> bool:
+    """Return whether a text may contain some words or a number in any way to read it, which a ban has to assume."""
+    return GuardedText(text).contains(wanted) if isinstance(wanted, str) else may_state(text, wanted, locale)
+
+
+def may_be(text: str, wanted: JsonValue, locale: str | None = None) -> bool:
+    """Return whether an answer may be a value, which a ban has to assume: in any case, markup, and punctuation."""
+    if isinstance(wanted, str):
+        words = split_words(wanted)
+        return same_text(text, wanted, ignore_case=True) or (bool(words) and split_words(without_markup(text)) == words)
+    if isinstance(wanted, int | float) and not isinstance(wanted, bool):
+        return may_state(text, wanted, locale) and not has_other_words(text, locale)
+    if isinstance(wanted, dict | list):
+        return not lacks_json(text, wanted)
+    return may_be(text, json.dumps(wanted))
+
+
+def may_be_near(text: str, wanted: Amount, width: Amount, locale: str | None = None) -> bool:
+    """Return whether any number of a text may lie within a width of another in any way to read it."""
+    readings = (reading for number in all_numbers_in(text, locale) for reading in number.readings)
+    return may_state(text, wanted, locale) or any(is_within(reading, wanted, width) for reading in readings)
 
 
 def is_said(text: str, wanted: str | float, locale: str | None = None) -> bool:
@@ -77,9 +103,6 @@ def is_said(text: str, wanted: str | float, locale: str | None = None) -> bool:
     return read_number(text, locale) == exact(wanted)
 
 
-Take = Literal["last", "first"]
-"""Which number of a text counts."""
-Amount = float | Decimal
 _AROUND = 20
 """Characters on each side of a number that a reason quotes."""
 _NAMED = 5

@@ -14,27 +14,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
 from typing import Literal
 
-from vivavoce.comparing.text import fold, is_blank, is_boundary
+from vivavoce.comparing.json_values import read_strict_json
+from vivavoce.comparing.quotes import QuotedText, read_quote
+from vivavoce.comparing.text import is_blank
 from vivavoce.errors import ModelFault
-from vivavoce.messages import AnyMessage, RefusalPart
+from vivavoce.messages import AnyMessage, RefusalPart, ToolCall
 from vivavoce.metrics.prompts import HERE
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.records.score import Evidence, Finding, FindingState, shorten
 from vivavoce.safe_text import quoted
 from vivavoce.unchecked import unchecked
 
-SHORTEST_QUOTE = 1
-"""Letters or digits below which a quote would be found anywhere."""
-
-WHOLE_WORDS = 6
-"""Letters or digits below which a quote has to stand as whole words."""
-
 _CALL = re.compile(r"\W*(?:call |result )?#?(c\d+)\W*", re.IGNORECASE)
-_MARKS = " \"'"
-_LEFT_OUT = re.compile(r"\[(?:\.\.\.|…)\]|\((?:\.\.\.|…)\)|\.\.\.|…")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +39,21 @@ class Place:
     role: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A text that evidence is looked up in, and the index of its message."""
+
+    message: int
+    text: QuotedText
+
+
 class Checker:
     """Looks evidence up in one conversation.
 
-    A quote may differ in case and encoding, may be escaped as in the transcript, may leave words out where it says
-    `...`, and may begin or end inside a word unless it is short; beyond that it has to stand in one message, in what a
-    tool was given, or in what was retrieved for an answer. It stands where it is word for word, else at the first place
-    that differs in no more than that. Messages may be added while it is in use: it reads on from where it stopped.
+    A quote has to be in one message, in the arguments of a tool call, or in what was retrieved for an answer;
+    `vivavoce.comparing.quotes` says how far it may differ. Where it names a speaker (`assistant: "…"`), only messages
+    of that role count. It stands where it is word for word, else at the first place that differs in no more than that.
+    Messages may be added while it is in use: it reads on from where it stopped.
     """
 
     def __init__(self, messages: Sequence[AnyMessage], written: Transcript) -> None:
@@ -60,7 +61,7 @@ class Checker:
         self._messages = messages
         self._turns: list[int | None] = []
         self._texts: list[tuple[int, str]] = []
-        self._folded: list[str] = []
+        self._folded: list[_Source] = []
         self._known: dict[tuple[str, bool], Evidence] = {}
         self._calls: list[int] = []
         self._results: dict[int, int] = {}
@@ -136,14 +137,19 @@ class Checker:
                 yield self._results[call]
 
     def _quoted(self, text: str) -> Iterator[int]:
-        if _is_long_enough(text):
-            yield from (index for index, words in self._texts if text in words and _end(text, words, 0) >= 0)
-        for quote in (text, _unescaped(text)) if "\\" in text else (text,):
-            pieces = _LEFT_OUT.split(quote) if "..." in quote or "…" in quote else (quote,)
-            parts = [part for piece in pieces if (part := fold(piece).strip(_MARKS))]
-            if _is_long_enough("".join(parts)):
-                yield from (index for index, said in self._folded_texts() if _in_order(parts, said))
-                yield from (index for index, said in self._shown_calls() if _in_order(parts, said))
+        quotes = read_quote(text)
+        if not quotes:
+            return
+        sources = self._sources()
+        for source in sources:
+            if text in source.text.text and source.text.find(quotes[0]):
+                yield source.message
+        everything = [*sources, *self._shown_calls()]
+        for quote in quotes:
+            for source in everything:
+                role = self._messages[source.message].role
+                if (not quote.speaker or quote.speaker == role) and source.text.find(quote):
+                    yield source.message
 
     def _read_on(self) -> None:
         if self._whole is not None:
@@ -166,33 +172,23 @@ class Checker:
             elif message.role == "tool" and (number := self._by_id.get(message.tool_call_id or "")) is not None:
                 self._results.setdefault(number, index)
 
-    def _folded_texts(self) -> Iterator[tuple[int, str]]:
-        """Yield the folded texts, each with the index of its message."""
-        self._folded += [fold(words) for _, words in self._texts[len(self._folded) :]]
-        yield from ((index, folded) for (index, _), folded in zip(self._texts, self._folded, strict=True))
+    def _sources(self) -> Sequence[_Source]:
+        """Return what messages say, with what tools were given."""
+        self._folded += [_Source(index, QuotedText(words)) for index, words in self._texts[len(self._folded) :]]
+        return self._folded
 
-    def _shown_calls(self) -> Iterator[tuple[int, str]]:
+    def _shown_calls(self) -> Iterator[_Source]:
         """Yield the calls as a judge sees them, which is not quite how they were written."""
         if self._written.calls:
             lines = (line for part in (self._written.opening, *self._written.turns) for line in part)
-            yield from zip(self._calls, (fold(line) for line in lines if line.startswith("call ")), strict=True)
+            texts = (QuotedText(line) for line in lines if line.startswith("call "))
+            yield from (_Source(index, text) for index, text in zip(self._calls, texts, strict=True))
 
 
 def _reference(text: str) -> str | None:
     """Return the reference of a call that a text is, None where it is none."""
     named = _CALL.fullmatch(text)
     return named[1].lower() if named else None
-
-
-def _is_long_enough(quote: str) -> bool:
-    return len(list(islice(filter(str.isalnum, quote), SHORTEST_QUOTE))) == SHORTEST_QUOTE
-
-
-def _unescaped(text: str) -> str:
-    try:
-        return str(json.loads(f'"{text}"'))
-    except ValueError:
-        return text
 
 
 def _words(message: AnyMessage) -> list[str]:
@@ -205,39 +201,20 @@ def _words(message: AnyMessage) -> list[str]:
         words += [part.refusal for part in message.content if isinstance(part, RefusalPart)]
     if message.role == "assistant":
         words.append(message.refusal or "")
-        words += [f"{call.name} {call.function.arguments}" for call in message.tool_calls or ()]
+        for call in message.tool_calls or ():
+            words += [f"{call.name} {call.function.arguments}", *_calls_as_code(call)]
     return words
 
 
-def _in_order(parts: Sequence[str], said: str) -> bool:
-    start = 0
-    for part in parts:
-        start = _end(part, said, start)
-        if start < 0:
-            return False
-    return True
-
-
-def _end(part: str, said: str, start: int) -> int:
-    """Return where a part ends in what was said, -1 where it does not stand there.
-
-    A part may begin or end inside a word, but for a short one, which would be found in many words by chance. It never
-    does so inside a number.
-    """
-    short = len(list(islice(filter(str.isalnum, part), WHOLE_WORDS))) < WHOLE_WORDS
-    while (found := said.find(part, start)) >= 0:
-        end = found + len(part)
-        if not short and not _in_number(said, found) and not _in_number(said, end):
-            return end
-        if is_boundary(said, found) and is_boundary(said, end):
-            return end
-        start = found + 1
-    return -1
-
-
-def _in_number(said: str, place: int) -> bool:
-    """Say whether there are digits on both sides of a place."""
-    return 0 < place < len(said) and said[place - 1].isdecimal() and said[place].isdecimal()
+def _calls_as_code(call: ToolCall) -> list[str]:
+    """Return a call as judges write it: `refund({"order": 17})`, with and without spaces."""
+    try:
+        arguments = read_strict_json(call.function.arguments or "{}")
+    except (ValueError, RecursionError):
+        return [f"{call.name}({call.function.arguments})"]
+    compact = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    spaced = json.dumps(arguments, ensure_ascii=False)
+    return [f"{call.name}({text})" for text in dict.fromkeys((spaced, compact))] + [f"{call.name} {compact}"]
 
 
 CRITERION, PROHIBITION = "criterion", "prohibition"

@@ -95,6 +95,21 @@ def check_test_schema(schema: Mapping[str, Any]) -> None:
         raise UsageError(*problems)
     if not _demands(schema, schema, ()):
         raise UsageError("the JSON schema demands nothing, so that every value fits it; add a type, or required keys")
+    for key, kind in _ONLY_FOR.items():
+        if key in schema and not schema.keys() & _TYPED:
+            raise UsageError(f"the JSON schema has {key} and no type, so that other values fit it; add type: {kind}")
+
+
+_ONLY_FOR = {
+    **dict.fromkeys(("properties", "required", "additionalProperties", "patternProperties", "propertyNames"), "object"),
+    **dict.fromkeys(("minProperties", "maxProperties", "dependentRequired", "dependentSchemas"), "object"),
+    **dict.fromkeys(("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"), "array"),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "number"),
+    **dict.fromkeys(("minLength", "maxLength", "pattern", "format"), "string"),
+}
+"""Keys of a JSON schema that say nothing about values of other types."""
+_TYPED = frozenset(("type", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"))
+"""Keys that may say of which type a value is."""
 
 
 def ignored_keywords(schema: object) -> list[str]:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import regex
 
-from vivavoce.comparing.numbers import numbers_in, read_number
+from vivavoce.comparing.numbers import may_state, numbers_in, read_number
 from vivavoce.comparing.spelled_digits import digits_from_words
 from vivavoce.comparing.text import fold
 from vivavoce.metrics.exact.speakers import compile_phrases
@@ -41,6 +41,14 @@ def tells_fact(text: str, fact: str, value: str) -> bool:
     if not places or names_fact(text, fact):
         return bool(places)
     return len(_WORD.findall(text)) <= _FEW_WORDS and any(not _WORD.search(text, place) for place in places)
+
+
+def may_tell_fact(text: str, fact: str, value: str) -> bool:
+    """Return whether a text tells a fact, or may tell a number of three digits or more in any way to read it."""
+    number = read_number(value)
+    if tells_fact(text, fact, value):
+        return True
+    return number is not None and len(value.strip()) >= SHORTEST and may_state(text, number)
 
 
 def _contains(text: str, value: str) -> bool:

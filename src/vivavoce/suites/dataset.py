@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.files.file_mentions import check_text
+from vivavoce.grading.graders import truth_problem
 from vivavoce.samples.content import Content, difference, kept_versions, read_content, read_version, unknown_version
 from vivavoce.samples.rows import SampleCount, UnusableRows, check_samples, read_samples, unusable_rows
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.expecting import EXPECT, Assertions
+from vivavoce.suites.grader_spec import FunctionGraderSpec, MetricGraderSpec
 from vivavoce.suites.load import Suite
 from vivavoce.suites.toolbox import ABOUT_TOOLS, row_check
 
@@ -160,14 +162,37 @@ def _check_row(
     suite: Suite, assertions: Assertions, seen: Callable[[Sample], None] | None = None
 ) -> Callable[[Sample], None]:
     check_tools = row_check(suite)
+    graders = [
+        (name, spec.function if isinstance(spec, FunctionGraderSpec) else spec.metric, spec.config)
+        for name, spec in suite.spec.graders.items()
+        if isinstance(spec, FunctionGraderSpec | MetricGraderSpec)
+    ]
 
     def check(sample: Sample) -> None:
         assertions.check(sample)
         check_tools(sample)
+        _check_truths(sample, graders)
         if seen is not None:
             seen(sample)
 
     return check
+
+
+def _check_truths(sample: Sample, graders: Sequence[tuple[str, str, Mapping[str, Any]]]) -> None:
+    """Check that graders can use the ground truths of a row.
+
+    Raises:
+        UsageError: one cannot be used, which would be an error only after the target was asked.
+    """
+    truths = [turn.ground_truth for turn in sample.turns] if sample.per_turn else [sample.ground_truth]
+    problems = (
+        f"ground_truth: {problem}; the grader '{name}' needs it"
+        for name, function, options in graders
+        for truth in truths
+        if (problem := truth_problem(function, truth, options))
+    )
+    if found := list(dict.fromkeys(problems)):
+        raise UsageError(*found)
 
 
 def _tags_of(suite: Suite) -> str:

@@ -29,10 +29,9 @@ class ForgettingMetric(ExactMetric):
 
     A question is a turn with a text or a number as its ground truth, of which the same user said that truth in an
     earlier session; the last time counts. Its distance is how many of the user's own sessions lie between, 1 for the
-    next one. It is known where the assistant says it as
-    whole words, in any case and encoding. From 0 to 1; lower is
-    better, and only 0 passes unless `threshold` says otherwise. With a `distance`, only questions of that distance
-    count. `details["by_distance"]` counts what was asked and what was forgotten.
+    next one. It is known where the assistant says it as whole words, in any case and encoding, or as a number of the
+    same value. From 0 to 1; lower is better, and only 0 passes unless `threshold` says otherwise. With a `distance`,
+    only questions of that distance count. `details["by_distance"]` counts what was asked and what was forgotten.
 
     Known failure: a truth that its user said in other words was told nobody knows when, and is left out.
     """

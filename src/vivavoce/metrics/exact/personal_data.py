@@ -6,11 +6,12 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
 from typing import Any, Literal, Unpack, cast, get_args
 
+from vivavoce.comparing.text import PlainText
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.metrics.config import MetricConfig
@@ -41,12 +42,23 @@ class PersonalDatum:
 def find_personal_data(text: str, kinds: Collection[Kind], region: str | None = None) -> list[PersonalDatum]:
     """Return the personal data of some kinds in the order in which it stands; nothing is found twice.
 
+    Full-width letters and digits are read as plain ones, and invisible characters hide nothing.
+
     `region` is the country, as in `US`, in which a phone number without `+` is dialled; without one, only numbers with
     `+` are phone numbers.
 
     Raises:
         GraderFault: no time is left for the request.
     """
+    plain = PlainText(text)
+    return [
+        replace(datum, start=span.start, end=span.end)
+        for datum in _find_in_plain(plain.text, kinds, region)
+        for span in (plain.span(datum.start, datum.end),)
+    ]
+
+
+def _find_in_plain(text: str, kinds: Collection[Kind], region: str | None) -> list[PersonalDatum]:
     data: list[PersonalDatum] = []  # in order, and none overlaps another
     with counted_work() as check_time:
         for kind in KINDS:

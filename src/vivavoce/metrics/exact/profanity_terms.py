@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import ClassVar, Unpack
 
-from vivavoce.comparing.text import FoldedText, Span, fold
+from vivavoce.comparing.text import GuardedText, Span, fold
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.speakers import (
     SPEAKERS,
@@ -72,7 +72,7 @@ class ProfanityTermsMetric(ExactMetric):
         with counted_work() as check:
             matched: list[tuple[Utterance, list[Span]]] = []
             for message in messages:
-                spans = list(FoldedText(message.text).matches(self._pattern)) if self._pattern else []
+                spans = list(GuardedText(message.text).matches(self._pattern)) if self._pattern else []
                 matched.append((message, spans))
                 check()
         profane = [(message, spans) for message, spans in matched if spans]

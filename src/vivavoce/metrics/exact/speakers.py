@@ -12,7 +12,8 @@ from typing import Literal, TypeVar, get_args
 
 import regex
 
-from vivavoce.comparing.text import BOUNDARY, FoldedText, fold, is_blank
+from vivavoce.comparing.numbers import cuts_number, find_possible, numbers_in, read_number
+from vivavoce.comparing.text import BOUNDARY, FoldedText, GuardedText, fold, is_blank
 from vivavoce.conversation import mark_of, split_turns
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.messages import AnyMessage, SessionMark
@@ -70,8 +71,10 @@ def check_phrases(option: str, phrases: Collection[str]) -> Collection[str]:
     """Return the phrases that a metric is given.
 
     Raises:
-        UsageError: they are too many, or too long together.
+        UsageError: they are too many, or too long together, or one shows nothing.
     """
+    if any(map(is_blank, phrases)):
+        raise UsageError(f"{option} has an entry without visible characters; remove it")
     if len(phrases) > MAX_PHRASES:
         raise UsageError(f"{option} has {len(phrases):,} phrases, at most {MAX_PHRASES:,} allowed")
     if (chars := sum(map(len, phrases))) > _MAX_PHRASE_CHARS:
@@ -156,8 +159,32 @@ def is_in(part: Part, turn: SessionTurn) -> bool:
 
 
 def place_in(utterances: Iterable[Utterance], phrase: str) -> tuple[Utterance, int, int] | None:
-    """Return the first message that contains a phrase as whole words, and where in it; None where none does."""
+    """Return the first message that contains a phrase as whole words, and where in it; None where none does.
+
+    A phrase that is a number is found as a number: 12 is in `12.00`, and not in `12,500`.
+    """
+    number = read_number(phrase)
     for utterance in utterances:
-        if (span := FoldedText(utterance.text).find(phrase, whole=True)) is not None:
-            return utterance, span.start, span.end
+        if number is not None:
+            places = (stated for stated in numbers_in(utterance.text) if stated.value == number)
+            if (stated := next(places, None)) is not None:
+                return utterance, stated.start, stated.end
+            continue
+        spans = FoldedText(utterance.text).find_all(phrase, whole=True)
+        for span in spans:
+            if not any(cuts_number(utterance.text, place) for place in span):
+                return utterance, span.start, span.end
+    return None
+
+
+def possible_place_in(utterances: Iterable[Utterance], phrase: str) -> tuple[Utterance, int, int] | None:
+    """Return the first message that may contain a phrase in any way to read it, which a ban has to assume."""
+    number = read_number(phrase)
+    for utterance in utterances:
+        place = GuardedText(utterance.text).find(phrase, whole=True)
+        if place is None and number is not None:
+            place = find_possible(utterance.text, number)
+        if place is not None:
+            start, end = place
+            return utterance, start, end
     return None

@@ -17,10 +17,10 @@ from vivavoce.comparing.numbers import (
     canonical,
     exact,
     has_unread,
-    is_inside_code,
     read_number,
     states,
 )
+from vivavoce.comparing.quotes import cuts_word
 from vivavoce.comparing.text import FoldedText, fold, is_blank, without_signs
 
 
@@ -171,16 +171,15 @@ def _bounds(number: Number) -> tuple[Decimal, ...]:
 def mentions(text: str, value: JsonValue) -> bool:
     """Return whether a text contains a value as whole words, in any case and encoding; values are texts or numbers.
 
-    A number or a code is not a part of a longer one: 24 is in 24.00 and not in 24.90, A-17 is not in A-17-B.
+    It is no part of a longer one: 24 is in 24.00 and not in 24.90, A-17 is not in A-17-B, Ann is not in Ann-Marie.
     """
     if (number := number_of(value)) is not None:
         return states(text, number)
     if not isinstance(value, str) or not (written := value.strip()):
         return False
-    has_digit = any(map(str.isdigit, written))
     for variant in dict.fromkeys((text, without_signs(text))):
         folded = FoldedText(fold(variant))  # so that places in it are those of the folded text
         places = folded.find_all(written, whole=True)
-        if any(not has_digit or not is_inside_code(folded.text, start, end) for start, end in places):
+        if any(not cuts_word(folded.text, start) and not cuts_word(folded.text, end) for start, end in places):
             return True
     return False

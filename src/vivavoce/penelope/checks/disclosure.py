@@ -11,7 +11,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.asked_for import DETAILS, AskedFor
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.facts import names_fact, tells_fact
+from vivavoce.penelope.facts import may_tell_fact, names_fact, tells_fact
 from vivavoce.penelope.judging import metric_input_of, note_unjudged
 
 _ANYTHING = compile_phrases([r"(your|more|further|following|additional) (\w+ )?(details|information|info|data)"])
@@ -45,7 +45,7 @@ class DisclosureCheck:
         told = {
             fact: value
             for fact, value in state.context.facts.items()
-            if tells_fact(message, fact, value) and not _is_open(fact, value, state) and not _was_asked(fact, state)
+            if may_tell_fact(message, fact, value) and not _is_open(fact, value, state) and not _was_asked(fact, state)
         }
         if not told or self._question is None or not any(turn.reply.strip() for turn in state.turns):
             return _objection(told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vivavoce.penelope.brief_problems import withheld_facts
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.facts import tells_fact
+from vivavoce.penelope.facts import may_tell_fact
 
 
 class RestrictionCheck:
@@ -26,7 +26,7 @@ class RestrictionCheck:
         context = state.context
         for fact, restriction in withheld_facts(context.restrictions, context.facts).items():
             value = context.facts[fact]
-            if tells_fact(message, fact, value):
+            if may_tell_fact(message, fact, value):
                 state.withheld[fact] = restriction
                 return f"your rule is {restriction!r}: leave {value!r} out of the message, even if the assistant asks"
         return None

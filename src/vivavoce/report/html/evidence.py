@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 from typing import Literal
 
-from vivavoce.comparing.text import FoldedText, Span, fold
+from vivavoce.comparing.quotes import QuotedText, read_quote
+from vivavoce.comparing.text import Span
 from vivavoce.records.score import Evidence
 from vivavoce.report.html.content.legible import legible
-
-_LEFT_OUT = re.compile(r"\[(?:\.\.\.|…)\]|\((?:\.\.\.|…)\)|\.\.\.|…")
-_EDGE = " \"'"
-
 
 Ink = Literal["bad", "src", "met"]
 """The colour class of evidence: words of the assistant that prove a fault, words of others for one, or no fault."""
@@ -138,8 +133,8 @@ class Register:
         """Return where the evidence of a turn is in a text; `by_assistant` if the assistant wrote it."""
         quotes = [quote for (where, _), quote in self._cited.items() if where == turn and quote.kind != "call"]
         missing = [quote for quote in quotes if quote.verified and not quote.letter]
-        folded = FoldedText(text if missing else "")
-        spans = [(start, end, quote.place) for quote in missing for start, end in _spans(quote.text, folded)]
+        source = QuotedText(text if missing else "")
+        spans = [(start, end, quote.place) for quote in missing for start, end in _spans(quote.text, source)]
         kept: list[tuple[int, int, Place]] = []
         for span in sorted(spans, key=lambda span: (span[0], -span[1])):
             if not kept or span[0] >= kept[-1][1]:
@@ -189,18 +184,6 @@ def _letter(number: int) -> str:
     return (_letter(rest - 1) if rest else "") + ascii_lowercase[last]
 
 
-def _spans(quote: str, text: FoldedText) -> list[Span]:
-    """Return where a quote is: case and encoding may differ, and words may be left out."""
-    quote = legible(quote)
-    for wording in (quote, _unescaped(quote)) if "\\" in quote else (quote,):
-        parts = [part for piece in _LEFT_OUT.split(wording) if (part := fold(piece).strip(_EDGE))]
-        if spans := text.find_in_order(parts):
-            return spans
-    return []
-
-
-def _unescaped(text: str) -> str:
-    try:
-        return str(json.loads(f'"{text}"'))
-    except ValueError:
-        return text
+def _spans(text: str, source: QuotedText) -> Sequence[Span]:
+    """Return where the parts of a quote are."""
+    return next((spans for quote in read_quote(legible(text)) if (spans := source.find(quote))), ())

@@ -31,7 +31,7 @@ def marked(one: Written) -> str:
     ("text", "quote", "words"),
     [
         ("the **total is** 5 €", "total is** 5", "total is 5"),
-        ("- the first\n- the *second*", "first\n- the *sec", "firstthe sec"),
+        ("- the first\n- the *second*", "first\n- the *second", "firstthe second"),
         ("| a | b |\n|---|---|\n| one | **two** |", "one | **two**", "onetwo"),
         ("# Head\n\nand `code` here", "Head and", "Headand"),
         ("# Head\n\nand `code` here", "Head\n\nand `code`", "Headand code"),
@@ -50,8 +50,8 @@ def test_what_is_cited_is_marked_whatever_it_goes_over(text: str, quote: str, wo
 
 
 def test_what_stands_in_markup_alone_is_marked_in_what_was_written() -> None:
-    one = shown("*a*\n\n---\n\nb", "---")
-    assert (one.look, marked(one)) == ("plain", "---")
+    one = shown("*a*\n\n[link]: http://x.y/z\n\nb", "http://x.y/z")
+    assert (one.look, marked(one)) == ("plain", "http://x.y/z")
 
 
 @given(FRAGMENTS, st.data())

@@ -1,0 +1,227 @@
+"""Where quotes stand: never inside a word or a number, and whatever the markup."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from vivavoce.comparing.numbers import cuts_number
+from vivavoce.comparing.quotes import QuotedText, read_quote, without_markup
+
+
+def quotes(text: str, quote: str) -> list[str]:
+    """Return the parts of a text that a quote stands for, in the first way to read it that fits."""
+    source = QuotedText(text)
+    spans = next((spans for reading in read_quote(quote) if (spans := source.find(reading))), ())
+    return [text[start:end] for start, end in spans]
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("It costs 12,500 EUR", "12"),
+        ("It costs 12,500 EUR", "costs 12"),
+        ("It costs 12,500 EUR", "500 EUR"),
+        ("It costs 12.50", "costs 12."),
+        ("-40 degrees", "40"),
+        ("- 40%", "40"),
+        ("1'250 francs", "250 francs"),
+        ("12 500 rows", "12"),
+        ("5k people", "5"),
+        ("5 million people", "5"),
+        ("5 to 10 million", "5"),
+        ("5 Mio. €", "5"),
+        ("₹5 lakh", "₹5"),
+        ("12万円", "12"),
+        ("0.75", "75"),
+        ("version 2.10", "version 2"),
+        ("version 2.10.3", "2.10"),
+        ("on 2026-01-12", "12"),
+        ("12 May 2026 it is", "12"),
+        ("at 10:24", "10"),
+        ("at 10 pm", "at 10"),
+        ("call +1 202 555 0147", "555"),
+        ("seat 42B-7", "42B"),
+        ("order A-17-B", "A-17"),
+        ("it is €20", "20"),
+        ("20 % off", "20"),
+        ("10² m", "10"),
+        ("5½ hours", "5"),
+        ("1/2 cup", "2 cup"),
+        ("1e6 rows", "1"),
+        ("１２，５００", "１２"),
+        ("१,२३४", "२३४"),
+        ("٤٢٫٥", "٤٢"),
+        ("**12**,500", "12"),
+        ("密码47118", "4711"),
+    ],
+)
+def test_a_quote_never_cuts_a_number(text: str, quote: str) -> None:
+    assert quotes(text, quote) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("the unpaid bill", "paid bill"),
+        ("It is impossible to pay", "possible to pay"),
+        ("the bill is paid", "the bill is pai"),
+        ("confirmed", "conf…"),
+        ("unconfirmed request", "…confirmed request"),
+        ("a non-refundable fare", "refundable fare"),
+        ("a cost-free order", "a cost"),
+        ("I can't pay it", "I can"),
+        ("I don’t pay it", "I don"),
+        ("user_id", "id"),
+        ("mail to ana@x.org", "x.org"),
+        ("нельзяоплатить", "оплатить"),
+        ("Straßenbahn", "Straße"),
+        ("2*3", "23"),
+        ("snake_case", "snakecase"),
+        ("x² is 4", "x2"),
+        ("- 40 degrees", "40degrees"),
+        ("40 degrees", "- 40 degrees"),
+    ],
+)
+def test_a_quote_never_cuts_a_word_or_loses_a_sign(text: str, quote: str) -> None:
+    assert quotes(text, quote) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "words"),
+    [
+        ("The capital is **Lyon**.", "capital is Lyon", "capital is **Lyon"),
+        ("The capital is Lyon.", "The capital is **Lyon**.", "The capital is Lyon."),
+        ("It is _Lyon_ now", "is Lyon now", "is _Lyon_ now"),
+        ("Call `redirect` now", "Call redirect now", "Call `redirect` now"),
+        ("Call redirect now", "Call `redirect` now", "Call redirect now"),
+        ("- Lyon is big\n- Paris, too", "Lyon is big Paris, too", "Lyon is big\n- Paris, too"),
+        ("# Result\nPaid.", "Result Paid.", "Result\nPaid."),
+        ("这是**里昂**市", "这是里昂市", "这是**里昂**市"),
+        ("**_Done_**: paid", "Done: paid", "Done_**: paid"),
+        ("It costs **12,500** EUR", "costs 12,500 EUR", "costs **12,500** EUR"),
+        ("I paid it.", 'assistant: "I paid it."', "I paid it."),
+        ("I paid it.", "[turn 3] assistant: I paid it.", "I paid it."),
+        ("I paid it.", '**Assistant:** "I paid it".', "I paid it"),
+        ("I paid it.", '"assistant: I paid it."', "I paid it."),
+        ("I paid it.", 'turn 3: "I paid it."', "I paid it."),
+        ("I paid it.", "“I paid it.”", "I paid it."),
+        ("see 2*3*4 and *args", "2*3*4 and *args", "2*3*4 and *args"),
+        ("in snake_case", "snake_case", "snake_case"),
+        ("Total: 12. Thanks", "Total: 12.", "Total: 12."),
+        ("It is -40 now", "-40", "-40"),
+        ("密码是4711谢谢。", "4711", "4711"),
+        ("5 million people", "5 million", "5 million"),
+        ("Paris–Lyon by train", "Lyon by train", "Lyon by train"),
+        ("Ana¹ paid", "Ana", "Ana"),
+    ],
+)
+def test_a_quote_may_differ_in_markup_and_name_its_speaker(text: str, quote: str, words: str) -> None:
+    assert quotes(text, quote) == [words]
+
+
+def test_parts_are_found_one_after_another() -> None:
+    text = "The CAFE\u0301 is  open; the cafe is closed."
+    assert quotes(text, "the café … the") == ["The CAFE\u0301", "the"]
+    assert quotes(text, "closed … café") == []
+
+
+@pytest.mark.parametrize(
+    ("quote", "speaker"),
+    [
+        ("assistant: yes", "assistant"),
+        ("User: yes", "user"),
+        ('result c0: "yes"', "tool"),
+        ('assistant billing: "yes"', "assistant"),
+        ("[user] yes", "user"),
+        ("yes", ""),
+        ("user account: yes", ""),
+    ],
+)
+def test_the_speaker_that_a_quote_names_is_read(quote: str, speaker: str) -> None:
+    assert read_quote(quote)[-1].speaker == speaker
+
+
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [
+        ("**a** _b_ `c` ***d***", "a b c d"),
+        ("- a\n* b\n## c", "a\nb\nc"),
+        ("2*3*4 a_b_c 5* 6* *args", "2*3*4 a_b_c 5* 6* *args"),
+        ("- 5 degrees", "- 5 degrees"),
+        ("**a\n\nb**", "**a\n\nb**"),
+        (r"\*a\*", r"\*a\*"),
+    ],
+)
+def test_markup_is_what_comes_in_pairs_or_begins_a_line(text: str, rendered: str) -> None:
+    assert without_markup(text) == rendered
+
+
+NUMBERS = st.one_of(
+    st.integers(-(10**9), 10**9).map(str),
+    st.integers(1000, 10**9).map("{:,}".format),
+    st.integers(1000, 10**9).map(lambda number: f"{number:,}".replace(",", " ")),
+    st.decimals(-10000, 10000, places=2).map(str),
+    st.dates().map(str),
+    st.times().map(lambda time: f"{time:%H:%M}"),
+    st.builds("{}.{}.{}".format, *[st.integers(0, 99)] * 3),
+    st.builds(
+        "{}{}".format, st.integers(1, 999), st.sampled_from(["k", "M", "%", "€", " million", " Mio.", "kg", "万"])
+    ),
+    st.builds("{}-{}-{}".format, st.sampled_from("ABC"), st.integers(1, 999), st.sampled_from("XYZ")),
+)
+
+
+@given(NUMBERS, st.data())
+def test_no_part_of_a_number_is_a_quote(number: str, data: st.DataObject) -> None:
+    text = f"it is {number} now"
+    start = data.draw(st.integers(0, len(number) - 1))
+    end = data.draw(st.integers(start + 1, len(number)))
+    part = number[start:end]
+    assume(part.strip(" .,:'-") != number.strip(" .,:'-") and re.search(r"\w", part))
+    stands_alone = re.search(rf"(?<![\w.,:'€%-]){re.escape(part.strip())}(?![\w.,:'€%-])", number)
+    assume(not stands_alone or cuts_number(text, 6 + start) or cuts_number(text, 6 + end))
+    assert quotes(text, part) == []
+
+
+@given(NUMBERS, st.sampled_from(["it is ", "", "сумма ", "合計"]))
+def test_a_whole_number_is_a_quote(number: str, before: str) -> None:
+    assert quotes(f"{before}{number} now", number)
+
+
+WORDS = st.lists(st.text("abcdeéж", min_size=2, max_size=6), min_size=1, max_size=6)
+
+
+@given(WORDS, st.data())
+def test_emphasis_on_either_side_does_not_matter(words: list[str], data: st.DataObject) -> None:
+    mark = data.draw(st.sampled_from(["*", "**", "_", "`", "***"]))
+    first = data.draw(st.integers(0, len(words) - 1))
+    last = data.draw(st.integers(first, len(words) - 1))
+    marked = [*words[:first], f"{mark}{' '.join(words[first : last + 1])}{mark}", *words[last + 1 :]]
+    plain, emphasized = " ".join(words), " ".join(marked)
+    assert quotes(emphasized, plain)
+    assert quotes(plain, emphasized)
+    assert quotes(f"- {plain}\n- x", f"{emphasized} x")
+
+
+@given(WORDS, st.data())
+def test_a_word_is_never_cut(words: list[str], data: st.DataObject) -> None:
+    text = " ".join(words)
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    quote = text[start:end].strip()
+    assume(quote)
+    whole = rf"(?<!\w){re.escape(quote)}(?!\w)"
+    assert bool(quotes(text, quote)) is bool(re.search(whole, text))
+
+
+@given(st.text(max_size=40), st.text(max_size=12))
+def test_places_are_in_the_text_and_reading_never_fails(text: str, quote: str) -> None:
+    source = QuotedText(text)
+    for reading in read_quote(quote):
+        spans = source.find(reading)
+        assert len(spans) in (0, len(reading.parts))
+        assert all(0 <= start < end <= len(text) for start, end in spans)

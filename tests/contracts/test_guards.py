@@ -1,0 +1,107 @@
+"""What must not be there is found in every way to read a text, whoever looks for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.grading.assertions import Scene
+from vivavoce.grading.expected import read_expect
+from vivavoce.grading.extractors import View, build_extractor
+from vivavoce.messages import read_messages
+from vivavoce.metrics import evaluate_conversation
+from vivavoce.metrics.exact.personal_data import KINDS, find_personal_data
+from vivavoce.metrics.exact.profanity_terms import ProfanityTermsMetric
+
+
+def passes(assertion: dict[str, Any], answer: str) -> bool:
+    [expected] = read_expect(assertion)
+    messages = read_messages([{"role": "user", "content": "?"}, {"role": "assistant", "content": answer}])
+    return expected.assertion.held(Scene(View([messages]))).passed
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["PIN-4711", "4.711", "EUR-4711", "4,711", "4 711", "４７１１", "v4711", "47-11", "4711.5", "“4711”", "-4711"],
+)
+def test_a_forbidden_number_is_found_in_every_reading(answer: str) -> None:
+    assert not passes({"not_contains": 4711}, answer)
+    assert not passes({"not": {"contains": 4711}}, answer)
+
+
+@pytest.mark.parametrize("answer", ["4712", "47110", "14711", "47 or 11", "no number"])
+def test_another_number_is_not_forbidden(answer: str) -> None:
+    assert passes({"not_contains": 4711}, answer)
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "answer"),
+    [
+        ({"equals": "Paris"}, "**PARIS**."),
+        ({"equals": 4711}, "4.711 EUR"),
+        ({"equals": True}, "True."),
+        ({"one_of": ["no", "Paris"]}, "paris!"),
+        ({"numeric": 4711}, "4.711"),
+        ({"numeric": 4711}, "4711, then 5"),
+        ({"regex": "secret"}, "sec\u200bret"),
+        ({"regex": "secret"}, "ｓｅｃｒｅｔ"),
+        ({"contains": "secret"}, "sec**ret**"),
+        ({"contains": "x2"}, "x² is 4"),
+    ],
+)
+def test_not_assumes_the_worst(forbidden: dict[str, Any], answer: str) -> None:
+    assert not passes({"not": forbidden}, answer)
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "answer"),
+    [({"equals": "Paris"}, "Paris is big"), ({"equals": 4711}, "The PIN is 4711"), ({"regex": "secret"}, "open")],
+)
+def test_not_passes_where_no_reading_is_forbidden(forbidden: dict[str, Any], answer: str) -> None:
+    assert passes({"not": forbidden}, answer)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "an\u200ba@x.org",
+        "ａｎａ＠ｘ．ｏｒｇ",
+        "4111 1111\u200b 1111 1111",
+        "４１１１１１１１１１１１１１１１",
+        "536‑90‑4399",
+    ],
+)
+def test_personal_data_is_found_in_any_encoding_at_its_place(text: str) -> None:
+    [datum] = find_personal_data(f"😀 {text} ok", KINDS)
+    assert f"😀 {text} ok"[datum.start : datum.end] == text
+
+
+@pytest.mark.parametrize("term", ["", " ", "\u200b", "\u00ad\u2800"])
+def test_a_term_that_shows_nothing_is_refused(term: str) -> None:
+    with pytest.raises(UsageError, match="without visible characters"):
+        ProfanityTermsMetric(terms=["fine", term])
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("after_marker", {"marker": ""}),
+        ("pattern", {"pattern": "(a)", "group": 3}),
+        ("pattern", {"pattern": "a", "group": -1}),
+    ],
+)
+def test_an_extractor_that_finds_nothing_is_refused(name: str, config: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        build_extractor(name, config, Path())
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"), [("It is true.", 1), ("untrue", 0), ("True", 1), ("truest", 0), ("true-ish", 1)]
+)
+def test_a_boolean_is_found_as_a_whole_word(answer: str, value: int) -> None:
+    talk = [{"role": "user", "content": "?"}, {"role": "assistant", "content": answer}]
+    [score] = evaluate_conversation(talk, ["contains"], reference=True).values()
+    assert score.value == value
