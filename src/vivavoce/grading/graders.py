@@ -288,13 +288,13 @@ _TRUTHS: dict[str, Truth] = {
 }
 
 _VERSIONS: Mapping[str, str] = {
-    "contains": "2",
+    "contains": "3",
     "exact_match": "2",
-    "expect": "2",
+    "expect": "3",
     "fuzzy_ratio": "2",
     "goal_achieved": "2",
     "json_schema": "2",
-    "numeric": "2",
+    "numeric": "3",
     "target_passed": "2",
     "tool_call_accuracy": "3",
     "tool_call_f1": "3",

@@ -68,7 +68,7 @@ class ChecklistMetric(JudgedMetric):
     where nothing applies the metric is skipped.
     """
 
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     reply = ChecklistReply
     of_assistant: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset(("items",))

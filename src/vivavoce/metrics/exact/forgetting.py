@@ -36,7 +36,7 @@ class ForgettingMetric(ExactMetric):
     Known failure: a truth that its user said in other words was told nobody knows when, and is left out.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     def __init__(self, *, distance: int | None = None, **options: Unpack[MeasuringOptions]) -> None:
         config = MetricConfig(

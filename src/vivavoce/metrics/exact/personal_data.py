@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
-from typing import Any, Literal, Unpack, cast, get_args
+from typing import Any, ClassVar, Literal, Unpack, cast, get_args
 
 from vivavoce.comparing.text import PlainText
 from vivavoce.errors import GraderFault, UsageError
@@ -284,6 +284,8 @@ class PersonalDataMetric(ExactMetric):
     digits and are not found. The address of a company's support is one like any other. One in ten numbers
     of the length and beginning of a card is valid by chance.
     """
+
+    version: ClassVar[str] = "2"
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ class RuleMetric(ExactMetric):
     it may only come before either.
     """
 
-    version = "2"
+    version = "3"
 
     def __init__(
         self,
