@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from production.traffic import Json, export, in_protobuf, turn
+from features.watch.traffic import Json, export, in_protobuf, turn
 
 TURNS, TALKS, REQUESTS = 5, 100, 60
 OFTEN = 20

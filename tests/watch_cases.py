@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from vivavoce.features.watch.state import Alert, GraderCount, HourFigures, Spending, WatchState
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.pacing.loops import wait_for
 from vivavoce.records.run import WATCHED, Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.report.watched import Alert, GraderCount, HourFigures, Spending, WatchState
 from vivavoce.store.browse.watches import WatchRow
 from vivavoce.store.runs import naming
 from vivavoce.store.store import Store

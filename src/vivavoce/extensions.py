@@ -23,7 +23,7 @@ from vivavoce.errors import UsageError
 
 PROJECT = "vivavoce"
 """The name of the hooks, and of the entry point group in which packages name their plugins."""
-FEATURES = ("calibration", "clusters", "forks", "mcp", "realism")
+FEATURES = ("calibration", "clusters", "forks", "mcp", "realism", "watch")
 """The built-in plugins, in the order in which they are asked."""
 WITHOUT = "VIVAVOCE_WITHOUT"
 """The environment variable with the names of plugins to switch off, separated by commas."""

@@ -136,6 +136,11 @@ def run_page_sections(store: Store, run: Run, grading: str | None) -> Iterable[P
 
 
 @hookspec
+def page_tabs() -> Iterable[Page]:  # pyright: ignore[reportReturnType]
+    """Return tabs that every page shows; the section of a page is the text of its tab in small letters."""
+
+
+@hookspec
 def label_links(grading: Grading, grader: str) -> Iterable[Page]:  # pyright: ignore[reportReturnType]
     """Return links that follow the line about the labels of a grader on the page of a run."""
 

@@ -250,7 +250,7 @@ def pattern(write: Callable[[int], str]) -> tuple[Try, ...]:
         return entries.evaluate(metric, reference_tool_calls=calls)
 
     def in_a_schema(entries: Entries, size: int) -> Outcome:
-        schema = {"pattern": write(size)}
+        schema = {"type": "string", "pattern": write(size)}
         return entries.evaluate({"metric": "json_schema", "config": {"schema": schema}}, '"Hello"')
 
     def in_a_suite(entries: Entries, size: int) -> Outcome:
@@ -345,9 +345,10 @@ TRIES: dict[str, tuple[Try, ...]] = {
     )[:1],  # a suite may be nested less deep
     "models.json_schema.MAX_SCHEMA_CHARS": schema(lambda size: {"const": "x" * (size - len('{"const": ""}'))}),
     "models.schema_check.MAX_STEPS": (
-        lambda _, size: checked({"items": {"minimum": 0}}, [1] * _items(size)),
+        lambda _, size: checked({"type": "array", "items": {"minimum": 0}}, [1] * _items(size - 1)),
         lambda entries, size: entries.evaluate(
-            {"metric": "json_schema", "config": {"schema": {"items": {"minimum": 0}}}}, json.dumps([1] * _items(size))
+            {"metric": "json_schema", "config": {"schema": {"type": "array", "items": {"minimum": 0}}}},
+            json.dumps([1] * _items(size - 1)),
         ),
     ),
     "models.schema_check.MAX_REFERENCES": (

@@ -246,7 +246,7 @@ SILENT: list[Json] = [
         {"equals": "Berlin, 42 km"},
         {"numeric": 42},
         {"one_of": ["Berlin, 42 km"]},
-        {"json_schema": {}},
+        {"json_schema": {"type": ["string", "number"]}},
         {"not": {"equals": "Paris"}},
         {"not": {"numeric": 7}},
     ],

@@ -42,8 +42,15 @@ KNOWN: dict[str, Any] = {
     "labels": {"good": 0.5},
     "reference_tool_calls": [{"name": "look_up", "args": {"order": 7}}],
 }
+WELCOME = "You are welcome, order 7!"
 ROWS: list[dict[str, Any]] = [
-    {"id": "whole", "messages": HELD, "ground_truth": "You are welcome!", "expect": {"calls": "look_up"}, **KNOWN},
+    {
+        "id": "whole",
+        "messages": HELD,
+        "ground_truth": WELCOME,
+        "expect": {"calls": "look_up"},
+        **KNOWN,
+    },
     {
         "id": "turns",
         "messages": HELD,
@@ -61,7 +68,7 @@ ROWS: list[dict[str, Any]] = [
             {**HELD[3], "name": "clerk", "handoff_to": "a person"},
         ],
     },
-    {"id": "silent", "messages": [HELD[0], {"role": "assistant", "content": ""}], "ground_truth": "Hello", **KNOWN},
+    {"id": "silent", "messages": [HELD[0], {"role": "assistant", "content": ""}], "ground_truth": "Hello 7", **KNOWN},
 ]
 CONFIG: Mapping[str, dict[str, Any]] = {
     "aspect_critic": {"definition": "It is polite."},
@@ -186,7 +193,7 @@ def test_the_names_say_something(in_suite: Answers) -> None:
     for name in functions - {"ascii_printable_only", "json_schema"}:
         assert in_suite["bare", name][0] == "skipped", f"{name} has no truth"
     assert in_suite["turns", "exact_match"] == ("scored", 1.0, True)
-    assert in_suite["whole", "fuzzy_ratio"] == ("scored", 0.9375, True)
+    assert in_suite["whole", "fuzzy_ratio"] == ("scored", 0.731707317, True)
 
 
 def test_evaluate_says_what_a_suite_says(in_suite: Answers, judge: str) -> None:
@@ -229,7 +236,12 @@ def test_a_test_by_the_tester_says_what_its_stored_conversation_says(judge: str)
     Path("bot.py").write_text(BOT)
     graders = {name: {"kind": "metric", "model": judge, **how} for name, how in CHOICES.items()}
     functions = {f"{name}_function": _grader(name, CHOICES[name], judge) for name in _functions()}
-    row = {"id": "test", "input": [HELD[0]["content"], HELD[4]["content"]], "ground_truth": "You are welcome!", **KNOWN}
+    row = {
+        "id": "test",
+        "input": [HELD[0]["content"], HELD[4]["content"]],
+        "ground_truth": WELCOME,
+        **KNOWN,
+    }
     suite = {
         "name": "exam",
         "driver": "penelope",

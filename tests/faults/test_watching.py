@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from features.watch.traffic import export, turn
 from forked import kill, program
-from production.traffic import export, turn
 from store.postgresql import Server, server
 from vivavoce.store.store import Store
 

@@ -11,7 +11,10 @@ from conversations import REFUND
 from vivavoce.conversation import split_turns
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.grading.extractors import View, build_extractor
+from vivavoce.grading.metrics import FunctionGrading
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage, read_messages
+from vivavoce.run.drivers import replay
+from vivavoce.samples.sample import Sample
 
 VIEW = View(
     turns=[
@@ -60,7 +63,6 @@ def extract(name: str, **config: Any) -> str:
         ("after_marker", {"marker": "RESULT:"}, ""),
         ("after_marker", {"marker": "13 ", "include_marker": True}, "13 May, 14 May"),
         ("tool_arguments", {"tool_name": "find"}, '{"id": 1}'),
-        ("tool_arguments", {"tool_name": "absent"}, ""),
         ("tool_output", {"tool_name": "find"}, "in Rome"),
         ("tool_output", {"tool_name": "count"}, "3"),
         ("memory_block", {"block_label": "fruit"}, "apples"),
@@ -174,3 +176,10 @@ async def test_an_extractor_of_the_user_sees_turns_config_and_state(tmp_path: Pa
 def test_the_words_of_one_agent_can_be_graded(name: str, agent: str, submission: str) -> None:
     _, turns = split_turns(read_messages(REFUND))
     assert build_extractor(name, {"agent": agent}, Path())(View(turns)) == submission
+
+
+async def test_a_tool_that_was_not_called_leaves_nothing_to_grade() -> None:
+    grader = FunctionGrading(function="contains", extractor="tool_arguments", extractor_config={"tool_name": "absent"})
+    sample = Sample(id="a", messages=[HumanMessage(content="Hi"), AIMessage(content="{}")], ground_truth="{}")
+    score = await grader.grader("found", Path()).grade(sample, replay(sample))
+    assert (score.state, score.reason) == ("skipped", "absent was not called")

@@ -34,7 +34,6 @@ COMMANDS = {
     "test": "Test one goal: a tester model talks to your target.",
     "judge": "Measure recorded conversations with metrics.",
     "merge": "Make one run of the parts that several processes worked on.",
-    "watch-traces": "Judge conversations of production as their traces come in.",
     "scenarios": "Write test scenarios from a description or from recordings.",
     "grade": "Grade the stored conversations of a run again.",
     "show": "Show a run, or one of its conversations.",
@@ -65,7 +64,7 @@ COMMANDS = {
     "doctor": "Check what is installed on this machine and what is missing.",
 }
 """The commands of the core, in the order in which people need them."""
-_FILES = {"list": "names", "watch-traces": "watch_traces"}
+_FILES = {"list": "names"}
 
 
 @cache

@@ -157,9 +157,20 @@ def after_marker(view: View, *, marker: str, include_marker: bool = False) -> st
     return ""
 
 
+class NothingToGrade(Exception):
+    """What an extractor looks for is not there, so that the grader does not apply; the message says what."""
+
+
 def tool_arguments(view: View, *, tool_name: str) -> str:
-    """Return the arguments, as JSON text, of the first call of a tool that was made; empty if there is none."""
-    return next((call.function.arguments or "{}" for call in made_calls(view.messages) if call.name == tool_name), "")
+    """Return the arguments, as JSON text, of the first call of a tool that was made.
+
+    Raises:
+        NothingToGrade: the tool was not called.
+    """
+    for call in made_calls(view.messages):
+        if call.name == tool_name:
+            return call.function.arguments or "{}"
+    raise NothingToGrade(f"{tool_name} was not called")
 
 
 def tool_output(view: View, *, tool_name: str) -> str:

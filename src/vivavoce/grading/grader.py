@@ -15,7 +15,7 @@ from vivavoce.comparing.thresholds import reaches
 from vivavoce.conversation import split_turns
 from vivavoce.errors import BudgetExhausted, Deferred, GraderFault
 from vivavoce.foreign_code import foreign_code, name_of, plain_number, skip_reason, unit_number
-from vivavoce.grading.extractors import Extract, View, letta_messages
+from vivavoce.grading.extractors import Extract, NothingToGrade, View, letta_messages
 from vivavoce.grading.functions import GradeResult, call_user, check_parameters, from_foreign, reads_letta
 from vivavoce.grading.graders import Case, Truth
 from vivavoce.messages import AnyMessage
@@ -146,6 +146,8 @@ class Grader:
                 return self._decided(scored if isinstance(scored, Score) else await scored), submission
         except BudgetExhausted:
             raise
+        except NothingToGrade as nothing:
+            return skipped(str(nothing)), ""
         except Exception as error:
             if reason := skip_reason(error):
                 return skipped(reason), submission

@@ -211,7 +211,7 @@ def is_grading_function(function: Grade) -> bool:
 
 def extractor_parts(extractor: str, config: Mapping[str, Any], base: Path) -> list[Any]:
     """Return the parts of an extractor that decide the scores of a grader."""
-    version = source_of(load_object(extractor, base)) if is_file_reference(extractor) else "2"
+    version = source_of(load_object(extractor, base)) if is_file_reference(extractor) else "3"
     return [extractor, version, config]
 
 

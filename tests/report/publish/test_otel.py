@@ -16,7 +16,7 @@ from vivavoce.errors import UsageError
 from vivavoce.exchange.format import Loss
 from vivavoce.exchange.otel import FORMAT
 from vivavoce.exchange.reading import read
-from vivavoce.production.intake import taken
+from vivavoce.features.watch.intake import taken
 from vivavoce.records.score import Failure, Score, Usage
 from vivavoce.report.publish.conversation import publish, write
 from vivavoce.report.publish.otel import address

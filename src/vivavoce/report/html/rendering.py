@@ -10,7 +10,7 @@ from typing import cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from vivavoce.extensions import answers
+from vivavoce.extensions import Page, answers, answers_of
 from vivavoce.records.details import dollars
 from vivavoce.records.score import conversation_label, to_number
 from vivavoce.report.html import wording
@@ -31,6 +31,11 @@ def page_folders() -> list[Path]:
     return list(answers("register_page_files"))
 
 
+def _tabs() -> list[Page]:
+    first = [Page("Runs", "/"), Page("Compare", "/compare"), Page("Trends", "/trends")]
+    return [*first, *answers_of(Page, "page_tabs"), Page("Label", "/label"), Page("Jobs", "/jobs")]
+
+
 @cache
 def environment() -> Environment:
     """Return the templates; a request can never choose one.
@@ -46,7 +51,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    cast("dict[str, object]", found.globals).update(words=WORDS, alone=False, label_of=conversation_label)
+    cast("dict[str, object]", found.globals).update(words=WORDS, alone=False, label_of=conversation_label, tabs=_tabs())
     filters: dict[str, Callable[..., object]] = {
         "brief": one_line,
         "clock": wording.clock,

@@ -11,9 +11,9 @@ from typing import Any
 
 import uvicorn
 
-from vivavoce.production.folder import Folder
-from vivavoce.production.receiver import Receiver
-from vivavoce.production.watch import TICK, Watch
+from vivavoce.features.watch.folder import Folder
+from vivavoce.features.watch.receiver import Receiver
+from vivavoce.features.watch.watch import TICK, Watch
 from vivavoce.server.authenticator import Authenticator
 from vivavoce.server.connection import AcceptFailures, server_config
 from vivavoce.server.listening import Listening

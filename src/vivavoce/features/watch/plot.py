@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from vivavoce.features.watch.state import Bucket, Period, Rate, Watched
 from vivavoce.report.html.trend_plot import Axis, TrendPlot, trend_plot
 from vivavoce.report.trends import Point
-from vivavoce.report.watched import Bucket, Period, Rate, Watched
 
-TOP, BOTTOM = 18, 326
-"""Where the rates begin and end in the first plot, in pixels."""
 SMALL_TOP, SMALL_BOTTOM = 8, 62
 """The same in a small plot."""
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.production.intake import Arrival, Refused, Taken
+from vivavoce.features.watch.intake import Arrival, Refused, Taken
 from vivavoce.settings import WORKSPACE
 from vivavoce.store.database.address import is_postgresql
 

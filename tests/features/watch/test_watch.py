@@ -16,22 +16,23 @@ from typing import Any
 
 import pytest
 
-from vivavoce.cli.watch import print_status
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.exchange.format import Loss, Place, Row
 from vivavoce.exchange.grouping import Member
 from vivavoce.exchange.spans import read_members
+from vivavoce.features.watch import handing, settling, watch
+from vivavoce.features.watch.handing import Period
+from vivavoce.features.watch.receiver import Receiver
+from vivavoce.features.watch.report import print_status
+from vivavoce.features.watch.settling import Rules, is_sampled
+from vivavoce.features.watch.spool import Spool
+from vivavoce.features.watch.state import WatchState
+from vivavoce.features.watch.suite import watching_metrics, watching_suite
+from vivavoce.features.watch.watch import Watch, Watching
 from vivavoce.pacing import limiter
-from vivavoce.production import handing, settling, watch
-from vivavoce.production.handing import Period
-from vivavoce.production.receiver import Receiver
-from vivavoce.production.settling import Rules, is_sampled
-from vivavoce.production.spool import Spool
-from vivavoce.production.watch import Watch, Watching
 from vivavoce.records.run import Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.trends import trend
-from vivavoce.report.watched import WatchState
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.server.access import Access
@@ -39,7 +40,6 @@ from vivavoce.store.browse.watches import WatchRow
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.regrade import open_regrading
-from vivavoce.suites.watching import watching_metrics, watching_suite
 from vivavoce.testing import LoopbackServer
 
 from .traffic import Json, attribute, export, post, turn

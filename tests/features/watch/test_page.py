@@ -7,15 +7,14 @@ import time
 
 import pytest
 
+from server.live import get
+from server.pages.cases import Elements
+from server.pages.hostile import TEXTS
 from vivavoce.client import Client
+from vivavoce.features.watch.state import Watched
 from vivavoce.records.run import Condition, Reason
-from vivavoce.report.watched import Watched
 from vivavoce.store.store import Store
 from watch_cases import HOUR, alert, bad, figures, good, judge, spending, told
-
-from ..live import get
-from .cases import Elements
-from .hostile import TEXTS
 
 RULE = Condition(aggregation="accuracy", op="gte", value=90.0)
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from vivavoce.features.watch import handing
+from vivavoce.features.watch.spool import HOUR, KEPT, Spool, hour_of, tallies
+from vivavoce.features.watch.state import STATES, Alert, GraderCount, HourFigures, Spending, WatchState
 from vivavoce.grading.gates import Gate
 from vivavoce.grading.scores import ErrorLimit
-from vivavoce.production import handing
-from vivavoce.production.spool import HOUR, KEPT, Spool, hour_of, tallies
-from vivavoce.report.watched import STATES, Alert, GraderCount, HourFigures, Spending, WatchState
 from vivavoce.run.corrected import correcting
 from vivavoce.run.summary import summarise
 from vivavoce.run.tallies import tally

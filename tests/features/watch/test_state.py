@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
+from vivavoce.features.watch.state import SILENT, alert_line, budget_lines, watched, watches
 from vivavoce.records.run import Condition, Reason
-from vivavoce.report.watched import SILENT, alert_line, budget_lines, watched, watches
 from vivavoce.run.summary import GraderSummary
 from vivavoce.stats.intervals import wilson
 from vivavoce.store.store import Store

@@ -16,7 +16,7 @@ from vivavoce.errors import UsageError
 from vivavoce.exchange.format import Loss, Place, Row
 from vivavoce.exchange.grouping import Member
 from vivavoce.exchange.spans import read_members
-from vivavoce.production.spool import text_of
+from vivavoce.features.watch.spool import text_of
 
 AT_ONCE = 50
 """Bundles that one step makes conversations of, so that what comes in meanwhile need not wait long."""

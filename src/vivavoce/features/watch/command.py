@@ -14,21 +14,21 @@ import typer
 from vivavoce.cli.amounts import seconds, share, size
 from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption
 from vivavoce.cli.output import StoreOption, existing, notes, store_of
-from vivavoce.cli.watch import print_status
 from vivavoce.errors import UsageError
+from vivavoce.features.watch.beat import LEAST, AlertRules
+from vivavoce.features.watch.folder import Folder
+from vivavoce.features.watch.report import print_status
+from vivavoce.features.watch.settling import Rules
+from vivavoce.features.watch.spool import Spool, spool_path
+from vivavoce.features.watch.suite import watching_metrics, watching_suite
+from vivavoce.features.watch.watch import Watch, Watching
 from vivavoce.metrics.config import Scope
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.plugins import lazy
-from vivavoce.production.beat import LEAST, AlertRules
-from vivavoce.production.folder import Folder
-from vivavoce.production.settling import Rules
-from vivavoce.production.spool import Spool, spool_path
-from vivavoce.production.watch import Watch, Watching
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.metric_names import read_metrics
-from vivavoce.suites.watching import watching_metrics, watching_suite
 
 NAME = "production"
 """What a watch is called unless it is named."""
@@ -146,11 +146,11 @@ def _watch_folder(watch: Watch, path: Path | None) -> None:
         run_loop(watch.run())
         return
     folder = Folder(path, watch.spool, watch.say)
-    run_loop(lazy("vivavoce.production.service:watch_folder")(watch, folder))
+    run_loop(lazy("vivavoce.features.watch.service:watch_folder")(watch, folder))
 
 
 def _watch_requests(watch: Watch, host: str, port: int) -> None:
     token = os.environ.get("VIVAVOCE_TOKEN") or None
     opened = lazy("vivavoce.server.listening:listen")(watch.store, host, port, token)
     watch.say(f"taking traces at {opened.address} · press Ctrl-C to stop")
-    run_loop(lazy("vivavoce.production.service:watch_requests")(watch, opened))
+    run_loop(lazy("vivavoce.features.watch.service:watch_requests")(watch, opened))

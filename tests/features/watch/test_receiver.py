@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from vivavoce.production import receiver as receiving
-from vivavoce.production.intake import LARGEST, PROTOBUF
-from vivavoce.production.receiver import Receiver
-from vivavoce.production.spool import Spool
+from vivavoce.features.watch import receiver as receiving
+from vivavoce.features.watch.intake import LARGEST, PROTOBUF
+from vivavoce.features.watch.receiver import Receiver
+from vivavoce.features.watch.spool import Spool
 from vivavoce.server.access import Access
 from vivavoce.server.authenticator import Authenticator
 from vivavoce.store.store import Store

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.production import beat
-from vivavoce.production.beat import AlertRules
-from vivavoce.production.receiver import Receiver
-from vivavoce.production.settling import Rules
-from vivavoce.production.spool import Spool
-from vivavoce.production.watch import Watch, Watching
-from vivavoce.report.watched import Watched, watched
+from vivavoce.features.watch import beat
+from vivavoce.features.watch.beat import AlertRules
+from vivavoce.features.watch.receiver import Receiver
+from vivavoce.features.watch.settling import Rules
+from vivavoce.features.watch.spool import Spool
+from vivavoce.features.watch.state import Watched, watched
+from vivavoce.features.watch.suite import watching_metrics, watching_suite
+from vivavoce.features.watch.watch import Watch, Watching
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.watching import watching_metrics, watching_suite
 from vivavoce.testing import LoopbackServer
 
 from .traffic import export, post, turn

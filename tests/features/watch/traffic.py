@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from vivavoce.production.receiver import Receiver
+from vivavoce.features.watch.receiver import Receiver
 
 Json = dict[str, Any]
 START = 1_800_000_000

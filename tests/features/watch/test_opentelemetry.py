@@ -14,14 +14,14 @@ from opentelemetry.util.genai.handler import TelemetryHandler
 from opentelemetry.util.genai.types import InputMessage, OutputMessage, TextPart
 
 from vivavoce.exchange.own_traffic import marked, of_run
-from vivavoce.production.intake import PROTOBUF
-from vivavoce.production.receiver import Receiver
-from vivavoce.production.settling import Rules
-from vivavoce.production.spool import Spool
-from vivavoce.production.watch import Watch, Watching
+from vivavoce.features.watch.intake import PROTOBUF
+from vivavoce.features.watch.receiver import Receiver
+from vivavoce.features.watch.settling import Rules
+from vivavoce.features.watch.spool import Spool
+from vivavoce.features.watch.suite import watching_metrics
+from vivavoce.features.watch.watch import Watch, Watching
 from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
-from vivavoce.suites.watching import watching_metrics
 
 from .traffic import post
 

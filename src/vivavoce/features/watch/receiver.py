@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from vivavoce.errors import StoreError
-from vivavoce.production.intake import (
+from vivavoce.features.watch.intake import (
     ENCODINGS,
     JSON,
     LARGEST,
@@ -25,7 +25,7 @@ from vivavoce.production.intake import (
     failure,
     success,
 )
-from vivavoce.production.spool import RETRY_AFTER, Spool
+from vivavoce.features.watch.spool import RETRY_AFTER, Spool
 from vivavoce.server.access import Access
 from vivavoce.server.authenticator import Authenticator, bearer_in
 

@@ -7,8 +7,8 @@ from typing import cast
 
 from fastapi import APIRouter, Request, Response
 
-from vivavoce.report.html.watch_plot import label_of_period, rate_plots
-from vivavoce.report.watched import Bucket, FailedTalk, alert_line, budget_lines, watched, watches
+from vivavoce.features.watch.plot import label_of_period, rate_plots
+from vivavoce.features.watch.state import Bucket, FailedTalk, alert_line, budget_lines, watched, watches
 from vivavoce.server.pages.links import run_page, sample_page, trends_page, watch_data, watch_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute

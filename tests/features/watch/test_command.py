@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from production.traffic import export, in_protobuf, turn
+from command_line import Viva
+from features.watch.traffic import export, in_protobuf, turn
 from vivavoce import Store
-
-from .conftest import Viva
 
 WRONG = (
     ((), "name what judges: --metrics NAMES, or --suite FILE"),

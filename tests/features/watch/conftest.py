@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.production.receiver import Receiver
-from vivavoce.production.spool import Spool
+from server.pages.conftest import empty, url
+from vivavoce.features.watch.receiver import Receiver
+from vivavoce.features.watch.spool import Spool
 from vivavoce.server.access import Access
 from vivavoce.store.store import Store
+
+__all__ = ["empty", "url"]
 
 
 @pytest.fixture

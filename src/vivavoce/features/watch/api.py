@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from vivavoce.report.watched import Bucket, Watched, WatchEntry, watched, watches
+from vivavoce.features.watch.state import Bucket, Watched, WatchEntry, watched, watches
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 

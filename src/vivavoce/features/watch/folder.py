@@ -17,8 +17,8 @@ from typing import BinaryIO
 
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import UsageError
-from vivavoce.production.intake import LARGEST, Position, Refused, Taken, said, taken
-from vivavoce.production.spool import Spool
+from vivavoce.features.watch.intake import LARGEST, Position, Refused, Taken, said, taken
+from vivavoce.features.watch.spool import Spool
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 PIECE = 2**20

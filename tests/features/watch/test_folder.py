@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.production import folder as reading
-from vivavoce.production.folder import Folder
-from vivavoce.production.spool import Spool
+from vivavoce.features.watch import folder as reading
+from vivavoce.features.watch.folder import Folder
+from vivavoce.features.watch.spool import Spool
 
 from .traffic import export, turn
 

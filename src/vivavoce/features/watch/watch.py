@@ -11,22 +11,22 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from vivavoce.errors import UsageError
-from vivavoce.production import beat, handing
-from vivavoce.production.beat import AlertRules, Beat
-from vivavoce.production.handing import Outage, Per, Period, Talk, finish, in_words, period_at
-from vivavoce.production.settling import KEPT, Rules, prune, settle
-from vivavoce.production.spool import Spool
+from vivavoce.features.watch import beat, handing
+from vivavoce.features.watch.beat import AlertRules, Beat
+from vivavoce.features.watch.handing import Outage, Per, Period, Talk, finish, in_words, period_at
+from vivavoce.features.watch.settling import KEPT, Rules, prune, settle
+from vivavoce.features.watch.spool import Spool
+from vivavoce.features.watch.state import Spending, WatchState
+from vivavoce.features.watch.suite import gate_of, watching_run
 from vivavoce.records.run import AttemptEnded, Event, Run, RunStarted
 from vivavoce.records.score import CANCELLED, Usage, total
 from vivavoce.report.text import count, one_line
-from vivavoce.report.watched import Spending, WatchState
 from vivavoce.run.experiment_run import Changed, ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.given import given_sample
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite
-from vivavoce.suites.watching import gate_of, watching_run
 
 TICK = 1.0
 """Seconds between two looks at what has become complete."""

@@ -1,1 +1,0 @@
-"""Watching production: traces come in, become conversations, and are judged as runs of a store."""
