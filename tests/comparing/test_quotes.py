@@ -225,3 +225,17 @@ def test_places_are_in_the_text_and_reading_never_fails(text: str, quote: str) -
         spans = source.find(reading)
         assert len(spans) in (0, len(reading.parts))
         assert all(0 <= start < end <= len(text) for start, end in spans)
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("It is not refundable.", "It is … refundable"),
+        ("It isn't refundable.", "It … refundable"),
+        ("Das Geld wurde nicht heute gesendet.", "Das Geld wurde … gesendet"),
+        ("钱没有退还给您", "钱…退还给您"),
+    ],
+)
+def test_an_ellipsis_leaves_out_no_negation(text: str, quote: str) -> None:
+    assert not any(QuotedText(text).find(one) for one in read_quote(quote))
+    assert any(QuotedText("It is really refundable.").find(one) for one in read_quote("It is … refundable"))

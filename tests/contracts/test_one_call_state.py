@@ -777,3 +777,22 @@ def test_a_result_with_the_id_of_no_call_answers_no_call_with_an_id(
     records = call_records(messages)
     assert [record.result and int(record.result.text) for record in records] == answers
     assert [record.state for record in records] == ["unanswered" if n is None else "succeeded" for n in answers]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"Status": "error"},
+        {"STATUS": "failed"},
+        {"Outcome": "failed"},
+        {"metadata": {"Status": "error"}},
+        {"content": '"{\\"error\\": \\"x\\"}"'},
+        {"content": '{"type": "error-text", "value": "x"}'},
+    ],
+)
+def test_a_failure_counts_however_its_key_is_written(fields: dict[str, Any]) -> None:
+    call = {"id": "c1", "name": "pay", "arguments": {}}
+    rows: list[Any] = [{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [call]}]
+    message = {"role": "tool", "tool_call_id": "c1", "content": "done", **fields}
+    (record,) = call_records(read_messages([*rows, message]))
+    assert record.state == "failed"

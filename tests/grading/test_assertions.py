@@ -244,3 +244,14 @@ def test_nothing_holds_of_an_assistant_that_does_nothing_but_that_it_does_nothin
         assert not result.passed
         assert "only because the assistant" in result.found
     assert held({"regex": "^$"}, said("")).passed
+
+
+@pytest.mark.parametrize(
+    "made", [("Pay", {"n": 1}), ("pay", {"n": "1"}), ("pay", {"n": [1]}), ("PAY", {"n": "2-1"})], ids=str
+)
+def test_a_call_that_must_not_be_is_found_in_any_spelling(made: tuple[str, dict[str, Any]]) -> None:
+    call = {"id": "c1", "name": made[0], "arguments": made[1]}
+    rows: list[Any] = [{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [call]}]
+    talk = read_messages([*rows, {"role": "tool", "tool_call_id": "c1", "content": "done"}])
+    for expect in ({"not": {"calls": {"name": "pay", "arguments": {"n": 1}}}}, {"not": {"calls": "pay"}}):
+        assert held(expect, talk).passed is False

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.suites.load import load_suite
+from vivavoce.suites.load import load_for_check, load_suite
 
 GOOD = """\
 name: capitals
@@ -206,3 +206,12 @@ def test_a_mistake_in_a_suite_with_a_tester_is_told_with_its_place(
     with pytest.raises(UsageError, match=re.escape(said)) as caught:
         load_suite(written(tmp_path, ROWS_AND_TESTER.replace(old, new, 1)))
     assert str(caught.value).startswith(str(tmp_path / "suite.yaml"))
+
+
+def test_two_mistakes_in_one_part_are_both_named(tmp_path: Path) -> None:
+    text = ROWS_AND_TESTER + "reward: {kind: weighted, weigths: {c: 1}}\n"
+    (tmp_path / "suite.yaml").write_text(text)
+    found = load_for_check(tmp_path / "suite.yaml")
+    messages = [str(problem) for problem in found.problems]
+    assert any("reward: the key 'weights' is missing" in message for message in messages)
+    assert any("reward.weigths: unknown key; did you mean 'weights'?" in message for message in messages)

@@ -84,7 +84,7 @@ def stated_outcome(fields: Mapping[str, object]) -> CallOutcome | None:
     any spelling of yes or no, such as "True" or 1. Only an `is_error` that is the bool false states a success.
     `status: success` and `ok: true` state nothing, because libraries write them whatever the tool returned.
     """
-    if (outcome := read_outcome(fields.get("outcome"))) is not None:
+    if (outcome := read_outcome(_member(fields, "outcome"))) is not None:
         return outcome
     notes = _objects_in(fields, "metadata")
     inner = [kept for holder in (fields, *notes) for kept in _objects_in(holder)]
@@ -95,13 +95,20 @@ def stated_outcome(fields: Mapping[str, object]) -> CallOutcome | None:
 
 def _objects_in(fields: Mapping[str, object], *names: str) -> list[Mapping[str, object]]:
     """Return the members of these names that are objects, of all names without any."""
-    values = [fields.get(name) for name in names] if names else fields.values()
+    values = [_member(fields, name) for name in names] if names else fields.values()
     return [cast("Mapping[str, object]", value) for value in values if isinstance(value, Mapping)]
+
+
+def _member(fields: Mapping[str, object], name: str) -> object:
+    """Return a member of an object, however its key is written; None where it is not there."""
+    if name in fields:
+        return fields[name]
+    return next((value for key, value in fields.items() if _plain_key(key) == name), None)
 
 
 def _status_in(holder: Mapping[str, object]) -> CallOutcome | None:
     """Return the failure or the refusal that a `status` states, in any spelling."""
-    outcome = read_outcome(holder.get("status"))
+    outcome = read_outcome(_member(holder, "status"))
     return None if outcome == "succeeded" else outcome
 
 
@@ -109,7 +116,7 @@ def _mark_in(holder: Mapping[str, object]) -> CallOutcome | None:
     if holder.get("answered_by") in _ANSWERED_WITHOUT_TOOL:
         return "refused"
     members = list(holder.items())
-    if _spelling(holder.get("status")) in _STATUS_OF_ERROR or _members_say_failed(members):
+    if _spelling(_member(holder, "status")) in _STATUS_OF_ERROR or _members_say_failed(members):
         return "failed"
     return "succeeded" if any(_plain_key(key) == "iserror" and mark is False for key, mark in members) else None
 
@@ -185,7 +192,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_Members)
 
 def _value_at_start(text: str) -> object:
     """Return the JSON or the Python object or list that a text begins with, None for any other text."""
-    if not text.startswith(("{", "[")):
+    if not text.startswith(("{", "[", '"')):
         return None
     try:
         return cast("object", _DECODER.raw_decode(text)[0])
@@ -232,7 +239,13 @@ def _value_says_failed(value: object, wrappers: int) -> bool:
 
 
 def _result_member_says_failed(key: str, value: object) -> bool:
+    if key == "type":
+        return isinstance(value, str) and value in _TYPES_OF_FAILURES
     return read_outcome(value) == "failed" if key == "status" else _member_says_failed(key, value)
+
+
+_TYPES_OF_FAILURES = frozenset(("error-text", "error-json", "execution-denied", "tool_result_error"))
+"""Types of results of other tools that say that a call failed."""
 
 
 def _wrapped_in(members: _Members) -> object:

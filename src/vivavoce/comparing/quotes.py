@@ -124,6 +124,8 @@ class QuotedText:
             span = next((span for span in places if not self._cuts(folded.text, span)), None)
             if span is None:
                 return ()
+            if spans and _NEGATIONS.search(folded.text, end, span.start):
+                return ()
             spans.append(span)
             end = span.end
         return spans
@@ -135,6 +137,13 @@ class QuotedText:
         if not self._removed or text is not self.text:
             return False
         return any(cuts_word(self.rendered.text, self._rendered_places[place]) for place in span)
+
+
+_NEGATIONS = re.compile(
+    r"n't\b|n’t\b|\b(?:not|no|never|none|cannot|without|nicht|kein\w*|nie|niemals|ohne|ne|pas|jamais|sans|nunca|sin|non(?![-‐‑])|mai|não|nao"
+    r"|не|нет|никогда)\b|[没沒不未无無]|ない|ません"
+)
+"""Words that turn a statement around; `…` may not leave them out."""
 
 
 def cuts_word(text: str, place: int) -> bool:

@@ -25,7 +25,7 @@ from vivavoce.messages import ToolCall, read_expected_call
 from vivavoce.metrics.exact.arguments import ArgumentRule, at_path, includes, show
 from vivavoce.metrics.exact.tool_calls import ALWAYS_TRUE_WITHOUT_CALLS, TrajectoryMode, match_trajectory
 from vivavoce.metrics.exact.tool_calls import Calls as PairedCalls
-from vivavoce.metrics.rules.sameness import alike, opened
+from vivavoce.metrics.rules.sameness import may_equal, opened
 from vivavoce.records.call_states import CallRecord, Outcome
 from vivavoce.records.score import shorten
 
@@ -145,7 +145,21 @@ class Calls(Assertion):
             found = [*found, *self._left_out(scene)]
         return held_unless("; ".join(found) or self.holds_idly(scene))
 
+    def _may_have_been_made(self, scene: Scene, wanted: WantedCall) -> bool:
+        made = _made_by(scene, wanted.agent, scene.calls)
+        return any(_may_be(call, wanted, self.arguments) for call in made)
+
     def kept(self, scene: Scene) -> str:
+        """Say that the calls were made, or may have been: also one that is written in another way."""
+        if kept := self._kept_as_written(scene):
+            return kept
+        if len(self.calls) != 1 or self.mode not in ALWAYS_TRUE_WITHOUT_CALLS or self.outcome is not None:
+            return ""
+        if not self._may_have_been_made(scene, self.calls[0]):
+            return ""
+        return f"{self.wording}, perhaps written in another way, which must not be"
+
+    def _kept_as_written(self, scene: Scene) -> str:
         """Say that the calls were made, or which may be one of them: it was only tried, or its arguments are broken."""
         if (kept := super().kept(scene)) or self.mode not in ALWAYS_TRUE_WITHOUT_CALLS or self.outcome is not None:
             return kept
@@ -218,25 +232,29 @@ class NoCall(Assertion):
 
     def _forbids(self, scene: Scene, call: ToolCall) -> bool:
         forbidden = cast("list[WantedCall]", self.no_call)
-        return any(self._is(call, one) and (not one.agent or scene.made_by(one.agent, call)) for one in forbidden)
-
-    def _is(self, call: ToolCall, forbidden: WantedCall) -> bool:
-        """Say whether a call may be a forbidden one, as one with arguments that are not a JSON object may be."""
-        if not same_text(call.name, forbidden.name, ignore_case=True):
-            return False
-        call = call.model_copy(update={"function": call.function.model_copy(update={"name": forbidden.name})})
-        if _broken(call) or not match_trajectory([call], [forbidden.call], arguments=self.arguments).reasons:
-            return True
-        wanted = forbidden.arguments
-        if not wanted or self.arguments != _SUBSET:
-            return False
-        made = {name: opened(value) for name, value in call.args.items()}
-        arguments = {name: at_path(dict(call.args), name) or at_path(made, name) for name in wanted}
-        return all(
-            value is not None
-            and (includes(value[0], wanted[name], alike) or includes(opened(value[0]), opened(wanted[name]), alike))
-            for name, value in arguments.items()
+        return any(
+            _may_be(call, one, self.arguments) and (not one.agent or scene.made_by(one.agent, call))
+            for one in forbidden
         )
+
+
+def _may_be(call: ToolCall, forbidden: WantedCall, arguments: Any) -> bool:
+    """Say whether a call may be a forbidden one, as one with arguments that are not a JSON object may be."""
+    if not same_text(call.name, forbidden.name, ignore_case=True):
+        return False
+    call = call.model_copy(update={"function": call.function.model_copy(update={"name": forbidden.name})})
+    if _broken(call) or not match_trajectory([call], [forbidden.call], arguments=arguments).reasons:
+        return True
+    wanted = forbidden.arguments
+    if not wanted or arguments != _SUBSET:
+        return False
+    made = {name: opened(value) for name, value in call.args.items()}
+    values = {name: at_path(dict(call.args), name) or at_path(made, name) for name in wanted}
+    return all(
+        value is not None
+        and (includes(value[0], wanted[name], may_equal) or includes(opened(value[0]), opened(wanted[name]), may_equal))
+        for name, value in values.items()
+    )
 
 
 def _why(record: CallRecord) -> str:

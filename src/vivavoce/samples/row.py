@@ -66,7 +66,8 @@ _PLAIN_WORDS = frozenset(("state", "final_state", "calls", "latency", "metric", 
 _ASSERTIONS_ELSEWHERE = """
 assert asserts assertion assertions check checks expects expectation expectations tests evaluations should_contain
 should_not_contain must_contain must_not_contain should criteria criterion verify verification verifications validate
-validates validation validations validator validators forbidden forbid forbids
+validates validation validations validator validators forbidden forbid forbids metric metrics evaluator evaluators
+required_tools success_criteria pass_criteria acceptance_criteria guidelines blocklist
 """
 _OF_ASSERTIONS = frozenset(_ASSERTIONS_ELSEWHERE.split()) | (ASSERTIONS - _PLAIN_WORDS)
 _TRUTHS_ELSEWHERE = """
@@ -74,7 +75,8 @@ expected expected_output expected_outputs expected_answer expected_answers expec
 expected_outcome expected_outcomes expected_result expected_results expected_value expected_text expected_completion
 answer answers ideal ideal_answer ideal_output ideal_response gold gold_answer gold_label golden golden_answer
 golden_output golden_response groundtruth correct
-ground_truths truth reference_answer reference_answers reference_output reference_outputs reference_response
+ground_truths truth desired_output desired_answer best_answer
+reference_answer reference_answers reference_output reference_outputs reference_response
 reference_text references correct_answer correct_answers solution label target
 """
 _OF_TRUTHS = frozenset(_TRUTHS_ELSEWHERE.split())

@@ -375,5 +375,7 @@ def _remove(data: dict[str, Any], at: KeyPath) -> None:
     """Remove a key from where it stands."""
     here: Any = data
     for step in at[:-1]:
-        here = here[step]
+        if isinstance(here, dict) and step not in cast("dict[Any, Any]", here):
+            return  # a part around it is removed already
+        here = cast("Any", here)[step]
     cast("dict[str | int, Any]", here).pop(at[-1], None)

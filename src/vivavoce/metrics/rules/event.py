@@ -18,12 +18,13 @@ from vivavoce.expressions import expression
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall
 from vivavoce.metrics.exact.arguments import Arguments, at_path, show
 from vivavoce.metrics.rules.sameness import (
+    QUOTES,
     alike,
-    inside_json,
     is_missing,
     lies_above,
     lies_below,
     may_be_alike,
+    may_equal,
     may_lie_above,
     may_lie_below,
     mentions,
@@ -405,15 +406,18 @@ def _holds(value: JsonValue, condition: str, limit: Any) -> bool:
 def _may_meet(value: JsonValue, wanted: Any) -> bool:
     """Say whether a value may be what a rule forbids: as `_meets`, whatever the type, and where nobody can tell."""
     if not isinstance(wanted, Mapping):
-        return same_json(value, wanted) or alike(value, wanted) or alike(inside_json(value), inside_json(wanted))
+        return same_json(value, wanted) or may_equal(value, wanted)
     conditions = cast("Mapping[str, Any]", wanted)
     return all(_may_hold(value, condition, limit) for condition, limit in conditions.items())
 
 
 def _may_hold(value: JsonValue, condition: str, limit: Any) -> bool:
     if condition == "regex":
+        if isinstance(value, list):
+            return any(_may_hold(item, condition, limit) for item in value)
         text = value if isinstance(value, str) else show(value)
-        return any(map(expression(limit).fits, dict.fromkeys((text, text.strip(), fold_encoding(text).strip()))))
+        variants = dict.fromkeys((text, text.strip(), fold_encoding(text).strip(), text.strip(QUOTES)))
+        return any(map(expression(limit).fits, variants))
     return may_lie_above(value, limit) if condition == "above" else may_lie_below(value, limit)
 
 

@@ -61,8 +61,28 @@ def alike(a: JsonValue, b: JsonValue) -> bool:
 
 
 def is_missing(value: JsonValue) -> bool:
-    """Say whether a value says nothing, so that two of them are not the same thing: null, or a text without a sign."""
+    """Say whether a value says nothing, so that two of them are no same thing: null, a blank text, or only these."""
+    if isinstance(value, dict | list):
+        return all(map(is_missing, value.values() if isinstance(value, dict) else value))
     return value is None or (isinstance(value, str) and is_blank(value))
+
+
+def may_equal(value: JsonValue, unwanted: JsonValue) -> bool:
+    """Say whether a value may be one that must not be: as text or JSON, in quotes, in a list, or as an expression."""
+    if alike(value, unwanted) or alike(inside_json(value), inside_json(unwanted)):
+        return True
+    items = inside_json(value)
+    if isinstance(items, list) and not isinstance(inside_json(unwanted), list):
+        return any(may_equal(item, unwanted) for item in items)
+    if not isinstance(value, str):
+        return False
+    if (number := number_of(unwanted)) is not None:
+        return _is_expression(value) or any(number in readings for readings in _readings(value))
+    return isinstance(unwanted, str) and alike(value.strip(QUOTES), unwanted.strip(QUOTES))
+
+
+QUOTES = " \t\r\n\"'`<>"
+"""Signs around a value that are not a part of it."""
 
 
 def inside_json(value: JsonValue) -> JsonValue:
