@@ -791,7 +791,7 @@ def test_a_result_with_the_id_of_no_call_answers_no_call_with_an_id(
     ],
 )
 def test_a_failure_counts_however_its_key_is_written(fields: dict[str, Any]) -> None:
-    call = {"id": "c1", "name": "pay", "arguments": {}}
+    call: dict[str, Any] = {"id": "c1", "name": "pay", "arguments": {}}
     rows: list[Any] = [{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [call]}]
     message = {"role": "tool", "tool_call_id": "c1", "content": "done", **fields}
     (record,) = call_records(read_messages([*rows, message]))
