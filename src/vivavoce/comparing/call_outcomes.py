@@ -224,7 +224,7 @@ def _value_says_failed(value: object, wrappers: int) -> bool:
     if isinstance(value, str):
         return _text_says_failed(value, wrappers - 1)
     if isinstance(value, _Members):
-        if any(_result_member_says_failed(_plain_key(key), member) for key, member in value):
+        if any(_result_member_says_failed(_plain_key(key), member) for key, member in value) or _is_refusal(value):
             return True
         inner = _wrapped_in(value)
         return inner is not None and _value_says_failed(inner, wrappers - 1)
@@ -244,6 +244,32 @@ def _result_member_says_failed(key: str, value: object) -> bool:
     return read_outcome(value) == "failed" if key == "status" else _member_says_failed(key, value)
 
 
+def _is_refusal(members: _Members) -> bool:
+    """Return whether an object says that what was asked for was not done, and says nothing else but why.
+
+    `{"status": "rejected", "reason": "slot taken"}` is one; beside data, a status is that of the data.
+    """
+    fields = {_plain_key(key): value for key, value in members}
+    marks = [value for key, value in fields.items() if key in _KEYS_OF_A_STATUS]
+    if not marks or fields.keys() - _KEYS_OF_A_STATUS - _KEYS_OF_A_REASON:
+        return False
+    return any(_refuses(mark) for mark in marks)
+
+
+def _refuses(mark: object) -> bool:
+    if isinstance(mark, int) and not isinstance(mark, bool):
+        return 400 <= mark < 600
+    return isinstance(mark, str) and (read_outcome(mark) in ("failed", "refused") or _plain_key(mark) in _REFUSALS)
+
+
+_KEYS_OF_A_STATUS = frozenset(("status", "statuscode", "httpstatus", "state", "result", "outcome"))
+_KEYS_OF_A_REASON = frozenset(
+    ("reason", "reasons", "message", "msg", "detail", "details", "description", "explanation", "hint", "code", "title")
+) | frozenset(("requestid", "timestamp", "retryafter"))
+_REFUSALS = frozenset(
+    ("declined", "unavailable", "conflict", "invalid", "forbidden", "unauthorized", "unauthorised", "notallowed")
+) | frozenset(("notfound", "timeout", "timedout", "aborted", "blocked", "unsuccessful", "notavailable", "soldout"))
+"""Words of a status, without blanks and hyphens, that say that something was not done."""
 _TYPES_OF_FAILURES = frozenset(("error-text", "error-json", "execution-denied", "tool_result_error"))
 """Types of results of other tools that say that a call failed."""
 
@@ -259,7 +285,7 @@ def _wrapped_in(members: _Members) -> object:
 
 
 def _states_no_failure(key: str, value: object) -> bool:
-    """Return whether a member is the mark of a failure that is not set; it is no data."""
+    """Return whether a member is the mark of a failure that is not set, which is not data."""
     return (key in ("error", "iserror") and not _is_error(value)) or (
         key in ("meta", "structuredcontent") and not value
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn, cast
@@ -196,9 +197,8 @@ def _whole(text: str, decoder: json.JSONDecoder) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in fields if keys.count(key) > 1)
-        raise RepeatedKey(twice)
+        counts = Counter(key for key, _ in pairs)
+        raise RepeatedKey(next(key for key, count in counts.items() if count > 1))
     return fields
 
 

@@ -208,7 +208,7 @@ class Assertion(BaseModel, ABC):
             GraderFault: that cannot be decided.
         """
 
-    def kept(self, scene: Scene) -> str:
+    def objection(self, scene: Scene) -> str:
         """Say why it cannot be said not to hold; empty where it does not hold.
 
         Raises:
@@ -252,9 +252,9 @@ class Contains(OfWords):
         """Look for each text in all that is said."""
         return held_unless("; ".join(filter(None, (self._lacks(scene, text) for text in self.contains))))
 
-    def kept(self, scene: Scene) -> str:
+    def objection(self, scene: Scene) -> str:
         """Say that it holds, or that it may: a number may be stated in digits that nobody can read."""
-        reason = super().kept(scene)
+        reason = super().objection(scene)
         if reason or not all(scene.may_say(text, self.locale) for text in self.contains):
             return reason
         return f"may contain {_quoted(self.contains)}, which must not be"
@@ -299,9 +299,9 @@ class Regex(OfWords):
         """Search all that is said."""
         return held_unless(mismatches(scene.said, self.regex))
 
-    def kept(self, scene: Scene) -> str:
+    def objection(self, scene: Scene) -> str:
         """Say that it holds, or that it does in plain characters: full-width and invisible ones hide nothing."""
-        reason = super().kept(scene)
+        reason = super().objection(scene)
         if reason or mismatches(PlainText(scene.said).text, self.regex):
             return reason
         return f"{self.wording} in plain characters, which must not be"
@@ -330,9 +330,9 @@ class Equals(OfAnswer):
         """Compare the answer."""
         return held_unless(_differs(scene.answer, self.equals, self.locale))
 
-    def kept(self, scene: Scene) -> str:
+    def objection(self, scene: Scene) -> str:
         """Say that it holds, or that it may."""
-        reason = super().kept(scene)
+        reason = super().objection(scene)
         return reason or _may_be_one_of(scene.answer, [self.equals], self.locale)
 
 
@@ -354,9 +354,9 @@ class OneOf(OfAnswer):
         passed = any(not _differs(scene.answer, value, self.locale) for value in self.one_of)
         return held_unless("" if passed else f"is none of {_quoted(self.one_of)}")
 
-    def kept(self, scene: Scene) -> str:
+    def objection(self, scene: Scene) -> str:
         """Say that it holds, or that it may."""
-        reason = super().kept(scene)
+        reason = super().objection(scene)
         return reason or _may_be_one_of(scene.answer, self.one_of, self.locale)
 
 
@@ -380,9 +380,9 @@ class Numeric(OfAnswer):
         complaint = misses(scene.answer, self.numeric, self.tolerance, self.relative, self.take, self.locale)
         return held_unless(complaint)
 
-    def kept(self, scene: Scene) -> str:
+    def objection(self, scene: Scene) -> str:
         """Say that it holds, or that any number of the answer may be this one."""
-        reason = super().kept(scene)
+        reason = super().objection(scene)
         width = width_of(self.numeric, self.tolerance, self.relative)
         if reason or not may_be_near(scene.answer, self.numeric, width, self.locale):
             return reason

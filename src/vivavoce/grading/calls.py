@@ -149,20 +149,21 @@ class Calls(Assertion):
         made = _made_by(scene, wanted.agent, scene.calls)
         return any(_may_be(call, wanted, self.arguments) for call in made)
 
-    def kept(self, scene: Scene) -> str:
+    def objection(self, scene: Scene) -> str:
         """Say that the calls were made, or may have been: also one that is written in another way."""
-        if kept := self._kept_as_written(scene):
-            return kept
+        if reason := self._objection_as_written(scene):
+            return reason
         if len(self.calls) != 1 or self.mode not in ALWAYS_TRUE_WITHOUT_CALLS or self.outcome is not None:
             return ""
         if not self._may_have_been_made(scene, self.calls[0]):
             return ""
         return f"{self.wording}, perhaps written in another way, which must not be"
 
-    def _kept_as_written(self, scene: Scene) -> str:
+    def _objection_as_written(self, scene: Scene) -> str:
         """Say that the calls were made, or which may be one of them: it was only tried, or its arguments are broken."""
-        if (kept := super().kept(scene)) or self.mode not in ALWAYS_TRUE_WITHOUT_CALLS or self.outcome is not None:
-            return kept
+        reason = super().objection(scene)
+        if reason or self.mode not in ALWAYS_TRUE_WITHOUT_CALLS or self.outcome is not None:
+            return reason
         if self.mode == "in_order":
             doubtful = [call for call in scene.calls if call.name in {one.name for one in self.calls} and _broken(call)]
             if not doubtful and self._reasons(scene, scene.tried):

@@ -67,13 +67,14 @@ class All(Assertion):
         undecided = parts_left(self.all, results)
         return Held(all(held.passed for _, held in results), mean_held(results, undecided), found)
 
-    def kept(self, scene: Scene) -> str:
+    def objection(self, scene: Scene) -> str:
         """Say why none of them can be said not to hold; empty where one does not.
 
         Raises:
             GraderFault: that cannot be decided.
         """
-        found = [reason for _, reason in decided(self.all, lambda one: one.kept(scene), lambda reason: not reason)]
+        results = decided(self.all, lambda one: one.objection(scene), lambda reason: not reason)
+        found = [reason for _, reason in results]
         return " and ".join(found) if all(found) else ""
 
 
@@ -103,13 +104,13 @@ class Either(Assertion):
         found = "" if passed else " and ".join(one.found for one in results)
         return Held(passed, max(one.value for one in results), found)
 
-    def kept(self, scene: Scene) -> str:
+    def objection(self, scene: Scene) -> str:
         """Say which of them cannot be said not to hold; empty where none holds.
 
         Raises:
             GraderFault: that cannot be decided.
         """
-        found = decided(self.any, lambda one: one.kept(scene), bool)
+        found = decided(self.any, lambda one: one.objection(scene), bool)
         return next((reason for _, reason in found if reason), "")
 
 
@@ -130,9 +131,9 @@ class Not(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Check it."""
-        return held_unless(self.negated.kept(scene))
+        return held_unless(self.negated.objection(scene))
 
-    def kept(self, scene: Scene) -> str:
+    def objection(self, scene: Scene) -> str:
         """Say why it cannot be said not to hold; empty where what it forbids is there."""
         return "" if self.negated.held(scene).passed else f"{self.wording}, which must not be"
 

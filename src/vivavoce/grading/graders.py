@@ -364,7 +364,7 @@ def _compared(
 ) -> Score:
     """Return the score of the calls that count; a row with nothing to compare is skipped."""
     reference = cast("list[ToolCall]", case.sample.reference_tool_calls or [])
-    made = options.made(case.view.messages)
+    made = options.select(case.view.messages)
     if reason := options.idle_reason(reference, made):
         return skipped(reason)
     return _from_calls(compare(made, [call for call in reference if options.counts(call.name)]))

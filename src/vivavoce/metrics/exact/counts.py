@@ -78,7 +78,7 @@ class ToolCallCountMetric(ExactMetric):
 
     def measure(self, part: Part) -> Measured:
         """Count the calls."""
-        tools = Counter(call.name for step in self.calls.made(part.messages) for call in step)
+        tools = Counter(call.name for step in self.calls.select(part.messages) for call in step)
         return Measured(float(tools.total()), _counted(tools.total(), "tool call"), details={"tools": {**tools}})
 
 

@@ -344,7 +344,8 @@ def of_tools(
     calls: Iterable[ToolCall], *, only: Sequence[str] | None = None, ignore: Sequence[str] | None = None
 ) -> list[ToolCall]:
     """Return the calls of the tools in `only` (None: of all tools) that are not in `ignore`."""
-    return [call for call in calls if (only is None or call.name in only) and call.name not in (ignore or ())]
+    wanted, unwanted = None if only is None else frozenset(only), frozenset(ignore or ())
+    return [call for call in calls if (wanted is None or call.name in wanted) and call.name not in unwanted]
 
 
 TrajectoryMode = Literal["strict", "in_order", "unordered", "subset", "superset"]
@@ -396,7 +397,7 @@ class CallOptions:
         """Return whether calls of a tool count."""
         return (self.only is None or tool in self.only) and tool not in self.ignore
 
-    def made(self, messages: Sequence[AnyMessage]) -> list[list[ToolCall]]:
+    def select(self, messages: Sequence[AnyMessage]) -> list[list[ToolCall]]:
         """Return the calls of a conversation that count, in one list for each message that makes any."""
         return select_steps(messages, only=self.only, ignore=self.ignore, failed_when=self.failed_when)
 
