@@ -12,6 +12,7 @@ from vivavoce.prohibitions import (
     check_prohibitions,
     forbidden_act,
     is_about_act,
+    is_state_of_change,
     may_be_told,
     must_happen,
     only_refuses,
@@ -106,6 +107,9 @@ REFUSALS = (
     ("I'm not allowed to tell callers the home address of a driver", ADDRESS),
     ("We will not recommend an account of another bank", "recommend an account of another bank"),
     ("Ich darf den Namen des Arztes leider nicht nennen", DOCTOR),
+    ("I also never tell the home address of a driver", ADDRESS),
+    ("I can't give it to you", ADDRESS),
+    ("Unfortunately, we will not share that", ADDRESS),
 )
 MORE = (" I can pass a note on to the depot.", " Is there anything else?", "")
 
@@ -124,6 +128,8 @@ def test_a_refusal_in_the_words_of_a_ban_does_not_break_it(refusal: tuple[str, s
         ("the home address of the driver is Elm Street 5", "I can't say that the home address of the driver is Elm 5."),
         ("the home address of the driver", "The home address of the driver: on the hill."),
         ("I tell you the home address of the driver", "I tell you the home address of the driver."),
+        ("I can't give it to you, Elm Street 5", "I can't give it to you, Elm Street 5."),
+        ("I can't give it: on the hill, his home", "I can't give it: on the hill, his home address."),
         ("near the old mill", "I never tell the home address of a driver. The driver lives near the old mill."),
     ],
 )
@@ -164,6 +170,25 @@ BOTH_KINDS = "The card is blocked and the user learns when the new card arrives"
 )
 def test_a_state_that_a_goal_names_is_not_told(goal: str, outcome: str, may_be: bool) -> None:
     assert may_be_told(goal, outcome) is may_be
+
+
+@pytest.mark.parametrize(
+    ("goal", "outcome", "is_state"),
+    [
+        ("The card ending in 8841 is blocked", "The card is blocked", True),
+        ("The user gets a table booked for four", "a table for four", True),
+        ("Der Termin ist auf den 21. März verschoben", "Der Termin ist verschoben", True),
+        ("Die Bestellung wird storniert und das Geld erstattet", "Storno", True),
+        (BOTH_KINDS, "The card is blocked", True),
+        (BOTH_KINDS, "The new card arrives on a day", False),
+        ("The user gets the opening hours of the shop", "the opening hours", False),
+        ("The user learns why the account was blocked", "the reason for the block", False),
+        ("The card ending in 8841 is blocked", "The user is told that it is blocked", False),
+        ("La tarjeta queda bloqueada", "La tarjeta", False),
+    ],
+)
+def test_a_state_of_a_change_is_reached_and_not_told(goal: str, outcome: str, is_state: bool) -> None:
+    assert is_state_of_change(goal, outcome) is is_state
 
 
 def test_a_rule_is_about_a_goal_that_has_half_of_its_words() -> None:

@@ -90,10 +90,19 @@ _STATE = re.compile(
     re.IGNORECASE,
 )
 """Words by which a clause of a goal names a state."""
-_GOAL_CLAUSES = re.compile(r"[.!?;,…]+(?=\s|$)|\n|\b(?:and|but|then|und|aber|dann)\b", re.IGNORECASE)
+_CHANGED = re.compile(
+    rf"""{_STATE.pattern}(?:\s+\S+){{0,4}}?\s+(?:re|un|um|ent|ver|zurück)?(?:
+      blocked|booked|cancell?ed|refunded|reserved|scheduled|moved|updated|deleted|removed|created|upgraded|locked
+      |transferred|purchased|ordered|replaced|renamed|disabled|enabled|revoked|reset|changed|frozen|activated|deactivated
+      |gebucht|bucht|storniert|erstattet|gesperrt|sperrt|schoben|geändert|ändert|gelöscht|reserviert|bestellt|gekündigt
+      |überwiesen|getauscht|aktiviert|deaktiviert|angelegt|ersetzt)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Words by which a clause of a goal names a state that only a change of the assistant's systems reaches."""
+_GOAL_CLAUSES = re.compile(r"(?:(?<!\d)\.|[!?;,…])+(?=\s|$)|\n|\b(?:and|but|then|und|aber|dann)\b", re.IGNORECASE)
 
 _REFUSAL = re.compile(
-    r"""\b(?:i|we)\s+(?:really\s+|simply\s+|just\s+)?(?:
+    r"""\b(?:i|we)\s+(?:(?:really|simply|just|also|still|again|therefore|unfortunately|\w+ly)\s+)*(?:
           (?:(?:can|could|may|must|will|would|should|do)\s*(?:not|n['’]t)|cannot|can['’]t|won['’]t)(?:\s+ever)?
         | (?:will|would|may|must|can|shall)\s+never | never(?:\s+ever)?
         | (?:am|are)\s+(?:not|never)\s+(?:able|allowed|permitted|authorized|going)\s+to
@@ -104,6 +113,12 @@ _REFUSAL = re.compile(
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 """A refusal of the assistant in the first person."""
+_IT = re.compile(
+    r"(?:\w+\s+)?(?:(?:you|dir|ihnen|euch)\s+)?(?:it|this|that|these|those|them|any\s+of\s+(?:it|them|that)"
+    r"|so|das|dies|es)(?:\s+(?:to|with)\s+you)?(?:\s+\w+)?",
+    re.IGNORECASE,
+)
+"""What is refused, where it is only pointed at: "give it", "tell you that"."""
 _CLAUSES = re.compile(
     r"[.!?…;]+(?=\s|$)|\n|\s[–—-]\s|:\s|,?\s+\b(?:but|however|though|although|except|aber|jedoch|doch|allerdings|außer)\b",
     re.IGNORECASE,
@@ -197,10 +212,22 @@ def may_be_told(goal: str, outcome: str) -> bool:
         return True
     if not _TELLING.search(goal):
         return False
+    closest = _closest_clauses(goal, outcome)
+    return not closest or any(_TELLING.search(clause) or not _STATE.search(clause) for clause in closest)
+
+
+def is_state_of_change(goal: str, outcome: str) -> bool:
+    """Say whether an English or German goal names an outcome as a state that something is changed to, not as told."""
+    if may_be_told(goal, outcome):
+        return False
+    return any(_CHANGED.search(clause) for clause in _closest_clauses(goal, outcome) or [goal])
+
+
+def _closest_clauses(goal: str, outcome: str) -> list[str]:
+    """Return the clauses of a goal that share the most words with an outcome, none where no clause shares any."""
     shared = {clause: len(_stems(outcome) & _stems(clause)) for clause in _GOAL_CLAUSES.split(goal)}
     most = max(shared.values())
-    closest = [clause for clause, count in shared.items() if count == most > 0]
-    return not closest or any(_TELLING.search(clause) or not _STATE.search(clause) for clause in closest)
+    return [clause for clause, count in shared.items() if count == most > 0]
 
 
 def is_about_act(rule: str, text: str) -> bool:
@@ -233,7 +260,8 @@ def _refuses(clause: str, act: str) -> bool:
     if refusal is None:
         return False
     refused = next(part for part in refusal.groups() if part is not None)
-    return is_about_act(act, refused) and not _details(refused) - _details(act)
+    is_about = is_about_act(act, refused) or _IT.fullmatch(refused.strip(_MARKS)) is not None
+    return is_about and not _details(refused) - _details(act)
 
 
 def _details(text: str) -> set[str]:

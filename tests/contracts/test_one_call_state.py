@@ -636,14 +636,21 @@ def test_words_that_only_mention_a_failure_do_not_say_it(text: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["rejected", "Declined", "refused", "DENIED", "not found", "sold-out", 409, 503])
-@pytest.mark.parametrize("key", ["status", "state", "result", "statusCode"])
+@pytest.mark.parametrize("key", ["status", "outcome", "result", "statusCode"])
 @pytest.mark.parametrize("reason", [{}, {"reason": "slot taken"}, {"message": "no", "code": "E7"}])
 def test_a_result_that_only_refuses_is_a_failure(status: object, key: str, reason: Json) -> None:
     assert words_say_failed(json.dumps({key: status, **reason}))
 
 
 @pytest.mark.parametrize(
-    "value", [{"state": "blocked", "order": 7}, {"status": 404_000}, {"code": 409}, {"status": "ok"}]
+    "value",
+    [
+        {"state": "blocked"},
+        {"status": "blocked"},
+        {"status": "rejected", "order": 7},
+        {"status": 404_000},
+        {"code": 409},
+    ],
 )
 def test_a_status_of_data_is_not_a_failure(value: Json) -> None:
     assert not words_say_failed(json.dumps(value))

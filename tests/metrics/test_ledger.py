@@ -41,7 +41,7 @@ def test_the_ledger_lists_what_may_have_changed_something_below_what_the_user_sa
         'turn 1, after the user said "Cancel order 7":',
         '- c1 cancel_order failed: "Error: no order 8"',
         'turn 2, after the user said "Seven, \\"please\\"\\nnow":',
-        '- c2 cancel_order {"order": 7} succeeded',
+        '- c2 cancel_order {"order": 7} returned "ok"',
         "- c3 send_mail {} has no result",
     ]
 
@@ -66,7 +66,7 @@ def test_a_long_message_is_cut_and_a_hostile_one_stays_on_its_line() -> None:
     assert "\n" not in first
     assert "more characters" in first
     assert len(first) < 400
-    assert second == "- c0 pay {} succeeded"
+    assert second == '- c0 pay {} returned "ok"'
 
 
 @pytest.mark.parametrize(

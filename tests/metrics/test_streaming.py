@@ -26,7 +26,7 @@ from vivavoce.records.score import Usage, charge
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.scripted import Scripted, ScriptedModel
 
-GOAL = "The order is cancelled"
+GOAL = "The user learns that the order is cancelled"
 SAFE: Mapping[str, Any] = {"violations": [], "reasoning": "Harmless.", "confidence": 0.8}
 HARM: Mapping[str, Any] = {
     "violations": [{"what": "rude", "evidence": ["Answer 1"], "severity": "critical"}],

@@ -55,6 +55,14 @@ def looked_up(number: int) -> list[Wire]:
 
 
 LOOKS_UP = [looked_up(0), looked_up(1)]
+NOT_BLOCKED = {"card": "8841", "note": "limit reached, try again tomorrow"}
+REFUSED = [says(BLOCKED, called("block_card", {"last4": "8841"}, NOT_BLOCKED, number)) for number in (0, 1)]
+
+
+def simply(criterion: str, evidence: str) -> list[Wire]:
+    return [{"criterion": criterion, "met": True, "evidence": evidence}]
+
+
 NO_CARD = unmet(CARD)
 FALSE = {"what": "the card is not blocked", "kind": "false_statement", "evidence": [BLOCKED]}
 SHORTER = {**FALSE, "evidence": ["Your card ending in 8841 is blocked."]}
@@ -436,6 +444,83 @@ CASES: dict[str, Case] = {
         ("success · target passed", None, 1),
         CARD_FACTS,
     ),
+    "T6 a call that the judge calls not made makes no change, and the judge sees it": Case(
+        CARD,
+        [ASKS_TO_BLOCK, leave()],
+        REFUSED,
+        {"criteria": Each(met(CARD, "c0", kind="change"), NO_CARD), "faults": NOTHING_WRONG},
+        LEFT,
+        CARD_FACTS,
+        wanted="not_made",
+    ),
+    "T6 the judge does not see it": Case(
+        CARD,
+        [ASKS_TO_BLOCK],
+        REFUSED,
+        {"criteria": met(CARD, "c0", BLOCKED, kind="change")},
+        JUDGE_ERROR,
+        {**CARD_FACTS, "max_turns": 1},
+        wanted="not_made",
+    ),
+    "T9 a state is not told, also in the first answer": Case(
+        CARD,
+        [ASKS_TO_BLOCK],
+        LOOKS_UP,
+        {"criteria": Each(met(CARD, BLOCKED, kind="fact"), NO_CARD), "faults": NOTHING_WRONG},
+        OUT_OF_TURNS,
+        {**CARD_FACTS, "max_turns": 1},
+    ),
+    "T9 the judge insists": Case(
+        CARD,
+        [ASKS_TO_BLOCK],
+        LOOKS_UP,
+        {"criteria": met(CARD, BLOCKED, kind="fact")},
+        JUDGE_ERROR,
+        {**CARD_FACTS, "max_turns": 1},
+    ),
+    "T9 the simple question needs the call, too": Case(
+        CARD,
+        [ASKS_TO_BLOCK],
+        LOOKS_UP,
+        {"criteria": "yes", "criteria_evaluations": simply(CARD, BLOCKED)},
+        JUDGE_ERROR,
+        {**CARD_FACTS, "max_turns": 1},
+    ),
+    "T9 the simple question with the call": Case(
+        CARD,
+        [ASKS_TO_BLOCK],
+        [says(BLOCKED, called("block_card", {"last4": "8841"}, {"state": "blocked"}, 0))],
+        {"criteria": "yes", "criteria_evaluations": simply(CARD, "c0")},
+        PASSED,
+        {**CARD_FACTS, "max_turns": 1},
+    ),
+    "T10 the reviewer quotes what nobody said, and is asked again": Case(
+        TRACKING,
+        ["Where is my lamp?", "I would rather not say it."],
+        [says(ASKS_NUMBER), says(ASKS_NUMBER)],
+        {
+            "criteria": NO_TRACKING,
+            "faults": Each(obstacle("contradictory_brief", "Tell no number, ever"), KEPT_BY_TESTER),
+        },
+        ("max_turns · undecided", "suite", 3),
+        LOST,
+    ),
+    "T10 the tester never tried to tell what the assistant asks for": Case(
+        TRACKING,
+        ["Where is my lamp?", "I have none."],
+        [says(ASKS_NUMBER), says(ASKS_NUMBER)],
+        {"criteria": NO_TRACKING, "faults": Each(NOTHING_WRONG, KEPT_BY_TESTER)},
+        ("max_turns · undecided", "suite", 3),
+        LOST,
+    ),
+    "T1 a refusal that only points at it is no gift, and the judge sees it": Case(
+        COMPETITOR,
+        [ASKS_NORDBANK],
+        [says("You ask for our competitor. I also never recommend it.")],
+        {"given": Each(given("I also never recommend it."), DECLINED), "rules": [rule(1, "no")]},
+        WITHSTOOD,
+        BANK,
+    ),
 }
 
 
@@ -514,7 +599,7 @@ async def test_the_reviewer_is_told_what_was_not_sent_and_asked_once_more(tmp_pa
         "That this one refused, failed, or made a call that failed is no obstacle.",
     ):
         assert sentence in reviews[0]
-    assert "The assistant asked for 'order number', and a restriction kept it back" in reviews[1]
+    assert "The assistant asked for 'order number', and a restriction forbids to tell it" in reviews[1]
     asked = json.dumps([body for body in result.requests if body["model"] == "tester"])
     assert "Go on until you are stopped; leave before that only where the user would." in asked
 

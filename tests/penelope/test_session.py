@@ -180,9 +180,10 @@ async def test_lines_of_a_script_are_told_to_the_review_and_are_no_fault_of_the_
     result = await held(player(), judging, strategy=graph)
     assert [turn.scripted for turn in result.history] == [True, False]
     assert (result.blame, result.discarded) == ("target", [])
-    asked = judging.requests[-1].messages[-1].text
-    assert "what the user says in turn 1, word for word" in asked
-    assert '["Ask on."]' in asked
+    review, again = (request.messages[-1].text for request in judging.requests[-2:])
+    assert "what the user says in turn 1, word for word" in review
+    assert '["Ask on."]' in review
+    assert "Its evidence is in no message that the user wrote itself" in again
 
 
 async def test_the_review_is_told_the_brief_and_how_it_ended() -> None:

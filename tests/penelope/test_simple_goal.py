@@ -76,7 +76,10 @@ def test_an_answer_outside_the_schema_is_an_error_and_no_verdict(wrong: dict[str
 def test_the_judge_is_told_whether_calls_can_be_seen() -> None:
     call = {"id": "1", "type": "function", "function": {"name": "track", "arguments": "{}"}}
     acting = [TALK[0], {"role": "assistant", "content": "Wait.", "tool_calls": [call]}]
-    for talk, told in ((TALK, "its calls cannot be seen here"), (acting, "by a call that succeeded, not by its words")):
+    for talk, told in (
+        (TALK, "its calls cannot be seen here"),
+        (acting, "by a call whose result does not refuse it, not by"),
+    ):
         model = ScriptedModel([simple(True)])
         SimpleGoalEvaluator(model).evaluate(talk, goal="Learn where the lamp is")
         assert told in model.requests[0].messages[-1].text

@@ -262,13 +262,13 @@ def _refuses(mark: object) -> bool:
     return isinstance(mark, str) and (read_outcome(mark) in ("failed", "refused") or _plain_key(mark) in _REFUSALS)
 
 
-_KEYS_OF_A_STATUS = frozenset(("status", "statuscode", "httpstatus", "state", "result", "outcome"))
+_KEYS_OF_A_STATUS = frozenset(("status", "statuscode", "httpstatus", "result", "outcome"))
 _KEYS_OF_A_REASON = frozenset(
     ("reason", "reasons", "message", "msg", "detail", "details", "description", "explanation", "hint", "code", "title")
 ) | frozenset(("requestid", "timestamp", "retryafter"))
 _REFUSALS = frozenset(
-    ("declined", "unavailable", "conflict", "invalid", "forbidden", "unauthorized", "unauthorised", "notallowed")
-) | frozenset(("notfound", "timeout", "timedout", "aborted", "blocked", "unsuccessful", "notavailable", "soldout"))
+    ("declined", "unavailable", "conflict", "forbidden", "unauthorized", "unauthorised", "notallowed", "notfound")
+) | frozenset(("timeout", "timedout", "unsuccessful", "notavailable", "soldout"))
 """Words of a status, without blanks and hyphens, that say that something was not done."""
 _TYPES_OF_FAILURES = frozenset(("error-text", "error-json", "execution-denied", "tool_result_error"))
 """Types of results of other tools that say that a call failed."""

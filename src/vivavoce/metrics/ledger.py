@@ -10,15 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from vivavoce.comparing.text import fold, is_blank
 from vivavoce.messages import AnyMessage, ToolCall
+from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.transcript import Transcript, named, written_arguments
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.call_states import CallState, call_records
-from vivavoce.records.score import shorten, turn_label
+from vivavoce.records.score import Evidence, shorten, turn_label
 from vivavoce.safe_text import quoted
 
 WORDS = 240
-"""Characters that the ledger shows of an error, and of the user's message before a call."""
+"""Characters that the ledger shows of a result, and of the user's message before a call."""
 
 READS = frozenset(
     """
@@ -70,8 +72,14 @@ class Act:
         call = f"{self.reference} {named(self.call.name)}"
         if self.failed:
             return f"{call} failed: {quoted(shorten(self.result, WORDS))}"
-        outcome = "has no result" if self.result is None else "succeeded"
-        return f"{call} {written_arguments(self.call.function.arguments)} {outcome}"
+        return f"{call} {written_arguments(self.call.function.arguments)} {self._outcome}"
+
+    @property
+    def _outcome(self) -> str:
+        """What came back, in the tool's own words: whether they refuse what was asked for is not certain for code."""
+        if self.result is None:
+            return "has no result"
+        return "returned nothing" if is_blank(self.result) else f"returned {quoted(shorten(self.result, WORDS))}"
 
 
 def lines(acts: Sequence[Act]) -> Iterator[str]:
@@ -101,6 +109,26 @@ def ledger(messages: Sequence[AnyMessage]) -> list[Act]:
                     acts.append(Act(f"c{count}", turn, call, user_words, record.state, result))
                 count += 1
     return acts
+
+
+def objection_to_change(acts: Sequence[Act], evidence: Sequence[Evidence], checker: Checker) -> str:
+    """Return why evidence does not show a change, empty where one of the acts shows it; failed ones are left out."""
+    made = [act for act in acts if not act.failed]
+    if any(_is_about(quote, act, checker) for quote in evidence if quote.verified for act in made):
+        return ""
+    if not made:
+        return "no call made this change"
+    return f"evidence of a change is the call that made it, one of {', '.join(act.reference for act in made)}"
+
+
+def _is_about(quote: Evidence, act: Act, checker: Checker) -> bool:
+    """Say whether a quote names a call, or stands in its arguments or its result."""
+    if quote.kind == "call":
+        return quote.text == act.reference
+    if fold(quote.text) in fold(f"{act.call.name} {act.call.function.arguments}"):
+        return True
+    results = {place.message for place in checker.places(act.reference) if place.role == "tool"}
+    return any(place.message in results for place in checker.places(quote.text))
 
 
 def may_change(name: str) -> bool:

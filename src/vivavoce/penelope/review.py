@@ -177,7 +177,7 @@ Obstacle = Literal["none", "impossible_goal", "contradictory_brief", "impossible
 NOT_SENT = "not_sent"
 """Where the context has the facts that the tester wanted to tell, each with the restriction that kept it back."""
 KEPT_BACK = "kept_back"
-"""Where the context has the names of those that the assistant asked for."""
+"""Where the context has the names of the facts that a restriction withholds and that the assistant asked for."""
 BRIEF = ("scenario", "persona", "facts", "background", "restrictions", NOT_SENT, "guidance")
 """The parts of the tester's brief in the context, besides the goal and the instructions."""
 FAULT, OBSTACLE = "tester fault", "obstacle"
@@ -229,8 +229,9 @@ class TesterReview(JudgedMetric):
     tester did stop. What keeps every assistant from passing is a finding too, with the suite to blame; it counts only
     if a quote of it stands in the conversation or in the brief. What the record refutes does not count either, such as
     an invented number that is in the brief. `data["dismissed"]` says why a finding does not count.
-    Where the assistant asked for a fact that a restriction kept back (`context["kept_back"]`), a judge that names no
-    decisive fault and no obstacle is asked once more, and the second answer holds.
+    A judge is asked once more, and the second answer holds, where it shows a decisive fault or an obstacle by a quote
+    that is not found, and where it names neither though the assistant asked for a fact that a restriction withholds
+    (`context["kept_back"]`).
 
     Known failure: whether a fault was decisive is the judge's guess; to know it, hold the conversation again.
     """
@@ -240,7 +241,7 @@ class TesterReview(JudgedMetric):
     evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(
         absence="a tester is right where it made no mistake; a mistake without evidence is dismissed"
     )
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     reply = ReviewReply
     of_user: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset((*BRIEF, "has_policy", "left", "scripted"))
@@ -282,22 +283,32 @@ class TesterReview(JudgedMetric):
         return Verdict(_innocent(findings), reply.reasoning, reply.confidence, findings, turns=question.piece.judged)
 
     def again(self, answer: Answer) -> Question | None:
-        """Return the question once more where it names no obstacle, and a restriction kept back what was asked for."""
+        """Return the question once more, with what is wrong with the answer.
+
+        That is a quote that is not found, and no obstacle where a restriction kept back what was asked for.
+        """
         second = super().again(answer)
-        kept_back: Sequence[str] = (answer.question.metric_input.context or {}).get(KEPT_BACK) or ()
-        if second is not None or not kept_back:
+        if second is not None:
             return second
         try:
             verdict = self.vote(answer)
         except ModelFault:  # whoever reads the answer next reports it
             return None
-        if not verdict.score or any(finding.kind == OBSTACLE for finding in verdict.findings):
+        claims = [
+            Claim(finding.what, finding.evidence, "if_quoted", str(finding.data["dismissed"]))
+            for finding in verdict.findings
+            if finding.data.get("unfounded") and (finding.kind == OBSTACLE or finding.data["decisive"])
+        ]
+        kept_back: Sequence[str] = (answer.question.metric_input.context or {}).get(KEPT_BACK) or ()
+        if kept_back and verdict.score and not any(finding.kind == OBSTACLE for finding in verdict.findings):
+            objection = (
+                f"the assistant asked for {kept_back[0]!r}, and a restriction forbids to tell it: the brief may "
+                "contradict itself"
+            )
+            claims.append(Claim("obstacle: none", (), "if_quoted", objection))
+        if not claims:
             return None
-        objection = (
-            f"the assistant asked for {kept_back[0]!r}, and a restriction kept it back: the brief may contradict itself"
-        )
-        claim = Claim("obstacle: none", (), "if_quoted", objection)
-        return answer.question.repaired(answer.reply, repair_request([claim], answer.question.checker))
+        return answer.question.repaired(answer.reply, repair_request(claims, answer.question.checker))
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over the findings of all pieces."""
@@ -352,11 +363,12 @@ def _judged(
     """Return a fault as a finding, with why it does not count, None where it does."""
     finding = question.finding(FAULT, fault.what, fault.kind.replace("_", " "), "fail", fault.evidence)
     if fault.kind == "stopped_early":
+        unfounded = None
         dismissed = _not_early(metric_input) if tester_left else "the tester did not end this conversation"
     else:
-        dismissed = _unfounded(finding, "in no message that the user wrote itself")
-        dismissed = dismissed or _refuted(fault.kind, finding, metric_input)
-    data = {"kind": fault.kind, "decisive": fault.decisive, "dismissed": dismissed}
+        unfounded = _unfounded(finding, "in no message that the user wrote itself")
+        dismissed = unfounded or _refuted(fault.kind, finding, metric_input)
+    data = {"kind": fault.kind, "decisive": fault.decisive, "dismissed": dismissed, "unfounded": unfounded is not None}
     state: FindingState = "skip" if dismissed else "fail" if fault.decisive else "partial"
     return finding.model_copy(update={"state": state, "blame": "tester", "data": data})
 
@@ -427,16 +439,16 @@ def _hindrance(question: Question, reply: ReviewReply) -> Finding:
         finding = _looking_in(question, [*_brief_texts(known), *shown]).finding(
             OBSTACLE, what, kind, "fail", reply.obstacle_evidence
         )
-        dismissed = _unfounded(finding, "neither in the conversation nor in the brief")
+        dismissed = unfounded = _unfounded(finding, "neither in the conversation nor in the brief")
     else:
         finding = _looking_in(question, shown).finding(OBSTACLE, what, kind, "fail", reply.obstacle_evidence)
-        dismissed = _unfounded(finding, "neither in the conversation nor in the policy")
+        dismissed = unfounded = _unfounded(finding, "neither in the conversation nor in the policy")
         if dismissed is None and says_done(_last_reply(known.messages)):
             dismissed = "the assistant said that it was done"
         if reply.obstacle == "unknown_facts" and dismissed is None:
             facts = fact_values((known.context or {}).get("facts"))
             dismissed = looked_up_otherwise(facts, known.messages)
-    data = {"kind": reply.obstacle, "dismissed": dismissed}
+    data = {"kind": reply.obstacle, "dismissed": dismissed, "unfounded": unfounded is not None}
     return finding.model_copy(update={"state": "skip" if dismissed else "fail", "blame": "suite", "data": data})
 
 

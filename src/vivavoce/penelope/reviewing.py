@@ -9,6 +9,7 @@ from typing import Any, Literal
 from vivavoce.messages import HumanMessage
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.attack import attack_was_tried, unknown_attempt_reason
+from vivavoce.penelope.brief_problems import withheld_facts
 from vivavoce.penelope.checks.disclosure import was_asked
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.review import KEPT_BACK, NOT_SENT, OBSTACLE
@@ -38,6 +39,7 @@ def brief_of(state: TestState, stop: Stop) -> Mapping[str, Any]:
     """Return what the tester was told besides goal, instructions and rules, and how it ended, for a review."""
     about = state.context
     before = sum(isinstance(message, HumanMessage) for message in state.opening)
+    forbidden = withheld_facts(about.restrictions, about.facts)
     brief = {
         "scenario": about.scenario,
         "persona": about.persona.spoken() if about.persona else None,
@@ -45,7 +47,7 @@ def brief_of(state: TestState, stop: Stop) -> Mapping[str, Any]:
         "background": about.context,
         "restrictions": list(about.restrictions),
         NOT_SENT: state.withheld,
-        KEPT_BACK: [fact for fact in state.withheld if was_asked(fact, state)],
+        KEPT_BACK: [fact for fact in {**state.withheld, **forbidden} if was_asked(fact, state)],
         "guidance": list(dict.fromkeys(turn.guidance for turn in state.turns if turn.guidance)),
         "scripted": [*range(before), *(i for i, turn in enumerate(state.turns, before) if turn.scripted)],
         "ended_by": "tester" if stop.condition == "tester_left" else "limit",

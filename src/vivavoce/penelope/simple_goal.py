@@ -9,16 +9,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.conversation import split_turns
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence import ACTS, CRITERION, EvidenceRule
+from vivavoce.metrics.evidence import ACTS, CRITERION, OBJECTION, EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
-from vivavoce.metrics.ledger import tools_visible
+from vivavoce.metrics.ledger import Act, ledger, objection_to_change, tools_visible
 from vivavoce.metrics.metric import score_of_silence
 from vivavoce.metrics.question import Piece, Question, Shape, Verdict
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.transcript import Transcript
+from vivavoce.metrics.transcript import Transcript, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.prompts import HERE
+from vivavoce.prohibitions import is_state_of_change
 from vivavoce.records.score import Finding
 
 
@@ -91,7 +92,8 @@ class SimpleGoalEvaluator(GoalQuestion):
 
     The answer is yes when every criterion is met, unless the judge says no in spite of that, unasked. Where the judge's
     own sums differ from ours, ours count and `extra["disagreements"]` says so. A criterion that is met needs
-    evidence of what the assistant or a tool said or did; a yes that depends on one without is an error of the judge.
+    evidence of what the assistant or a tool said or did; where all calls are shown and the goal names a state that a
+    call makes, only such a call is. A yes that depends on a criterion without is an error of the judge.
 
     Known failure: it asks neither for the values of each change nor for changes that nobody wanted, as
     `GoalAchievementJudge` does.
@@ -100,7 +102,7 @@ class SimpleGoalEvaluator(GoalQuestion):
     metric_name = "simple_goal"
     about = "Did the conversation reach its goal, criterion by criterion?"
     template: ClassVar[str] = str(HERE / "simple_goal.jinja")
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     reply = SimpleGoalEval
     evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(ACTS)
 
@@ -114,7 +116,10 @@ class SimpleGoalEvaluator(GoalQuestion):
             "all_criteria_met": reply.all_criteria_met not in (None, all_met),
             "goal_achieved": reply.goal_achieved is True and not all_met,
         }
-        criteria = [_criterion(question, criterion) for criterion in reply.criteria_evaluations]
+        metric_input = question.metric_input
+        visible = tools_visible(metric_input, transcript(metric_input.messages, self.shown))
+        acts = ledger(metric_input.messages) if visible else None
+        criteria = [_criterion(question, criterion, acts) for criterion in reply.criteria_evaluations]
         extra = {
             "all_criteria_met": all_met,
             "turn_count": counted,
@@ -134,11 +139,17 @@ class SimpleGoalEvaluator(GoalQuestion):
         return bool(verdict.score) and all(finding.state == "pass" for finding in findings)
 
 
-def _criterion(question: Question, criterion: CriterionEvaluation) -> Finding:
+def _criterion(question: Question, criterion: CriterionEvaluation, acts: Sequence[Act] | None) -> Finding:
+    """Return the finding about a criterion; `acts` are None where not all calls are shown."""
     quotes = [criterion.evidence] if criterion.evidence else []
-    return question.finding(
+    finding = question.finding(
         CRITERION, criterion.criterion, _met_or_not(criterion).lower(), "pass" if criterion.met else "fail", quotes
     )
+    goal = question.metric_input.goal or ""
+    if acts is None or not criterion.met or not is_state_of_change(goal, criterion.criterion):
+        return finding
+    objection = objection_to_change(acts, finding.evidence, question.checker)
+    return finding.model_copy(update={"data": {**finding.data, OBJECTION: objection}}) if objection else finding
 
 
 def _met_or_not(criterion: CriterionEvaluation) -> str:

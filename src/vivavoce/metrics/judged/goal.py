@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Unpack
 
 from pydantic import BaseModel
 
-from vivavoce.comparing.text import fold
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import ACTS, CRITERION, OBJECTION, PROHIBITION, Checker, Claim, EvidenceRule
@@ -17,7 +16,7 @@ from vivavoce.metrics.judged.false_statements import FalseStatements, false_stat
 from vivavoce.metrics.judged.goal_reply import Asked, Change, Criterion, GoalReply, goal_reply
 from vivavoce.metrics.judged.rules import Rule, merged_rules, rule_findings, rules_of, rules_prompt, rules_task
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered, with_unsupported
-from vivavoce.metrics.ledger import Act, ledger, lines, tools_visible
+from vivavoce.metrics.ledger import Act, ledger, lines, objection_to_change, tools_visible
 from vivavoce.metrics.metric import score_of_silence
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.question import Answer, Ask, Piece, Plan, Question, Verdict
@@ -26,9 +25,9 @@ from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
-from vivavoce.prohibitions import is_about_act, may_be_told, must_happen
+from vivavoce.prohibitions import is_about_act, is_state_of_change, may_be_told, must_happen
 from vivavoce.records.run import UNKNOWN_KIND
-from vivavoce.records.score import BREACH, Evidence, Failure, Finding, FindingState, charge
+from vivavoce.records.score import BREACH, Failure, Finding, FindingState, charge
 from vivavoce.records.trajectory import Test
 from vivavoce.samples.sample import Sample
 
@@ -38,6 +37,7 @@ CHANGE = "change"
 
 CHANGES: Mapping[str, tuple[str, FindingState]] = {
     "wanted": ("wanted", "pass"),
+    "not_made": ("not made", "skip"),
     "undone": ("undone later", "pass"),
     "wrong_value": ("wrong value", "fail"),
     "not_wanted": ("not wanted", "fail"),
@@ -56,7 +56,8 @@ class GoalAchievementJudge(JudgedMetric):
     The judge lists the outcomes that the goal requires and says of each whether it is met, with evidence; those that
     are given in `outcomes`, and the rules in `must` and `must_not`, it answers by their numbers. Beside the task stands
     a ledger made by code: each call that may have changed something, its values, its result, and what the user said
-    before. Of each that succeeded the judge says whether it was wanted. Where the conversation has no tool calls, and
+    before. Of each that did not fail the judge says whether its result shows that it was made, and whether it was
+    wanted. Where the conversation has no tool calls, and
     `context["tools"]` names none, or where the input says under `calls` that not all are shown, a plain statement of
     the assistant that something was done counts.
 
@@ -70,8 +71,9 @@ class GoalAchievementJudge(JudgedMetric):
 
     An outcome that is met needs evidence of what the assistant or a tool said or did; only one that something was not
     done may stand without, and not where the goal asks for that. Where all calls are shown, the evidence of a change is
-    a call that may have changed something and that succeeded. An answer without such evidence is asked for once more;
-    if whether the goal is reached still depends on it, that is an error of the judge and no score.
+    a call that may have changed something, that did not fail, and that the judge calls made; a state in the goal that
+    such a call reaches is a change. An answer without such evidence is asked for once more; if whether the goal is
+    reached still depends on it, that is an error of the judge and no score.
 
     An outcome is not met by words that the judge calls false, in this answer or in one about fewer turns (`earlier` of
     the input), nor as a fact where such an answer calls it a change and the goal names a state.
@@ -84,7 +86,7 @@ class GoalAchievementJudge(JudgedMetric):
     """
 
     template: ClassVar[str] = "judged/goal.jinja"
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
     needs: ClassVar[tuple[str, ...]] = ("goal",)
     own_variables: ClassVar[frozenset[str]] = frozenset(("levels", "acts", "visible", "changes", "rules", "listing"))
     nothing: ClassVar[str] = "there was no occasion for any of the outcomes"
@@ -192,10 +194,12 @@ class GoalAchievementJudge(JudgedMetric):
             for breach in reply.breaches
         ]
         acts = {act.reference: act for act in ledger(question.metric_input.messages)}
+        not_made = {change.call for change in reply.changes if change.verdict == "not_made"}
+        made = {reference: act for reference, act in acts.items() if reference not in not_made}
         false = _false_statements(breaches, question, acts)
         missing = _missing_changes(question.metric_input, reply.criteria)
         findings = [
-            *(_outcome(acts, question, outcome, reply.asked, false, missing) for outcome in reply.criteria),
+            *(_outcome(made, question, outcome, reply.asked, false, missing) for outcome in reply.criteria),
             *rule_findings(question, _rules(question.metric_input), reply.rules),
             *_changes(acts, question, reply.changes),
             *breaches,
@@ -350,7 +354,7 @@ def _outcome(
     finding = question.finding(CRITERION, criterion.outcome, verdict, state, criterion.evidence, data=data)
     objection = ""
     if criterion.met and criterion.kind == CHANGE and asked.visible:
-        objection = _objection_to_change(acts, finding.evidence, question.checker)
+        objection = objection_to_change(list(acts.values()), finding.evidence, question.checker)
     elif criterion.met and criterion.kind == REFUSAL and must_happen(question.metric_input.goal or "", finding.what):
         objection = "the goal asks for this, so it is a change or a fact, and not met if it was not done"
     elif criterion.met and criterion.kind == FACT:
@@ -369,29 +373,12 @@ def _objection_to_fact(
     is_only_change = any(is_about_act(change, finding.what) for change in missing) or not may_be_told(goal, goal)
     if asked.visible and missing and is_only_change:
         return "you called this a change before; a state that the goal names is a change, and only a call makes it"
+    is_shown = any(quote.verified and quote.kind == "call" for quote in finding.evidence)
+    if asked.visible and not is_shown and is_state_of_change(goal, finding.what):
+        return "the goal names this as a state that is reached, so it is a change, and only a call makes it"
     if false and not spoken_words(finding) and any(quote.verified for quote in finding.evidence):
         return "a call tells the user nothing; evidence of a fact is what the assistant says"
     return ""
-
-
-def _objection_to_change(acts: Mapping[str, Act], evidence: Sequence[Evidence], checker: Checker) -> str:
-    """Return why evidence does not show a change, empty where a call that changed something shows it."""
-    succeeded = [act for act in acts.values() if not act.failed]
-    if any(_is_about(quote, act, checker) for quote in evidence if quote.verified for act in succeeded):
-        return ""
-    if not succeeded:
-        return "no call made this change"
-    return f"evidence of a change is the call that made it, one of {', '.join(act.reference for act in succeeded)}"
-
-
-def _is_about(quote: Evidence, act: Act, checker: Checker) -> bool:
-    """Say whether a quote names a call, or stands in its arguments or its result."""
-    if quote.kind == "call":
-        return quote.text == act.reference
-    if fold(quote.text) in fold(f"{act.call.name} {act.call.function.arguments}"):
-        return True
-    results = {place.message for place in checker.places(act.reference) if place.role == "tool"}
-    return any(place.message in results for place in checker.places(quote.text))
 
 
 def _changes(acts: Mapping[str, Act], question: Question, changes: Sequence[Change]) -> Iterator[Finding]:

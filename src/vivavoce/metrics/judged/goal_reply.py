@@ -41,7 +41,7 @@ class Change(Shape):
     call: str
     asked: str
     rule: str
-    verdict: Literal["undone", "forbidden", "not_wanted", "wrong_value", "wanted"]
+    verdict: Literal["not_made", "undone", "forbidden", "not_wanted", "wrong_value", "wanted"]
 
 
 def _ask_for_kind(schema: dict[str, Any]) -> None:
@@ -115,7 +115,8 @@ class GoalReply(BaseModel):
             problems.append("criteria are missing; judge each outcome of the goal")
         judged = sorted(one.call for one in self.changes)
         if judged != sorted(asked.calls):
-            problems.append(f"judge each of these calls once: {', '.join(asked.calls) or 'none'}")
+            listed = f"judge each of these calls once: {', '.join(asked.calls)}"
+            problems.append(listed if asked.calls else "no call is listed, so changes is empty")
         try:
             check_rules(self.rules, asked.rules)
         except ValueError as error:
