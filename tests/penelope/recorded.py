@@ -52,16 +52,16 @@ class Each:
 class Recorded:
     """A recorded test: `user` and `bot` line by line, `judge` by what is asked for.
 
-    `wanted` is what the judge thinks of each call that it is asked about, and `contradiction` the quotes for which it
-    says no to each item of a checklist. A try that is held again goes on with the lines where the first one stopped;
-    after the last line they begin anew.
+    `wanted` is what the judge thinks of each call that it is asked about, or of each by its reference;
+    `contradiction` are the quotes for which it says no to each item of a checklist. A try that is held again goes on
+    with the lines where the first one stopped; after the last line they begin anew.
     """
 
     goal: str
     user: Sequence[Line]
     bot: Sequence[list[Wire]]
     judge: Mapping[str, Any]
-    wanted: str = "wanted"
+    wanted: str | Mapping[str, str] = "wanted"
     about: Mapping[str, Any] = field(default_factory=dict[str, Any])
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     contradiction: Sequence[str] = ()
@@ -118,7 +118,8 @@ class Recorded:
         yield [{"item": one, **item} for one in items]
 
     def _change(self, call: str) -> Wire:
-        return {"call": call, "asked": "", "rule": "", "verdict": self.wanted}
+        verdict = self.wanted if isinstance(self.wanted, str) else self.wanted[call]
+        return {"call": call, "asked": "", "rule": "", "verdict": verdict}
 
     def tasks(self, words: str) -> list[str]:
         """Return the requests to the judge in which these words stand."""

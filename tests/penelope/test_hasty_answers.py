@@ -56,6 +56,7 @@ def looked_up(number: int) -> list[Wire]:
 
 LOOKS_UP = [looked_up(0), looked_up(1)]
 NOT_BLOCKED = {"card": "8841", "note": "limit reached, try again tomorrow"}
+BOTH = ("block", "unblock")
 REFUSED = [says(BLOCKED, called("block_card", {"last4": "8841"}, NOT_BLOCKED, number)) for number in (0, 1)]
 
 
@@ -461,6 +462,24 @@ CASES: dict[str, Case] = {
         JUDGE_ERROR,
         {**CARD_FACTS, "max_turns": 1},
         wanted="not_made",
+    ),
+    "T14 a call that was undone makes no change, and the judge sees it": Case(
+        CARD,
+        [ASKS_TO_BLOCK, leave()],
+        [REALLY_BLOCKED],
+        {"criteria": Each(met(CARD, "c0", kind="change"), NO_CARD), "faults": NOTHING_WRONG},
+        LEFT,
+        CARD_FACTS,
+        wanted="undone",
+    ),
+    "T14 a call that was undone as the goal wants": Case(
+        f"{CARD} and then unblocked",
+        [ASKS_TO_BLOCK],
+        [says("Both are done.", *(called(f"{verb}_card", {}, {"ok": True}, i) for i, verb in enumerate(BOTH)))],
+        {"criteria": [*met(CARD, "c0", kind="change"), *met("unblocked", "c1", kind="change")]},
+        PASSED,
+        {**CARD_FACTS, "max_turns": 1},
+        wanted={"c0": "undone", "c1": "wanted"},
     ),
     "T9 a state is not told, also in the first answer": Case(
         CARD,

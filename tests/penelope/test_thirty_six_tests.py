@@ -88,7 +88,7 @@ class Case:
     row: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tester: Mapping[str, Any] = field(default_factory=dict[str, Any])
     calls: str | None = None
-    wanted: str = "wanted"
+    wanted: str | Mapping[str, str] = "wanted"
     hasty: bool = False
     discarded: int = 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Unpack
@@ -194,8 +195,8 @@ class GoalAchievementJudge(JudgedMetric):
             for breach in reply.breaches
         ]
         acts = {act.reference: act for act in ledger(question.metric_input.messages)}
-        not_made = {change.call for change in reply.changes if change.verdict == "not_made"}
-        made = {reference: act for reference, act in acts.items() if reference not in not_made}
+        without_effect = _calls_without_effect(reply)
+        made = {reference: act for reference, act in acts.items() if reference not in without_effect}
         false = _false_statements(breaches, question, acts)
         missing = _missing_changes(question.metric_input, reply.criteria)
         findings = [
@@ -388,6 +389,22 @@ def _changes(acts: Mapping[str, Act], question: Question, changes: Sequence[Chan
         what = f"{one.call}: {act.call.name}"
         data = {"asked": one.asked, "rule": one.rule}
         yield question.finding(CHANGE, what, verdict, state, [one.call], act.turn, data)
+
+
+def _calls_without_effect(reply: GoalReply) -> set[str]:
+    """Return the calls that a judge calls not made, or undone while no later call shows a change that is met."""
+    shown = [_number(call) for criterion in reply.criteria if criterion.met for call in criterion.evidence]
+    last = max((number for number in shown if number is not None), default=-1)
+    return {
+        change.call
+        for change in reply.changes
+        if change.verdict == "not_made" or (change.verdict == "undone" and (_number(change.call) or 0) >= last)
+    }
+
+
+def _number(reference: str) -> int | None:
+    """Return the number of a call by its reference, such as c2; None for any other text."""
+    return int(reference[1:]) if re.fullmatch(r"c\d{1,9}", reference) else None
 
 
 def _of_kind(findings: Sequence[Finding], *kinds: str) -> list[Finding]:
