@@ -6,7 +6,7 @@ VivavoceError
 │   └── MissingExtra      an optional dependency is not installed
 ├── StoreError            the store cannot be read or written
 ├── BudgetExhausted       a limit on calls or cost is reached: the run stops, inconclusive
-├── ToolError             a user's tool says that a call failed: the model is told so, and goes on
+├── ToolError             a user's tool says that a call failed: the model learns that, and the conversation continues
 └── Fault                 something went wrong inside one sample: recorded, never a crash
     ├── TargetFault       the system under test failed
     ├── RateLimited       a target or a model asked us to slow down; `blame` says which
@@ -105,7 +105,7 @@ class BudgetExhausted(VivavoceError):
 class Deferred(BaseException):
     """The answer to a question will come later; what needs it has to be done again then.
 
-    It is no `Exception`, because it is no failure: nothing that goes on without an answer may take it for one.
+    It is not an `Exception`, because it is not a failure: what handles failures must let it pass.
     """
 
 

@@ -300,7 +300,7 @@ class AsyncClient(Together):
         Without a name it is the watch that was heard of last.
 
         Raises:
-            UsageError: there is no such watch.
+            UsageError: no watch has this name.
         """
         return await self._get("/watch", {"name": name, "per": per}, Watched)
 

@@ -133,7 +133,7 @@ class How:
 def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How = How()) -> Conversion:
     """Convert a file, or the files of a folder.
 
-    `loss` is told what the new file does not have. Rows of ours are added to a JSONL file that is there already,
+    `loss` takes note of what the new file lacks. Rows of ours are added to a JSONL file that is there already,
     without those of the same source; any other file is written anew, whole or not at all.
 
     Raises:

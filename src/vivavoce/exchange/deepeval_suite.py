@@ -1,7 +1,7 @@
 """Test files of DeepEval as suites: what is written out in them, read as text, never run.
 
 Test cases that are written with their values become rows; metrics, wherever they are made, become graders. What a value
-needs code for, such as the reply of a bot, has no translation and is told.
+needs code for, such as the reply of a bot, has no translation and is reported.
 Source: the pages on test cases and on multi-turn metrics in DeepEval's documentation.
 """
 

@@ -86,7 +86,7 @@ KINDS: Mapping[Kind, str] = {
     "unknown": "unknown keys, kept in the metadata",
     "aside": "kept in the metadata, where judges do not look",
 }
-"""What each kind of entry says of a conversation, in the order in which they are told."""
+"""What each kind of entry says of a conversation, in the order in which they are reported."""
 
 LOSSES: frozenset[Kind] = frozenset(("broken", "dropped", "guessed"))
 """The kinds after which a conversation is not what it was."""
@@ -114,8 +114,8 @@ class Loss:
     """The report of one translation; readers and writers add to it while they go.
 
     `format` is the title of the format that is read, `conversation` and `line` are where they are; `line` counts from
-    1, and 0 says that lines do not count. With `on_broken`, what cannot be read is told there and is not a part of the
-    report.
+    1, and 0 says that lines do not count. What cannot be read goes to `on_broken`, where it is
+    given, and not into the report.
     """
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class Loss:
         self.conversation = None if identity is None else str(identity)
 
     def stands_at(self, place: Place) -> None:
-        """Say where what is told of from now on stands; the file counts where several are read."""
+        """Set the place for the reports that follow; the file counts where several are read."""
         self.line = place.line
         if self.file:
             self.file = place.file.name
@@ -269,8 +269,8 @@ class Format:
     writes how calls ended, where a result states it.
 
     The columns of a format that `is_row` are as the fields of our rows: where the user names some, it is read as these.
-    A format that `is_general` is told only where no other fits. Of a table whose columns the user may name, `columns`
-    are the parts of a message that have one, and `with_columns` returns the format that reads them there.
+    A format that `is_general` is recognized only where no other fits. Of a table whose columns the user may name,
+    `columns` are the parts of a message that have one, and `with_columns` returns the format that reads them there.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Events and sessions of Google's Agent Development Kit, in JSON and in its SQLite file.
 
-They are read from JSON, and from the SQLite file of its `DatabaseSessionService`. Who speaks is told by the author;
+They are read from JSON, and from the SQLite file of its `DatabaseSessionService`. The author says who speaks;
 agents are named. Pieces of an answer that comes whole later are left out, and so is what was taken back. Calls and what
 came of them are read as in Gemini's contents.
 Source: the classes `Event` and `Session` of google-adk.

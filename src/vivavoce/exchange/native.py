@@ -302,7 +302,7 @@ def check_columns(path: Path, loss: Loss, fields: Iterable[str] = ()) -> None:
         return
     first = next(iter(scan_records(path)), None)
     if not isinstance(first, Record) or first.fields is None:
-        return  # nothing is in it, or it is broken, which is told where it is read
+        return  # empty, or broken: the reader reports that
     columns = first.fields.keys()
     if columns.isdisjoint(_CONVERSED) and not {*fields} & {*_CONVERSED}:
         rule = "no column can be a message, a turn or an input"

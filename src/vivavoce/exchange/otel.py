@@ -72,7 +72,7 @@ def _span(identity: str, row: Row, loss: Loss) -> Row:
 
 
 def _written(message: Message, index: int, told_times: tuple[float, float], loss: Loss) -> Row:
-    """Return a message in parts; its time is told where the span begins or ends with it."""
+    """Return a message in parts; its time is that of the span that begins or ends with it."""
     if message.get("timestamp") is not None and seconds(message["timestamp"]) not in told_times:
         loss.dropped("'timestamp' of a message", index)
     if message.get("retrieval_context") is not None:

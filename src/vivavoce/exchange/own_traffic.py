@@ -1,4 +1,4 @@
-"""How requests of tests are told from those of users: what a target is sent, and what its spans then show.
+"""How to tell requests of tests from those of users: what a target is sent, and what its spans then show.
 
 A request that a run makes carries W3C's `traceparent` and `baggage`. A system that continues the trace has the id of
 it in all its spans, and the id of such a trace begins with fixed bytes; so nothing has to be set up there. A system

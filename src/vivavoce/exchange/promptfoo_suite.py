@@ -1,7 +1,7 @@
 """Configurations of promptfoo as suites: its tests become rows with assertions.
 
 Tests of one `metadata.conversationId` become one conversation. Templates are filled with the variables of the tests;
-what is more than a variable, code, files of code, transforms and costs have no translation and are told.
+what is more than a variable, code, files of code, transforms and costs have no translation and are reported.
 Source: the configuration reference and the pages on assertions in promptfoo's documentation.
 
 Source: the pages on deterministic and on model-graded metrics in promptfoo's documentation.
@@ -378,7 +378,7 @@ def _combinations(variables: Vars) -> Iterator[dict[str, Any]]:
 
 
 def filled(template: str, variables: Vars, loss: Loss) -> str:
-    """Return a template with its variables filled in; what is more than a variable stays and is told."""
+    """Return a template with its variables filled in; what is more than a variable stays and is reported."""
 
     def value_of(found: re.Match[str]) -> str:
         value: Any = variables

@@ -1,4 +1,4 @@
-"""Conversations read from files of any format, which is told by its first records."""
+"""Conversations read from files of any format, which the first records show."""
 
 from __future__ import annotations
 

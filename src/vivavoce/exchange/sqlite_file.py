@@ -71,7 +71,7 @@ def _unreadable(error: sqlite3.Error) -> str:
 
 
 def json_in(cell: object) -> object:
-    """Return what the JSON of a cell holds; what is not JSON stays as it is, and is told where it is read."""
+    """Return what the JSON of a cell holds; what is not JSON stays as it is, and its reader reports it."""
     try:
         return cast("object", parse(cell)) if isinstance(cell, str) else None
     except BrokenJson:

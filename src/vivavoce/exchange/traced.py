@@ -182,7 +182,7 @@ def _lines(steps: Sequence[Step], loss: Loss) -> list[Line]:
 
 
 def _gone_on(lines: Lines, call: Line, made: list[Message], step: Step, loss: Loss) -> Line | None:
-    """Return the line that a call goes on with, with what the call adds; None if it begins one of its own."""
+    """Return the line that a call continues, with what the call adds; None if it begins a new one."""
     given = call.messages
     for line, is_tied in lines.near(call, step):
         if is_tied and (known := line.known(call)) is not None:
@@ -259,7 +259,7 @@ def _again(line: Line, known: int, made: list[Message], loss: Loss) -> None:
 
 
 def _goes_on(line: Line, step: Step, given: list[Message], system: str | None) -> bool:
-    """Return whether a call that was given no history goes on with a line."""
+    """Return whether a call without a history continues a line."""
     if given and given[0]["role"] == "tool":
         return bool(line.messages) and bool(line.messages[-1].get("tool_calls"))
     if line.end is not None and step.start is not None and step.start < line.end:

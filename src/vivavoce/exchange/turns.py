@@ -1,6 +1,6 @@
 """Tables with a message in each row: columns for what is said, by whom, and in which conversation.
 
-Columns are told by common names, or named by the user (`content=text`, `role=speaker`, `id=session`). Rows of one
+Columns are recognized by common names, or named by the user (`content=text`, `role=speaker`, `id=session`). Rows of one
 conversation may stand apart, and are sorted by a number or a time.
 """
 

@@ -486,7 +486,7 @@ def _judge() -> SystemMessage:
 
 @cache
 def judge_hash() -> str:
-    """Return a hash of what every judge is told."""
+    """Return a hash of what every prompt says."""
     return hashlib.blake2b(_judge().text.encode(), digest_size=8).hexdigest()
 
 

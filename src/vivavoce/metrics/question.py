@@ -197,7 +197,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Ask:
-    """Ask a model some questions at once; the plan goes on with the answers.
+    """Ask a model some questions at once; the plan continues with the answers.
 
     `again` returns the question that must be asked in place of an answered one, None where the answer stands. With
     `leads` the answers decide what is asked next.
@@ -241,7 +241,7 @@ class Ask:
 
 @dataclass(slots=True)
 class Call:
-    """Wait for a call; the plan goes on with what it returns."""
+    """Wait for a call; the plan continues with what it returns."""
 
     call: Callable[[], Awaitable[object]]
 
@@ -252,7 +252,7 @@ class Call:
 
 @dataclass(slots=True)
 class Together:
-    """Carry out other plans at once; the plan goes on with their results."""
+    """Carry out other plans at once; the plan continues with their results."""
 
     plans: Sequence[Plan[Any]]
 

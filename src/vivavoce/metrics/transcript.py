@@ -31,7 +31,7 @@ _NAME = re.compile(r"[\w.:/-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What of a conversation a judge gets to see; it is told what is left out."""
+    """What of a conversation a judge gets to see; it learns what is left out."""
 
     policy: bool = True
     """The system messages, and the policy that only judges see."""

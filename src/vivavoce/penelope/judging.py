@@ -327,7 +327,7 @@ class Judges:
         return asked()
 
     def _for(self, name: str, reading: Reading, state: TestState) -> Reading:
-        """Return what a metric is told: the contract has the rules of the test, the goal its earlier findings."""
+        """Return what a metric gets to know: the contract has the rules of the test, the goal its earlier findings."""
         if name == CONTRACT:
             return reading.knowing(must=state.context.must, must_not=state.context.must_not)
         return reading.knowing(earlier=tuple(self._earlier)) if name == GOAL and self._earlier else reading

@@ -76,7 +76,7 @@ class ContractMetric(JudgedMetric):
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """What a judge is told about rules."""
+        """What the prompt says about rules."""
         return {"rules": rules_prompt().hash}
 
     def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:

@@ -38,7 +38,7 @@ def false_statements_of(findings: Iterable[Finding]) -> list[Finding]:
 def share_words(quote: str, other: str) -> bool:
     """Say whether two quotes are of the same sentence: one contains the other, or they overlap, sentence by sentence.
 
-    A longer quote that goes on with a sentence of its own is not the same.
+    A longer quote with another sentence is not the same.
     """
     return _rests_on(quote, [other]) or _rests_on(other, [quote])
 

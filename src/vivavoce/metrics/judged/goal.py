@@ -46,7 +46,7 @@ CHANGES: Mapping[str, tuple[str, FindingState]] = {
 }
 OUTCOMES = (CRITERION, PROHIBITION)
 FACT = "fact"
-"""The kind of an outcome that is met when the user is told something."""
+"""The kind of an outcome that is met when the user learns something."""
 REFUSAL = "refusal"
 """The kind of an outcome that is met while something is not done."""
 
@@ -83,7 +83,7 @@ class GoalAchievementJudge(JudgedMetric):
     it quotes must be there; one that passes without a quote is named in `extra["unsupported"]`.
 
     Known failure: which outcomes a goal requires is the judge's reading of it; `outcomes` leave nothing to read. Which
-    calls change something is told by the names of the tools.
+    calls change something follows from the names of the tools.
     """
 
     template: ClassVar[str] = "judged/goal.jinja"
@@ -120,7 +120,7 @@ class GoalAchievementJudge(JudgedMetric):
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """What a judge is told about rules."""
+        """What the prompt says about rules."""
         return {"rules": rules_prompt().hash}
 
     def question(

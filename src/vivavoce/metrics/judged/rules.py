@@ -39,7 +39,7 @@ class RuleAnswer(Shape):
 
 @cache
 def rules_prompt() -> Prompt:
-    """Return what a judge is told about numbered rules."""
+    """Return what a prompt says about numbered rules."""
     return read_prompt("judged/rules.jinja", frozenset(("rules", "visible")), None, {})
 
 

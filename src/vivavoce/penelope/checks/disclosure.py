@@ -30,7 +30,7 @@ class DisclosureCheck:
     words or language. Without a judge, or where it gives no answer, a fact that is asked for in other words counts as
     not asked for.
 
-    Known failure: a fact that is told in other words than its value is not found. A number may be spelled out digit by
+    Known failure: a fact in other words than its value is not found. A number may be spelled out digit by
     digit or in pairs, in English and German.
     """
 
@@ -41,7 +41,7 @@ class DisclosureCheck:
         self._question = None if judge is None else AskedFor(judge)
 
     def objection(self, message: str, state: TestState) -> str | Awaitable[str | None] | None:
-        """Name the facts that are told too early; awaitable where a judge has to be asked for that."""
+        """Name the facts that the tester tells too early; awaitable where a judge has to be asked for that."""
         told = {
             fact: value
             for fact, value in state.context.facts.items()

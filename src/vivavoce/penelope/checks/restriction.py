@@ -15,14 +15,14 @@ class RestrictionCheck:
 
     The state notes which facts were not told for that reason.
 
-    Known failure: a fact that is told in other words than its value is not found, see `DisclosureCheck`.
+    Known failure: a fact in other words than its value is not found, see `DisclosureCheck`.
     """
 
     name = "restriction"
     patience: int | None = None
 
     def objection(self, message: str, state: TestState) -> str | None:
-        """Name the facts that are told against a restriction."""
+        """Name the facts that the tester tells against a restriction."""
         context = state.context
         for fact, restriction in withheld_facts(context.restrictions, context.facts).items():
             value = context.facts[fact]

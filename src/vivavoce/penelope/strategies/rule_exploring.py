@@ -19,7 +19,7 @@ _GUIDANCE = {
         "for a reason that you could have: {act}"
     ),
 }
-"""What the tester is told about a rule, by whether it is one of `must`."""
+"""What the tester learns about a rule, by whether it is one of `must`."""
 
 
 class RuleExploring:
