@@ -1,7 +1,7 @@
 """Pydantic AI's messages: requests and responses in parts, as `ModelMessagesTypeAdapter` and `all_messages_json` write.
 
 Each part of a request is a message of ours. A response is one, and what a provider's own tool returned in it ends it.
-A request to the model to try again without a call is a system message, as no user said it. Empty fields are not written.
+A request to the model to try again without a call is a system message. Empty fields are not written.
 Source: the classes in `pydantic_ai.messages`.
 """
 
