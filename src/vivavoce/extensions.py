@@ -26,7 +26,7 @@ from vivavoce.lazy_names import lazy
 
 PROJECT = "vivavoce"
 """The name of the hooks, and of the entry point group in which packages name their plugins."""
-FEATURES = ("calibration", "clusters", "forks", "mcp", "realism", "watch")
+FEATURES = ("groups", "calibration", "clusters", "forks", "mcp", "realism", "watch")
 """The built-in plugins, in the order in which they are asked."""
 WITHOUT = "VIVAVOCE_WITHOUT"
 """The environment variable with the names of plugins to switch off, separated by commas."""
@@ -71,6 +71,15 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class PagePart:
+    """A part of a page: a template of the plugin, and what it calls `values`; `status` is that of the whole page."""
+
+    template: str
+    values: Mapping[str, object]
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
 class PageSection:
     """A section of a page: paragraphs of plain text, and links below them."""
 
@@ -94,6 +103,7 @@ class Feature:
         commands: Mapping[str, Command] | None = None,
         routes: Sequence[str] = (),
         tabs: Sequence[Page] = (),
+        run_list_parameters: Sequence[str] = (),
         **functions: str,
     ) -> None:
         named = {name: replace(each, function=f"{package}.{each.function}") for name, each in (commands or {}).items()}
@@ -103,6 +113,7 @@ class Feature:
             ("register_routes", [f"{package}.{route}" for route in routes]),
             ("register_page_files", folder if routes else None),
             ("page_tabs", tabs),
+            ("run_list_parameters", run_list_parameters),
         ):
             if value:
                 setattr(self, hook, _answer_with(value))

@@ -44,7 +44,6 @@ COMMANDS = {
     "note": "Give a run a title, notes and tags.",
     "search": "Find words in all conversations, reasons and runs.",
     "compare": "Compare two runs, sample by sample.",
-    "groups": "Compare the groups of a run: tags, targets, languages.",
     "capture": "Make a row of a dataset of a stored conversation.",
     "dataset": "Keep versions of a dataset, and show what changed.",
     "convert": "Write conversations of one format in another.",
