@@ -26,7 +26,7 @@ from vivavoce.lazy_names import lazy
 
 PROJECT = "vivavoce"
 """The name of the hooks, and of the entry point group in which packages name their plugins."""
-FEATURES = ("groups", "calibration", "clusters", "forks", "mcp", "realism", "watch")
+FEATURES = ("trends", "groups", "calibration", "clusters", "forks", "mcp", "realism", "watch")
 """The built-in plugins, in the order in which they are asked."""
 WITHOUT = "VIVAVOCE_WITHOUT"
 """The environment variable with the names of plugins to switch off, separated by commas."""

@@ -137,6 +137,11 @@ def run_page_sections(store: Store, run: Run, grading: str | None) -> Iterable[P
 
 
 @hookspec
+def suite_links(suite: str) -> Iterable[Page]:  # pyright: ignore[reportReturnType]
+    """Return links to what there is about a suite, for the foot of pages of its runs."""
+
+
+@hookspec
 def run_list_parameters() -> Iterable[str]:  # pyright: ignore[reportReturnType]
     """Return the parameters of the page of a run that `run_list_parts` reads; links to the list keep them."""
 

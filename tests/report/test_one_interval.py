@@ -13,11 +13,11 @@ from cli.conftest import Viva
 from cli.conftest import viva as viva
 from server.live import get, serving
 from vivavoce.features.groups.counting import count_groups
+from vivavoce.features.trends.trends import trend
 from vivavoce.grading.gates import Threshold
 from vivavoce.report.export import export
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.matrix import figures, matrix_of
-from vivavoce.report.trends import trend
 from vivavoce.run.tallies import tally
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.store.store import Store

@@ -24,7 +24,7 @@ from vivavoce.safe_text import safe
 from vivavoce.server.grader_names import check_graders
 from vivavoce.server.pages.choosing import compare_with_before
 from vivavoce.server.pages.forms import form_key
-from vivavoce.server.pages.links import Value, run_data, run_page, sample_page, trends_page
+from vivavoce.server.pages.links import Value, run_data, run_page, sample_page
 from vivavoce.server.pages.live import job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
@@ -193,7 +193,7 @@ def _head(view: RunView, summary: Summary, sets: Sequence[Grading]) -> dict[str,
         "sets": [(one, run_page(view.run.id, grading=one.id)) for one in sets] if len(sets) > 1 else [],
         "json_link": run_data(view.run.id),
         "labelled": label_lines(view.store, view.grading) if summary.attempts <= LARGEST else [],
-        "trends_link": trends_page(suite=view.run.suite),
+        "suite_links": list(answers_of(Page, "suite_links", suite=view.run.suite)),
         "compare_link": compare_with_before(view.store, view.run),
         "feature_links": list(answers_of(Page, "run_page_links", run=view.run, grading=view.chosen)),
         "sections": list(

@@ -50,6 +50,11 @@ class Headline(Listed):
     skipped: int
     measured: MeasurementSummary | None = None
 
+    @property
+    def scored(self) -> int:
+        """How many scores there are, as summaries call it."""
+        return self.n
+
 
 class RunEntry(Listed):
     """A run in a list, with the figures of its newest complete grading, or of the newest if none is complete.
