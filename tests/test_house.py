@@ -35,7 +35,9 @@ def parameters(function: Function) -> int:
 
 def is_command(path: Path, function: Function) -> bool:
     """Return whether the parameters of a function are the options of a command."""
-    return (path.parent.name == "cli" or path.stem.endswith("command")) and function.name == "command"
+    return (path.parent.name == "cli" and function.name == "command") or (
+        path.stem == "command" and not function.name.startswith("_")
+    )
 
 
 def imports_our_own(function: Function) -> bool:

@@ -11,19 +11,22 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from inspect import signature
+from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 import pluggy
 
 from vivavoce.errors import UsageError
+from vivavoce.lazy_names import lazy
 
 PROJECT = "vivavoce"
 """The name of the hooks, and of the entry point group in which packages name their plugins."""
-FEATURES = ("calibration", "clusters", "forks", "mcp", "realism", "watch")
+FEATURES = ("trends", "groups", "calibration", "clusters", "forks", "mcp", "realism", "watch")
 """The built-in plugins, in the order in which they are asked."""
 WITHOUT = "VIVAVOCE_WITHOUT"
 """The environment variable with the names of plugins to switch off, separated by commas."""
@@ -68,12 +71,79 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class PagePart:
+    """A part of a page: a template of the plugin, and what it calls `values`; `status` is that of the whole page."""
+
+    template: str
+    values: Mapping[str, object]
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
 class PageSection:
     """A section of a page: paragraphs of plain text, and links below them."""
 
     title: str
     pages: tuple[Page, ...] = ()
     paragraphs: tuple[str, ...] = ()
+
+
+class Feature:
+    """A plugin as data: what it adds, and which of its functions answer hooks.
+
+    References are relative to `package`, which is a folder: `page:links_of_run` is a function of its module `page`.
+    Nothing is imported before a hook is called. A function takes only the arguments of the hook that it uses. The
+    folder may have `templates` and `static` for its pages.
+    """
+
+    def __init__(
+        self,
+        package: str,
+        *,
+        commands: Mapping[str, Command] | None = None,
+        routes: Sequence[str] = (),
+        tabs: Sequence[Page] = (),
+        run_list_parameters: Sequence[str] = (),
+        **functions: str,
+    ) -> None:
+        named = {name: replace(each, function=f"{package}.{each.function}") for name, each in (commands or {}).items()}
+        folder = Path(__file__).parent.joinpath(*package.split(".")[1:])
+        for hook, value in (
+            ("register_commands", named),
+            ("register_routes", [f"{package}.{route}" for route in routes]),
+            ("register_page_files", folder if routes else None),
+            ("page_tabs", tabs),
+            ("run_list_parameters", run_list_parameters),
+        ):
+            if value:
+                setattr(self, hook, _answer_with(value))
+        for hook, reference in functions.items():
+            setattr(self, hook, _answer_by(hook, f"{package}.{reference}"))
+
+
+def _answer_with(value: Any) -> Callable[[], Any]:
+    """Return an implementation of a hook that returns a value."""
+
+    @hookimpl
+    def answer() -> Any:
+        return value
+
+    return answer
+
+
+def _answer_by(hook: str, reference: str) -> Callable[..., Any]:
+    """Return an implementation of a hook that imports a function and calls it with the arguments that it takes."""
+    specification = getattr(importlib.import_module("vivavoce.hookspecs"), hook)
+    names = list(signature(specification).parameters)
+
+    @hookimpl
+    def answer(*values: Any) -> Any:
+        function = lazy(reference)
+        arguments = dict(zip(names, values, strict=True))
+        return function(**{name: arguments[name] for name in signature(function).parameters})
+
+    answer.__wrapped__ = specification  # pyright: ignore[reportFunctionMemberAccess]  # pluggy reads its arguments
+    return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +165,7 @@ class Plugins:
         self._manager.add_hookspecs(importlib.import_module("vivavoce.hookspecs"))
         for name in FEATURES:
             if name not in without:
-                self._manager.register(importlib.import_module(f"vivavoce.features.{name}"), name)
+                self._manager.register(importlib.import_module(f"vivavoce.features.{name}").FEATURE, name)
         for name, point in sorted(installed.items()):
             if name not in without:
                 self._install(name, point)
@@ -233,9 +303,8 @@ def load(kind: str, addition: Addition) -> Any:
     Raises:
         UsageError: it cannot be imported; the message names the plugin and the reference.
     """
-    module, _, name = addition.reference.partition(":")
     try:
-        return getattr(importlib.import_module(module), name)
+        return lazy(addition.reference)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # what foreign code raises is a reason to refuse it, SystemExit included

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from vivavoce.extensions import PROJECT, Command, Page, PageSection, RunDescription
+from vivavoce.extensions import PROJECT, Command, Page, PagePart, PageSection, RunDescription
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vivavoce.records.run import AttemptKey, Grading, Listener, Run
     from vivavoce.run.experiment_run import ExperimentRun
     from vivavoce.run.options import RunOptions
+    from vivavoce.server.pages.run import RunView
     from vivavoce.store.store import Store
 
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -133,6 +134,26 @@ def run_page_links(run: Run, grading: str | None) -> Iterable[Page]:  # pyright:
 @hookspec
 def run_page_sections(store: Store, run: Run, grading: str | None) -> Iterable[PageSection]:  # pyright: ignore[reportReturnType]
     """Return sections that the page of a run shows above its samples; `grading` is the chosen set of scores."""
+
+
+@hookspec
+def suite_links(suite: str) -> Iterable[Page]:  # pyright: ignore[reportReturnType]
+    """Return links to what there is about a suite, for the foot of pages of its runs."""
+
+
+@hookspec
+def run_list_parameters() -> Iterable[str]:  # pyright: ignore[reportReturnType]
+    """Return the parameters of the page of a run that `run_list_parts` reads; links to the list keep them."""
+
+
+@hookspec
+def run_list_parts(view: RunView, readable: bool) -> Iterable[PagePart]:  # pyright: ignore[reportReturnType]
+    """Return what the page of a run shows above its list of samples; `readable`: its filter is well formed."""
+
+
+@hookspec
+def tag_finding(store: Store, grading: Grading) -> Iterable[str]:  # pyright: ignore[reportReturnType]
+    """Return sentences that stand above the results by tag in a report."""
 
 
 @hookspec

@@ -1,10 +1,16 @@
-"""Packages whose names are imported when they are first used, so that importing a package costs almost nothing."""
+"""Names that are imported when they are first used, so that importing a package costs almost nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
+
+
+def lazy(reference: str) -> Any:
+    """Import `package.module:name` and return the thing."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
 
 
 def lazy_names(

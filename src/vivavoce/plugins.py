@@ -26,6 +26,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.lazy_names import lazy as lazy
 from vivavoce.user_code import files_of, other_names, packages_of, set_base, standing_in
 
 if TYPE_CHECKING:
@@ -38,12 +39,6 @@ _folders: list[Path] = []
 
 _executed: dict[Path, int] = {}
 """When the files of users had been changed last, when they were executed."""
-
-
-def lazy(reference: str) -> Any:
-    """Import `package.module:name` and return the thing."""
-    module, _, name = reference.partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 HOOKS = {

@@ -25,6 +25,7 @@ from vivavoce import evaluate
 from vivavoce.cli.in_parts import InParts
 from vivavoce.cli.part_runs import run_in_parts
 from vivavoce.errors import UsageError
+from vivavoce.features.trends.trends import trend
 from vivavoce.metrics.evaluation import evaluate_conversation
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
@@ -45,7 +46,6 @@ from vivavoce.report.publish.scores import figures
 from vivavoce.report.several import compare_several, markdown_several, several
 from vivavoce.report.side_by_side import comparison
 from vivavoce.report.terminal import run_report
-from vivavoce.report.trends import trend
 from vivavoce.report.worse import Tolerance, ruled
 from vivavoce.report.worst import worst
 from vivavoce.run.options import RunOptions

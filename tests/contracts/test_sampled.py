@@ -23,12 +23,12 @@ from vivavoce.cli.main import main
 from vivavoce.client import Client
 from vivavoce.errors import UsageError
 from vivavoce.features.clusters.finding import find_clusters
+from vivavoce.features.groups.report import cells, grouped
 from vivavoce.grading.scores import Population
 from vivavoce.report.baseline import write_baseline
 from vivavoce.report.compare import compare
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.groups import cells, grouped
 from vivavoce.report.html.one_file import write_html
 from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit

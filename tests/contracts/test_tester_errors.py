@@ -19,13 +19,13 @@ from rich.console import Console, RenderableType
 from report.cases import BROKEN_JUDGE, keep, outcome
 from server.live import get, serving
 from vivavoce.client import Client
+from vivavoce.features.groups.report import cells, grouped
 from vivavoce.grading.gates import SimpleGate, Threshold
 from vivavoce.grading.scores import ErrorLimit
 from vivavoce.records.score import TESTER_ERROR, Failure, failed
 from vivavoce.report.compare import compare
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.groups import cells, grouped
 from vivavoce.report.html.one_file import write_html
 from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit

@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from command_line import Viva
 from vivavoce.extensions import FEATURES, plugins
+from vivavoce.lazy_names import lazy
 
 CHECK = """
 import json, sys
@@ -21,6 +24,7 @@ from vivavoce.extensions import plugins
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app
 from vivavoce.store.store import Store
+from vivavoce.server.app import routers
 from fastapi.testclient import TestClient
 try:
     main(["run", "suite.yaml", "--quiet"])
@@ -31,9 +35,21 @@ with Store.open(".vivavoce/vivavoce.db") as store:
     app = create_app(store, Access(frozenset({"testserver"}), frozenset()))
     with TestClient(app) as client:
         pages = {path: client.get(path).status_code for path in ("/", f"/runs/{run}", f"/api/v1/runs/{run}")}
-print(json.dumps({"code": code, "commands": list(commands()), "names": plugins().names, "pages": pages,
+        start = client.get("/").text
+print(json.dumps({"code": code, "start": start, "routes": [route.path for each in routers() for route in each.routes],
+    "commands": list(commands()), "names": plugins().names, "pages": pages,
     "loaded": [name for name in sys.modules if name.startswith("vivavoce.features.")]}))
 """
+
+
+def added(feature: str, hook: str) -> Any:
+    """Return what a feature answers to a hook, None where it does not implement it."""
+    return dict(plugins().results(hook)).get(feature)
+
+
+def paths(references: Sequence[str]) -> set[str]:
+    """Return the paths of the routes of some routers."""
+    return {route.path for reference in references for route in lazy(reference).routes}
 
 
 def test_every_feature_folder_is_a_built_in_plugin() -> None:
@@ -53,4 +69,7 @@ def test_without_a_feature_everything_else_works(feature: str, viva: Viva, tmp_p
     assert seen["code"] == code
     assert set(seen["pages"].values()) == {200}
     assert feature not in seen["names"]
+    assert added(feature, "register_commands").keys() & set(seen["commands"]) == set()
+    assert paths(added(feature, "register_routes") or ()) & set(seen["routes"]) == set()
+    assert [tab.text for tab in added(feature, "page_tabs") or () if f'href="{tab.link}"' in seen["start"]] == []
     assert [name for name in seen["loaded"] if name.startswith(f"vivavoce.features.{feature}")] == []

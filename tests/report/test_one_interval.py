@@ -12,11 +12,12 @@ import pytest
 from cli.conftest import Viva
 from cli.conftest import viva as viva
 from server.live import get, serving
+from vivavoce.features.groups.counting import count_groups
+from vivavoce.features.trends.trends import trend
 from vivavoce.grading.gates import Threshold
 from vivavoce.report.export import export
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.matrix import figures, matrix_of
-from vivavoce.report.trends import trend
 from vivavoce.run.tallies import tally
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.store.store import Store
@@ -75,9 +76,9 @@ def test_every_reader_has_the_same_interval(graded: GradedRun, viva: Viva) -> No
     assert float(lower) == pytest.approx(100 * (expected.low or 0))
     assert summary.reasons[0].found == pytest.approx(float(lower))
 
-    (group,) = store.browse.groups(grading.id, "target")
+    (group,) = count_groups(store, grading.id, "target")
     assert (group.low, group.high) == ends
-    (group,) = store.browse.groups(grading.id, "tag", grader="right")
+    (group,) = count_groups(store, grading.id, "tag", grader="right")
     assert (group.low, group.high) == ends
 
     (point,) = trend(store, "talks").points

@@ -19,12 +19,11 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from vivavoce.cli.options import RUN
+from vivavoce.cli import RUN
 from vivavoce.cli.standard_streams import drop_unwritten, open_closed_streams
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.extensions import Command, PluginWarning, plugins
-from vivavoce.pacing.file_handles import few_handles_note, raise_handle_limit
-from vivavoce.plugins import lazy
+from vivavoce.lazy_names import lazy
 
 PROBLEMS_SHOWN = 20
 """Mistakes that a command lists."""
@@ -45,7 +44,6 @@ COMMANDS = {
     "note": "Give a run a title, notes and tags.",
     "search": "Find words in all conversations, reasons and runs.",
     "compare": "Compare two runs, sample by sample.",
-    "groups": "Compare the groups of a run: tags, targets, languages.",
     "capture": "Make a row of a dataset of a stored conversation.",
     "dataset": "Keep versions of a dataset, and show what changed.",
     "convert": "Write conversations of one format in another.",
@@ -159,12 +157,22 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def callback(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+def callback(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
     """Test and grade multi-turn conversations with AI systems."""
     if version:
         typer.echo(lazy("vivavoce:__version__"))
         raise typer.Exit
+    if context.obj is OWN_PROCESS:
+        lazy("vivavoce.pacing.file_handles:raise_handle_limit")()
+        if (note := lazy("vivavoce.pacing.file_handles:few_handles_note")(_MANY_CONVERSATIONS)) is not None:
+            _complain(f"note: {note}")
 
+
+OWN_PROCESS = object()
+"""What the context of a command holds where the command line is the whole process, so that its limits may be raised."""
 
 _MANY_CONVERSATIONS = 15
 """Conversations that a suite holds at a time unless it says otherwise."""
@@ -178,9 +186,6 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None:
         open_closed_streams()
         _end_on_hangup()
-        raise_handle_limit()
-        if (note := few_handles_note(_MANY_CONVERSATIONS)) is not None:
-            _complain(f"note: {note}")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no … still gets the rest
@@ -232,7 +237,7 @@ def _is_waited_for(thread: threading.Thread) -> bool:
 
 def _run(arguments: list[str] | None) -> int:
     try:
-        app(arguments)
+        app(arguments, obj=OWN_PROCESS if arguments is None else None)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 3 if ended.code else 0
     except UsageError as error:

@@ -10,9 +10,6 @@ import typer
 
 from vivavoce.errors import UsageError
 
-RUN = "[RUN]"
-"""What help shows for the value of an option that names a run, or the latest one where it stands alone."""
-
 
 def _amount(usd: float | None) -> float | None:
     if usd is not None and not math.isfinite(usd):

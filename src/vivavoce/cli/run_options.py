@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vivavoce.cli.options import RUN
+from vivavoce.cli import RUN
 
 SuitesArgument = Annotated[
     list[Path] | None, typer.Argument(metavar="SUITE", help="Suites: YAML files.", show_default=False)

@@ -12,9 +12,9 @@ from vivavoce.client.connection import Connection, checked, part
 from vivavoce.features.calibration.calibration import CalibrationReport
 from vivavoce.features.forks.records import ListedFork
 from vivavoce.features.forks.report import Forked
+from vivavoce.features.groups.report import Grouped
 from vivavoce.records.label import Calibration, Comment, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
-from vivavoce.report.groups import Grouped
 from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage
 from vivavoce.store.labels.drawing import Selection

@@ -10,10 +10,10 @@ from vivavoce.client.together import Place, QueueOptions, Together
 from vivavoce.features.calibration.calibration import CalibrationReport
 from vivavoce.features.forks.records import ListedFork
 from vivavoce.features.forks.report import Forked
+from vivavoce.features.groups.report import Grouped
 from vivavoce.pacing.loops import LoopThread
 from vivavoce.records.label import Calibration, Comment, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
-from vivavoce.report.groups import Grouped
 from vivavoce.signatures import shows_options
 from vivavoce.store.labels.queues import AssignedQueue
 from vivavoce.store.views.views import View

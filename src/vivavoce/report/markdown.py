@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from vivavoce.comparing.thresholds import score_text, share_text
+from vivavoce.extensions import answers_of
 from vivavoce.records.details import by_role
 from vivavoce.records.run import Run
 from vivavoce.records.score import conversation_label
@@ -23,7 +24,6 @@ from vivavoce.report.details import latency_lines, skip_lines, spent_lines, tags
 from vivavoce.report.exchange import Exchange
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun, partial_note
-from vivavoce.report.groups import grouped
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
 from vivavoce.report.measurements import mean_text, measured_lines
 from vivavoce.report.reasons import breach_lines, explained
@@ -131,7 +131,8 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
 
 
 def _tags(graded: GradedRun, summary: Summary) -> Iterator[str]:
-    yield from (code(grouped(graded.store, graded.grading, "tag").finding, 600), "")
+    for finding_of_tags in answers_of(str, "tag_finding", store=graded.store, grading=graded.grading):
+        yield from (code(finding_of_tags, 600), "")
     rows = ([code(one.tag), *_grader(grader)] for one in summary.tags for grader in one.graders)
     yield from table(["tag", *_GRADER_HEADS], "l" + _SIDES, rows)
     yield ""

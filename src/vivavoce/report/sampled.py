@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from vivavoce.errors import UsageError
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Run, Sampling
 from vivavoce.report.best_target import target_names
-from vivavoce.report.comparison import Side
 from vivavoce.report.text import count, one_line
-from vivavoce.report.trends import Point
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.safe_text import safe
-from vivavoce.store.browse.listing import Headline
+
+if TYPE_CHECKING:
+    from vivavoce.report.comparison import Side
+    from vivavoce.report.html.trend_plot import Point
+    from vivavoce.store.browse.listing import Headline
 
 _GROUPS_SHOWN = 5
 
@@ -22,8 +25,7 @@ def judged_text(one: GraderSummary | Headline | Point | Side) -> str:
     """Return how many conversations were judged of how many; empty where all were."""
     if one.population is None:
         return ""
-    scored = one.n if isinstance(one, Headline) else one.scored
-    return f"{scored + one.errors + one.skipped:,} of {one.population:,} judged"
+    return f"{one.scored + one.errors + one.skipped:,} of {one.population:,} judged"
 
 
 def estimate_text(one: GraderSummary) -> str:

@@ -32,7 +32,6 @@ from vivavoce.server.api import (
     runs,
     search,
 )
-from vivavoce.server.api import trends as trend_data
 from vivavoce.server.api.answers import on_error, on_invalid
 from vivavoce.server.authenticator import Authenticator
 from vivavoce.server.comparisons import Comparisons
@@ -60,7 +59,6 @@ from vivavoce.server.pages import jobs as job_pages
 from vivavoce.server.pages import label as label_pages
 from vivavoce.server.pages import remarks as remark_form
 from vivavoce.server.pages import search as search_pages
-from vivavoce.server.pages import trends as trend_pages
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.refusals import on_http
 from vivavoce.server.sharing_limits import sharing_limits
@@ -81,12 +79,12 @@ EXPORTS = 4
 API = (
     *SHARED_API,
     *(about, exports, labels, runs, captures, remarks, deletion),
-    *(audit, search, evaluations, jobs, trend_data),
+    *(audit, search, evaluations, jobs),
 )
 PAGES = (
     *SHARED_PAGES,
     *(run_list, run, remark_form, run_deletion, conversation, exchange, content),
-    *(compare_pages, compared, trend_pages, label_pages, search_pages),
+    *(compare_pages, compared, label_pages, search_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
     *LAST_PAGES,
 )

@@ -85,7 +85,7 @@ def test_every_reader_says_the_same(forks: tuple[Path, Run, Run], store: Store) 
         assert "Continues another conversation" in get(f"{url}/runs/{fork.id}/samples/a%402").text
         assert get(f"{url}/runs/{run.id}/fork").status == 422
         assert get(f"{url}/api/v1/runs/{run.id}/fork").status == 422
-    (line,) = fork_lines(store, run.id, AttemptKey("a", "bot.bad", 0))
+    (line,) = fork_lines(store, run, AttemptKey("a", "bot.bad", 0))
     assert line == f"{found.fork.words}: viva show {fork.id}"
     assert forks_of(store, run.id, AttemptKey("a", "bot.bad", 1)) == []
 

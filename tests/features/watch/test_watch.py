@@ -20,6 +20,7 @@ from vivavoce.errors import StoreError, UsageError
 from vivavoce.exchange.format import Loss, Place, Row
 from vivavoce.exchange.grouping import Member
 from vivavoce.exchange.spans import read_members
+from vivavoce.features.trends.trends import trend
 from vivavoce.features.watch import handing, settling, watch
 from vivavoce.features.watch.handing import Period
 from vivavoce.features.watch.receiver import Receiver
@@ -32,7 +33,6 @@ from vivavoce.features.watch.watch import Watch, Watching
 from vivavoce.pacing import limiter
 from vivavoce.records.run import Run
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.trends import trend
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.server.access import Access

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from vivavoce.report.changes import Change, Difference, Kind
-from vivavoce.report.html.trend_plot import LETTERS, Axis, letters, trend_plot
-from vivavoce.report.trends import Point
+from vivavoce.report.html.trend_plot import LETTERS, Axis, Point, letters, trend_plot
 
 
 def point(number: int, mean: float | None = 0.8, *kinds: Kind, half: float | None = 0.1, **more: object) -> Point:

@@ -280,24 +280,6 @@ def test_columns_are_chosen_by_the_address_and_kept(empty: Store, url: str) -> N
     assert (wrong.status, "no column &#39;costs&#39;; did you mean &#39;cost&#39;?" in wrong.text) == (422, True)
 
 
-def test_groups_lead_to_their_conversations(empty: Store, url: str) -> None:
-    found = [
-        outcome(f"s{i}", grades={"goal": Score(value=float(i % 2))}, target=("b 1", 'b"2')[i % 2], position=i)
-        for i in range(6)
-    ]
-    keep(empty, found)
-    page = Elements(get(f"{url}/runs/run-1?group=target").text)
-    assert 'b"2 3 100.0%' in page.text
-    assert "b 1 3 0.0% 0.0% to" in page.text
-    assert "No conversation here has a tag" in get(f"{url}/runs/run-1?group=tag").text
-    links = [
-        one["href"] for _, one in page.tags if one.get("class") == "row" and "filter=target" in one.get("href", "")
-    ]
-    lists = [sorted(names(Elements(get(url + one.partition("#")[0]).text))) for one in links]
-    assert sorted(lists) == [["s0", "s2", "s4"], ["s1", "s3", "s5"]]
-    assert get(f"{url}/runs/run-1?group=colour").status == 422
-
-
 def test_scores_and_costs_are_drawn_with_their_numbers_in_words(empty: Store, url: str) -> None:
     used = [Usage(input_tokens=1000 * i, calls=1, cost=0.25 * i) for i in (1, 2)]
     grades = [{"goal": Score(value=i / 2)} for i in (1, 2)]

@@ -324,41 +324,6 @@ async def test_an_attempt_costs_what_it_and_its_scores_used(filled: Store) -> No
     ]
 
 
-async def test_attempts_are_grouped_by_tag_target_and_trial(filled: Store) -> None:
-    async with filled.writer(RUN, GRADING, FINGERPRINTS) as writer:
-        for number in range(6, 10):
-            one = outcome(number, 1.0, target="b3", tags=["slow"] if number < 9 else ["fast"])
-            passing = {"goal": Score(value=1.0 if number < 8 else 0.0)}
-            await writer.put(one.model_copy(update={"scores": passing, "reward": None}))
-    found = {one.name: one for one in filled.browse.groups(GRADING, "tag")}
-    assert [(name, one.number, one.decided) for name, one in found.items()] == [
-        ("slow", 4, 4),
-        ("fast", 1, 1),
-        ("é", 1, 1),
-    ]
-    assert (found["slow"].pass_rate, found["slow"].cost) == (0.5, pytest.approx(0.24))
-    assert found["slow"].low is not None
-    assert found["slow"].low < 0.5 < (found["slow"].high or 0)
-    assert found["fast"].low is None or found["fast"].pass_rate == 0.0
-    by_target = filled.browse.groups(GRADING, "target", "trial:1")
-    assert [(one.name, one.number, one.errors) for one in by_target] == [("b3", 2, 0), ("bot", 2, 1), ("b2", 1, 0)]
-    assert [(one.name, one.number) for one in filled.browse.groups(GRADING, "trial")] == [("1", 5), ("2", 5)]
-
-
-async def test_intervals_of_groups_know_which_trials_are_of_one_sample(store: Store) -> None:
-    async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
-        for number in range(40):
-            one = outcome(1, 1.0 if number < 20 else 0.0)
-            key = AttemptKey(f"s{number // 10}", "bot", number % 10)
-            attempt = one.attempt.model_copy(update={"key": key, "position": number})
-            scores = {"goal": Score(value=1.0 if number < 20 else 0.0)}
-            await writer.put(Outcome(attempt=attempt, scores=scores))
-    (found,) = store.browse.groups(GRADING, "target")
-    assert (found.pass_rate, found.decided) == (0.5, 40)
-    assert found.low is not None
-    assert found.low < 0.2  # four samples, not forty conversations
-
-
 async def test_histograms_count_each_value_once(filled: Store) -> None:
     goal, seconds, tokens, cost = filled.browse.histograms(GRADING, ["goal"])
     assert goal.counts == [1, 1, 0, 0, 0, 2, 0, 0, 0, 1]

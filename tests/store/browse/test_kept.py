@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vivavoce.features.groups.counting import count_groups
 from vivavoce.records.run import Outcome
 from vivavoce.store.browse.kept import MOST, Kept
 from vivavoce.store.store import Store
@@ -32,7 +33,7 @@ def answers(store: Store) -> list[object]:
         [one.sample_id for one in browse.samples(GRADING, "goal>=0.5").samples],
         browse.count_samples(GRADING, "goal>=0.5"),
         browse.states(GRADING),
-        browse.groups(GRADING, "target"),
+        count_groups(store, GRADING, "target"),
         browse.histograms(GRADING, ["goal"]),
     ]
 
@@ -73,10 +74,10 @@ async def test_an_answer_can_be_changed_by_who_got_it(store: Store) -> None:
     await add(store, [outcome(1, 0.9)])
     end(store, 2000.0)
     store.browse.states(GRADING).clear()
-    store.browse.groups(GRADING, "target").clear()
+    count_groups(store, GRADING, "target").clear()
     store.browse.histograms(GRADING, ["goal"]).clear()
     assert all(store.browse.states(GRADING).values())
-    assert store.browse.groups(GRADING, "target")
+    assert count_groups(store, GRADING, "target")
     assert store.browse.histograms(GRADING, ["goal"])
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.features.forks.records import Fork, fork_of, held_before, start_id
+from vivavoce.features.forks.records import Fork, held_before, start_id
 from vivavoce.features.forks.search import ForkRun, held_outcome
 from vivavoce.grading.asked import Asked
 from vivavoce.messages import HumanMessage
@@ -103,15 +103,13 @@ def fork_run(
 
 
 def resume_fork(
-    run: Run, options: RunOptions, *, store: Store, listeners: Sequence[Listener] = (), errors: bool = False
+    run: Run, fork: Fork, options: RunOptions, *, store: Store, listeners: Sequence[Listener] = (), errors: bool = False
 ) -> ForkRun:
     """Return an interrupted fork, ready to continue; with `errors` what ended with an error is retried.
 
     Raises:
         UsageError: the conversation that it goes on from is not in the store any more.
     """
-    fork = fork_of(run)
-    assert fork is not None
     build = partial(_build, stored_suite(run), fork, held_outcome(store, fork), options, {})
     return ForkRun(build, store, options, listeners, resumed=run, retries_errors=errors, fork=fork)
 

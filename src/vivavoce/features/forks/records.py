@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
+from vivavoce.extensions import RunDescription
+from vivavoce.lazy_names import lazy
 from vivavoce.messages import AIMessage, AnyMessage
-from vivavoce.records.run import AttemptKey, Run, Status
+from vivavoce.records.run import AttemptKey, Listener, Run, Status
 from vivavoce.records.score import conversation_label, shorten, to_index, to_number
 from vivavoce.records.trajectory import Turn, assistant_texts, tool_calls
 from vivavoce.store.store import Store
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from vivavoce.run.experiment_run import ExperimentRun
+    from vivavoce.run.options import RunOptions
 
 FORK = "fork"
 """The option of a run under which its fork is stored."""
@@ -68,6 +77,28 @@ def fork_of(run: Run) -> Fork | None:
     """Return what a run is a fork of, None for any other run."""
     stored = run.options.get(FORK)
     return None if stored is None else Fork.model_validate(stored)
+
+
+def describe_fork(run: Run) -> RunDescription | None:
+    """Describe a fork by the conversation and the turn that it continues."""
+    fork = fork_of(run)
+    return fork and RunDescription(fork.words, f"fork that conversation again with: viva fork {fork.of}")
+
+
+def resume_fork(
+    run: Run, options: RunOptions, store: Store, listeners: Sequence[Listener], errors: bool
+) -> ExperimentRun | None:
+    """Return an interrupted fork, ready to continue; None for any other run."""
+    if (fork := fork_of(run)) is None:
+        return None
+    return lazy("vivavoce.features.forks.experiment:resume_fork")(
+        run, fork, options, store=store, listeners=listeners, errors=errors
+    )
+
+
+def report_of_run(store: Store, run: Run) -> list[RenderableType]:
+    """Return what a fork shows so far; nothing for any other run."""
+    return [] if fork_of(run) is None else lazy("vivavoce.features.forks.report:stored_fork_report")(store, run)
 
 
 def start_id(sample: str, turn: int) -> str:
@@ -134,7 +165,6 @@ def forks_of(store: Store, run_id: str, key: AttemptKey | None = None) -> list[L
     return found
 
 
-def fork_lines(store: Store, run_id: str, key: AttemptKey, options: Sequence[str] = ()) -> Iterator[str]:
-    """Yield a line for each fork of a conversation, with the command that shows it."""
-    for one in forks_of(store, run_id, key):
-        yield f"{one.words}: {shlex.join(['viva', 'show', one.run, *options])}"
+def fork_lines(store: Store, run: Run, key: AttemptKey, options: Sequence[str] = ()) -> list[str]:
+    """Return a line for each fork of a conversation, with the command that shows it."""
+    return [f"{one.words}: {shlex.join(['viva', 'show', one.run, *options])}" for one in forks_of(store, run.id, key)]

@@ -7,9 +7,10 @@ from typing import cast
 
 from fastapi import APIRouter, Request, Response
 
+from vivavoce.extensions import Page, answers_of
 from vivavoce.features.watch.plot import label_of_period, rate_plots
 from vivavoce.features.watch.state import Bucket, FailedTalk, alert_line, budget_lines, watched, watches
-from vivavoce.server.pages.links import run_page, sample_page, trends_page, watch_data, watch_page
+from vivavoce.server.pages.links import run_page, sample_page, watch_data, watch_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.store.store import Store
@@ -50,7 +51,7 @@ def watch(request: Request, name: str | None = None, per: Bucket = "hour") -> Re
         "anchor": anchor,
         "place": place,
         "other": watch_page(name=found.name, per="day" if per == "hour" else "hour"),
-        "trend_link": trends_page(suite=found.name),
+        "suite_links": list(answers_of(Page, "suite_links", suite=found.name)),
         "json_link": watch_data(name=found.name, per=per),
         "link_of": partial(run_page),
     }

@@ -12,9 +12,14 @@ from datetime import datetime
 from itertools import groupby
 from typing import Literal
 
+from pydantic import BaseModel, ConfigDict
+
+from vivavoce.records.details import MeasurementSummary
+from vivavoce.records.run import Status, Verdict
+from vivavoce.report.changes import Change
 from vivavoce.report.html.wording import clock, score
+from vivavoce.report.measurements import measured_text
 from vivavoce.report.text import one_line
-from vivavoce.report.trends import Point
 
 STEPS = (0.02, 0.05, 0.1, 0.2)
 """What may lie between two lines of the axis."""
@@ -30,6 +35,70 @@ DATES = 7
 """Dates below the axis, at most."""
 
 Dot = Literal["dot", "bad", "part", "gap", "wait"]
+
+
+class Step(BaseModel):
+    """A mean minus that of the run `since`, with the 95% interval, None if one of the two has none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    since: str
+    difference: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def sure(self) -> bool:
+        """Whether the interval excludes zero."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+class Point(BaseModel):
+    """A run, an hour, or a turn in the plot; without a `mean` it has no score, of which `stopped` may say why.
+
+    `low` and `high` are the 95% interval of the mean, `gate` the mean from which on the gate lets it pass, where the
+    suite says so, and `failed` that the gate did not. `breaks` marks a run whose scores are not comparable with earlier
+    ones: the grader changed, or that is unknown. `step` is that from the last run with a score. `changes` are those
+    since the run before. `tester_errors`, the rates of passing and `population` are those of the summary.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    started_at: float
+    status: Status
+    version: str
+    verdict: Verdict | None = None
+    target: str | None = None
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    scored: int = 0
+    errors: int = 0
+    skipped: int = 0
+    tester_errors: int = 0
+    pass_rate: float | None = None
+    raw_pass_rate: float | None = None
+    highest_pass_rate: float | None = None
+    population: int | None = None
+    measured: MeasurementSummary | None = None
+    stopped: str | None = None
+    gate: float | None = None
+    failed: bool = False
+    breaks: bool = False
+    step: Step | None = None
+    changes: list[Change]
+
+    @property
+    def why_unscored(self) -> str:
+        """Why it has no mean, in a word or two."""
+        if self.status == "running":
+            return "still running"
+        if self.measured is not None:
+            return f"measured {measured_text(self.measured.mean)}"
+        if self.errors:
+            return "error, no score"
+        return "all skipped" if self.skipped else "not graded"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from vivavoce.records.score import State
 from vivavoce.report.comparison import Comparison
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.groups import Grouped, grouped
 from vivavoce.report.several import SeveralComparisons
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
@@ -114,28 +113,6 @@ def samples(
     page = store.browse.samples(scores.id, terms, sort=sort, after=after, before=before, limit=limit)
     matches = store.browse.count_samples(scores.id, terms) if after is None and before is None else None
     return answer(CountedSamples(**dict(page), matches=matches))
-
-
-@router.get("/runs/{run}/groups", response_model=Grouped)
-def groups(
-    request: Request,
-    run: RunName,
-    by: Annotated[
-        str, Query(description="`tag`, `target`, `trial`, `persona`, or a field such as `metadata.language`.")
-    ] = "tag",
-    grader: Annotated[str | None, Query(description="Whose passes count; default: a conversation's worst.")] = None,
-    pairs: Annotated[
-        str | None, Query(description="A field; samples with the same value are variants of one case.")
-    ] = None,
-    filter: Filter = "",  # noqa: A002 - it is called so in the address
-    grading: GradingName = None,
-) -> Response:
-    """Group the conversations of a run, the largest groups first, and say which differ from the others."""
-    scores, store = _graded(request, run, grading)[1], _store(request)
-    check_graders(scores, parse_filter(filter), "position")
-    if grader is not None:
-        check_grader(grader, scores)
-    return answer(grouped(store, scores, by, filter, grader=grader, pairs=pairs))
 
 
 @router.get("/runs/{run}/errors", response_model=CountedSamples)

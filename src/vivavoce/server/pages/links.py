@@ -169,16 +169,6 @@ def demo_page(older: str, newer: str) -> str:
     return f"/demo/{_part(older)}/{_part(newer)}"
 
 
-def trends_page(**query: Value) -> str:
-    """Return the address of the trend of a suite, or without a suite that of the list of suites."""
-    return f"/trends{_query(query)}"
-
-
-def trends_data(**query: Value) -> str:
-    """Return the address of a trend as JSON."""
-    return f"/api/v1/trends{_query(query)}"
-
-
 def watch_page(**query: Value) -> str:
     """Return the address of what watches production."""
     return f"/watch{_query(query)}"

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Literal, cast
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
-from vivavoce.extensions import Page, PageSection, answers_of
+from vivavoce.extensions import Page, PagePart, PageSection, answers, answers_of
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.error_groups import error_groups
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.groups import HEADS, cells, grouped
 from vivavoce.report.html.by_target import LARGEST, by_target
 from vivavoce.report.html.columns import Column, all_columns, chosen_columns, usual_columns
 from vivavoce.report.html.histograms import drawn
@@ -25,7 +24,7 @@ from vivavoce.safe_text import safe
 from vivavoce.server.grader_names import check_graders
 from vivavoce.server.pages.choosing import compare_with_before
 from vivavoce.server.pages.forms import form_key
-from vivavoce.server.pages.links import Value, run_data, run_page, sample_page, trends_page
+from vivavoce.server.pages.links import Value, run_data, run_page, sample_page
 from vivavoce.server.pages.live import job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
@@ -33,8 +32,7 @@ from vivavoce.server.pages.run_labels import label_lines
 from vivavoce.server.pages.views import views_menu
 from vivavoce.server.statuses import answered
 from vivavoce.server.users import user_of
-from vivavoce.store.browse.filter import parse_filter, quoted
-from vivavoce.store.browse.groups import Common
+from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.browse.status import RANK, SampleStatus
 from vivavoce.store.store import Store
 
@@ -59,7 +57,6 @@ class Asked(BaseModel):
     filter: str = ""
     sort: str = "worst"
     columns: list[str] = Field(default_factory=list[str], max_length=100)
-    group: str | None = None
     histograms: bool = False
     after: str | None = None
     before: str | None = None
@@ -77,7 +74,8 @@ def run(request: Request, run: str, asked: Annotated[Asked, Query()]) -> Respons
     scores = store.grading(held.id, asked.grading)
     summary = request.app.state.live_summary.summary(GradedRun(store, held, scores))
     place = Place(asked.after, asked.before, asked.n)
-    listing = Listing(asked.filter.strip(), asked.sort, tuple(asked.columns), asked.group, place)
+    of_plugins = {name: text for name in answers("run_list_parameters") if (text := request.query_params.get(name))}
+    listing = Listing(asked.filter.strip(), asked.sort, tuple(asked.columns), of_plugins, place)
     known = all_columns(summary, scores)
     shown = chosen_columns(asked.columns, known) or usual_columns(summary, scores)
     view = RunView(store, held, scores, asked.grading is not None, listing, shown)
@@ -88,8 +86,9 @@ def run(request: Request, run: str, asked: Annotated[Asked, Query()]) -> Respons
     live |= {"menu": views_menu(request), "job_link": job_link(request.app.state.jobs, held)}
     found = _found(view)
     table = {"by_target": by_target(GradedRun(store, held, view.grading), summary, view.conversation)}
+    parts = list(answers_of(PagePart, "run_list_parts", view=view, readable=not found.problem))
     values = {**_head(view, summary, sets), **_list(view, summary, found, known), **live, **table, **form}
-    return page("run.html", values, 422 if values["group_problem"] else found.status)
+    return page("run.html", {**values, "list_parts": parts}, max([found.status, *(part.status for part in parts)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +107,19 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What the address says of the list of samples."""
+    """What the address says of the list of samples; `of_plugins` has the parameters that plugins read."""
 
     filter_text: str
     sort: str
     columns: tuple[str, ...]
-    group: str | None
+    of_plugins: Mapping[str, str]
     place: Place
 
     @property
     def kept(self) -> dict[str, Value]:
         """What links to other pages of the list repeat: what is not as usual."""
         sort = None if self.sort == "worst" else self.sort
-        return {"filter": self.filter_text or None, "sort": sort, "columns": self.columns or None, "group": self.group}
+        return {"filter": self.filter_text or None, "sort": sort, "columns": self.columns or None, **self.of_plugins}
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +193,7 @@ def _head(view: RunView, summary: Summary, sets: Sequence[Grading]) -> dict[str,
         "sets": [(one, run_page(view.run.id, grading=one.id)) for one in sets] if len(sets) > 1 else [],
         "json_link": run_data(view.run.id),
         "labelled": label_lines(view.store, view.grading) if summary.attempts <= LARGEST else [],
-        "trends_link": trends_page(suite=view.run.suite),
+        "suite_links": list(answers_of(Page, "suite_links", suite=view.run.suite)),
         "compare_link": compare_with_before(view.store, view.run),
         "feature_links": list(answers_of(Page, "run_page_links", run=view.run, grading=view.chosen)),
         "sections": list(
@@ -216,9 +215,7 @@ def _list(view: RunView, summary: Summary, found: _Found, known: Sequence[Column
         "shown_columns": [one.key for one in view.columns],
         "plain_columns": not listing.columns,
         "orders": _orders(view),
-        "group": listing.group,
-        **_groups(view, shown=not found.problem),
-        "group_links": [(by, view.link(group=None if by == listing.group else by)) for by in _fields(view)],
+        "kept_parameters": listing.of_plugins,
         "chosen": view.chosen,
         "found": found,
         "total": total,
@@ -247,31 +244,6 @@ def _histograms(view: RunView, summary: Summary, known: Sequence[Column], *, ask
         "histograms": drawn(view.store.browse.histograms(view.grading.id, graders), len(graders)),
         "asks_histograms": False,
     }
-
-
-def _groups(view: RunView, *, shown: bool) -> dict[str, object]:
-    """Return the groups of the listed conversations, each with the filter that lets only them through."""
-    by, text = view.listing.group, view.listing.filter_text
-    if by is None or not shown:
-        return {"groups": None, "group_problem": None}
-    try:
-        found = grouped(view.store, view.grading, by, text)
-    except UsageError as error:
-        return {"groups": None, "group_problem": str(error)}
-
-    def link(name: str) -> str | None:
-        if by not in get_args(Common):
-            return None
-        term = f"trial:{name}" if by == "trial" else f"{by}:{quoted(name)}"
-        return view.link(filter=f"{text} {term}".strip(), group=None)
-
-    rows = [(one, link(one.name), cells(one)) for one in found.groups]
-    return {"groups": rows, "group_heads": HEADS, "group_finding": found.finding, "group_problem": None}
-
-
-def _fields(view: RunView) -> list[str]:
-    """Return by what the conversations of a run can be grouped; of metadata what its first sample has."""
-    return [*get_args(Common), *view.store.browse.fields(view.run.id)]
 
 
 def _orders(view: RunView) -> list[tuple[str, str]]:

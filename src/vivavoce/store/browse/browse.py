@@ -17,16 +17,14 @@ from sqlalchemy import JSON, ColumnElement, Connection, cast, func, or_, select,
 from vivavoce.errors import NotFound, UsageError, did_you_mean
 from vivavoce.records.run import Grading, Run
 from vivavoce.records.score import Score, State, shorten
-from vivavoce.store.browse.conditions import Within, conditions, ordering
-from vivavoce.store.browse.fields import fields_known
+from vivavoce.store.browse.conditions import Condition, Within, conditions, ordering
 from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Term, parse_filter
-from vivavoce.store.browse.groups import Grouping, groups, score_histograms, taken_histograms
+from vivavoce.store.browse.histograms import score_histograms, taken_histograms
 from vivavoce.store.browse.kept import Kept
 from vivavoce.store.browse.keyset import beside, encode_cursor, read_place
 from vivavoce.store.browse.listing import (
     ErrorList,
     GradedTurn,
-    Group,
     Histogram,
     RunEntry,
     RunPage,
@@ -223,37 +221,30 @@ class Browse:
             key = ("count", tuple(terms)) if all(map(_lasts, terms)) else None
             return self._answer(within, key, lambda: connection.execute(query).scalar_one())
 
-    def groups(
+    def compute(
         self,
         grading_id: str,
-        by: str,
-        filter_terms: str | Sequence[Term] = (),
+        filter_terms: str | Sequence[Term],
+        key: tuple[Hashable, ...],
+        compute: Callable[[Connection, Sequence[Condition], Within], T],
         *,
         grader: str | None = None,
-        pairs: str | None = None,
-    ) -> list[Group]:
-        """Return the attempts of a grading that match a filter, in groups; see `Grouping`.
+    ) -> T:
+        """Return what `compute` makes of the attempts of a grading that match a filter.
+
+        It is given the conditions that hold for them. What it returns of a run that has ended is kept in memory under
+        `key`, so nobody may change it. `grader` is checked to be one of the grading.
 
         Raises:
-            UsageError: there is no such grading, grader or field, or the filter cannot be read.
+            UsageError: there is no such grading or grader, or the filter cannot be read.
         """
-        terms, grouping = self._terms(grading_id, filter_terms), Grouping(by, grader, pairs)
+        terms = self._terms(grading_id, filter_terms)
         with self.database.connected() as connection:
             within = _within(connection, grading_id)
             _check_graders(connection, within, terms)
             _check_grader(connection, within, grader)
-            key = ("groups", tuple(terms), grouping) if all(map(_lasts, terms)) else None
-            which = conditions(terms, within)
-            return list(self._answer(within, key, lambda: groups(connection, which, within, grouping)))
-
-    def fields(self, run_id: str) -> list[str]:
-        """Return the fields of the first sample of a run by which its conversations can be grouped.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
-        with self.database.connected() as connection:
-            return fields_known(connection, run_id)
+            lasting = (*key, tuple(terms)) if all(map(_lasts, terms)) else None
+            return self._answer(within, lasting, lambda: compute(connection, conditions(terms, within), within))
 
     def histograms(self, grading_id: str, graders: Sequence[str]) -> list[Histogram]:
         """Return how the scores of some graders are distributed, and the time, tokens and cost of the conversations.

@@ -14,7 +14,6 @@ from vivavoce.records.label import Comment, Label
 from vivavoce.records.run import Status, Verdict, failing_grader
 from vivavoce.records.score import Failure, Score, State, Usage, shorten, total
 from vivavoce.records.trajectory import Turn
-from vivavoce.stats.groups import GroupDifference
 from vivavoce.store.browse.status import SampleStatus, split_tags
 from vivavoce.store.database.database import AnyRow, values_of
 from vivavoce.store.runs.decode import failure_of_text, measured_in
@@ -50,6 +49,11 @@ class Headline(Listed):
     errors: int
     skipped: int
     measured: MeasurementSummary | None = None
+
+    @property
+    def scored(self) -> int:
+        """How many scores there are, as summaries call it."""
+        return self.n
 
 
 class RunEntry(Listed):
@@ -179,30 +183,6 @@ class Histogram(Listed):
     low: float
     high: float
     counts: list[int]
-
-
-class Group(Listed):
-    """Some attempts of a graded run: of the `decided` ones the share that passed, its 95% interval, errors, and cost.
-
-    Of the errors, `tester_errors` were made by the tester that led the conversations; the share is net of them, and
-    `raw_pass_rate` and `highest_pass_rate` are its bounds, as in a summary.
-
-    An attempt counts by the worst of its scores, unless a grader was asked for. `rest` is how the group differs from
-    all others together, None where that cannot be told. `cost` is the sum of what is known, None where nothing is.
-    """
-
-    name: str
-    number: int
-    decided: int
-    errors: int
-    tester_errors: int = 0
-    pass_rate: float | None = None
-    raw_pass_rate: float | None = None
-    highest_pass_rate: float | None = None
-    low: float | None = None
-    high: float | None = None
-    rest: GroupDifference | None = None
-    cost: float | None = None
 
 
 class SamplePage(Listed):

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.extensions import Page, answers_of
 from vivavoce.store.access.audit import note
 from vivavoce.store.access.tokens import NotYours
 from vivavoce.store.browse.listing import Listed
@@ -19,7 +20,6 @@ LONGEST_NAME = 100
 LONGEST_PATH = 4000
 MOST = 200
 """Views that one person may keep."""
-_PAGES = ("/runs/", "/compare", "/trends")
 
 
 class View(Listed):
@@ -106,7 +106,7 @@ def copy_views(source: Connection, target: Connection) -> int:
 
 
 def checked_path(path: str) -> str:
-    r"""Return the address of a page that can be kept: a list of runs, a run, a comparison or a trend on this server.
+    r"""Return the address of a page that can be kept: a list of runs, a run, a comparison, or the page of a tab.
 
     Browsers read `//x` and `/\x` as another host, and ignore tabs and line ends in addresses.
 
@@ -116,10 +116,11 @@ def checked_path(path: str) -> str:
     plain = path.isascii() and path.isprintable() and "\\" not in path and len(path) <= LONGEST_PATH
     if plain and path.startswith("/") and not path.startswith("//"):
         where = urlsplit(path).path
-        if where == "/" or (where.startswith(_PAGES) and "/.." not in where):
+        pages = ("/runs/", "/compare", *(tab.link for tab in answers_of(Page, "page_tabs")))
+        if where == "/" or (where.startswith(pages) and "/.." not in where):
             return path
     raise UsageError(
-        "a view is the address of a list of runs, a run, a comparison or a trend of this server, such as /?q=refunds"
+        "a view is the address of a list of runs, a run, a comparison, or a tab of this server, such as /?q=refunds"
     )
 
 

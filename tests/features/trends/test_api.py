@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from report.trend_cases import keep, says
+from server.live import get, serving
 from vivavoce.client import AsyncClient, Client
 from vivavoce.errors import UsageError
-from vivavoce.report.trends import Trend, trend
+from vivavoce.features.trends.trends import Trend, trend
 from vivavoce.store.store import Store
-
-from ..live import get, serving
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ from sqlalchemy import Connection, select
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.score import shorten
 from vivavoce.store.database.schema import attempts
+from vivavoce.store.store import Store
 
 _METADATA = "metadata"
-MOST = 12
+MAX_FIELDS = 12
 """Fields that are offered to group by."""
 
 
@@ -55,14 +56,19 @@ def fields_of(connection: Connection, run_id: str, name: str) -> dict[str, str]:
     return found
 
 
-def fields_known(connection: Connection, run_id: str) -> list[str]:
-    """Return the fields of the first sample of a run that are text, a number, true or false, up to `MOST`."""
+def fields_known(store: Store, run_id: str) -> list[str]:
+    """Return the fields of the first sample of a run that are text, a number, true or false, up to `MAX_FIELDS`.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
     a = attempts.c
     first = select(a.sample).where(a.run_id == run_id).order_by(a.position, a.id).limit(1)
-    sample = _object(from_json(connection.execute(first).scalar() or "{}"))
+    with store.database.connected() as connection:
+        sample = _object(from_json(connection.execute(first).scalar() or "{}"))
     named = [("persona", sample.get("persona"))]
     named += [(f"{_METADATA}.{key}", value) for key, value in _object(sample.get(_METADATA)).items() if "." not in key]
-    return [name for name, value in named if _text(value) is not None][:MOST]
+    return [name for name, value in named if _text(value) is not None][:MAX_FIELDS]
 
 
 def cases_of(connection: Connection, run_id: str, name: str) -> dict[str, str]:

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
+from report.trend_cases import PRINTS, SPEC, keep, says
 from vivavoce.errors import UsageError
-from vivavoce.report.trends import trend
+from vivavoce.features.trends.trends import trend
 from vivavoce.store.store import Store
-
-from .trend_cases import PRINTS, SPEC, keep, says
 
 LARGE = {**SPEC, "target": {**SPEC["target"], "model_handles": ["large"]}}
 OTHER_JUDGE = {**SPEC, "graders": {**SPEC["graders"], "goal": {"kind": "metric", "model": "judge-2"}}}

@@ -9,17 +9,19 @@ from collections.abc import Callable, Hashable
 
 import pytest
 
+from store.browse.test_browse import filled as filled
+from store.browse.test_browse import outcome
+from store.cases import FINGERPRINTS, GRADING, RUN
 from vivavoce.errors import UsageError
+from vivavoce.features.groups import counting
+from vivavoce.features.groups.counting import Group, count_groups
+from vivavoce.features.groups.fields import fields_known
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.stats.groups import Cell, Sample, group_differences
 from vivavoce.stats.intervals import mean_interval
-from vivavoce.store.browse import groups as counting
-from vivavoce.store.browse.listing import Group
 from vivavoce.store.store import Store
-
-from ..cases import FINGERPRINTS, GRADING, RUN
 
 CHANCE = {"en": 0.9, "de": 0.85, "tr": 0.3}
 LANGUAGES = [*CHANCE]
@@ -96,18 +98,18 @@ async def test_of_single_conversations(store: Store) -> None:
     talks = held(1, 1)
     await fill(store, talks)
     for by in ("tag", "metadata.language"):
-        found = [one for one in store.browse.groups(GRADING, by) if one.name != "all"]
+        found = [one for one in count_groups(store, GRADING, by) if one.name != "all"]
         assert {one.name for one in found} == {*CHANCE}
-    check(store.browse.groups(GRADING, "metadata.language"), talks, 3, 0)
+    check(count_groups(store, GRADING, "metadata.language"), talks, 3, 0)
     assert [one.name for one in found if one.rest is not None and one.rest.differs] == ["tr"]
 
 
 async def test_of_samples_with_several_trials_and_targets(store: Store) -> None:
     talks = held(2, 3)
     await fill(store, talks)
-    check(store.browse.groups(GRADING, "metadata.language"), talks, 3, 0)
-    check(store.browse.groups(GRADING, "target"), talks, 1, 0)
-    by_tag = {one.name: one for one in store.browse.groups(GRADING, "tag")}
+    check(count_groups(store, GRADING, "metadata.language"), talks, 3, 0)
+    check(count_groups(store, GRADING, "target"), talks, 1, 0)
+    by_tag = {one.name: one for one in count_groups(store, GRADING, "tag")}
     check([by_tag[one] for one in CHANCE], talks, 3, 0)
     assert by_tag["all"].rest is None  # there is no rest
     assert by_tag["all"].number == len(talks)
@@ -116,12 +118,12 @@ async def test_of_samples_with_several_trials_and_targets(store: Store) -> None:
 async def test_variants_of_a_case_are_compared_within_it(store: Store) -> None:
     talks = [one for one in held(1, 1, 90) if one[3] != "de"]
     await fill(store, talks)
-    paired = store.browse.groups(GRADING, "metadata.language", pairs="metadata.case")
+    paired = count_groups(store, GRADING, "metadata.language", pairs="metadata.case")
     check(paired, talks, 3, 4)
-    alone = store.browse.groups(GRADING, "metadata.language")
+    alone = count_groups(store, GRADING, "metadata.language")
     assert [one.name for one in paired] == [one.name for one in alone]
     assert paired[0].rest != alone[0].rest
-    by_tag = {one.name: one for one in store.browse.groups(GRADING, "tag", pairs="metadata.case")}
+    by_tag = {one.name: one for one in count_groups(store, GRADING, "tag", pairs="metadata.case")}
     assert by_tag["en"].rest is not None
     assert paired[0].rest is not None
     assert by_tag[paired[0].name].rest is not None
@@ -130,18 +132,18 @@ async def test_variants_of_a_case_are_compared_within_it(store: Store) -> None:
 
 async def test_passes_may_be_those_of_one_grader(store: Store) -> None:
     await fill(store, held(1, 2))
-    worst = store.browse.groups(GRADING, "tag")
-    assert store.browse.groups(GRADING, "tag", grader="goal") == worst
-    polite = store.browse.groups(GRADING, "tag", grader="polite")
+    worst = count_groups(store, GRADING, "tag")
+    assert count_groups(store, GRADING, "tag", grader="goal") == worst
+    polite = count_groups(store, GRADING, "tag", grader="polite")
     assert {one.pass_rate for one in polite} == {1.0}
-    assert sum(one.decided for one in store.browse.groups(GRADING, "trial", grader="polite")) == 60
+    assert sum(one.decided for one in count_groups(store, GRADING, "trial", grader="polite")) == 60
 
 
 async def test_a_persona_is_a_name_or_described_by_one(store: Store) -> None:
     await fill(store, held(1, 1))
-    assert {one.name: one.number for one in store.browse.groups(GRADING, "persona")} == {"Bo": 20, "Ida": 10}
-    assert {one.name for one in store.browse.groups(GRADING, "metadata.deep.er")} == {"1"}
-    assert store.browse.fields(RUN) == ["persona", "metadata.language", "metadata.case", "metadata.odd"]
+    assert {one.name: one.number for one in count_groups(store, GRADING, "persona")} == {"Bo": 20, "Ida": 10}
+    assert {one.name for one in count_groups(store, GRADING, "metadata.deep.er")} == {"1"}
+    assert fields_known(store, RUN) == ["persona", "metadata.language", "metadata.case", "metadata.odd"]
 
 
 @pytest.mark.parametrize(
@@ -158,14 +160,14 @@ async def test_a_persona_is_a_name_or_described_by_one(store: Store) -> None:
 async def test_a_name_that_is_not_there_is_refused(store: Store, asked: dict[str, str], said: str) -> None:
     await fill(store, held(1, 1, 6))
     with pytest.raises(UsageError) as caught:
-        store.browse.groups(GRADING, **asked)  # pyright: ignore[reportArgumentType]
+        count_groups(store, GRADING, **asked)  # pyright: ignore[reportArgumentType]
     assert said in str(caught.value)
 
 
 async def test_pairs_that_are_none_are_refused(store: Store) -> None:
     await fill(store, held(1, 1, 3)[:1] + held(1, 1, 6)[3:4])
     with pytest.raises(UsageError, match="no two samples have the same"):
-        store.browse.groups(GRADING, "tag", pairs="metadata.case")
+        count_groups(store, GRADING, "tag", pairs="metadata.case")
 
 
 async def test_of_too_many_conversations_samples_are_not_told_apart(
@@ -173,10 +175,45 @@ async def test_of_too_many_conversations_samples_are_not_told_apart(
 ) -> None:
     talks = held(1, 2)
     await fill(store, talks)
-    told = store.browse.groups(GRADING, "tag", "turns>=0")
+    told = count_groups(store, GRADING, "tag", "turns>=0")
     monkeypatch.setattr(counting, "LARGEST", 10)
-    found = store.browse.groups(GRADING, "tag", "turns>-1")
+    found = count_groups(store, GRADING, "tag", "turns>-1")
     assert [one.pass_rate for one in found] == [one.pass_rate for one in told]
     assert {(one.low, one.rest) for one in found} == {(None, None)}
     with pytest.raises(UsageError, match="up to 10 conversations, not of 60; filter them"):
-        store.browse.groups(GRADING, "metadata.language")
+        count_groups(store, GRADING, "metadata.language")
+
+
+async def test_attempts_are_grouped_by_tag_target_and_trial(filled: Store) -> None:
+    async with filled.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        for number in range(6, 10):
+            one = outcome(number, 1.0, target="b3", tags=["slow"] if number < 9 else ["fast"])
+            passing = {"goal": Score(value=1.0 if number < 8 else 0.0)}
+            await writer.put(one.model_copy(update={"scores": passing, "reward": None}))
+    found = {one.name: one for one in count_groups(filled, GRADING, "tag")}
+    assert [(name, one.number, one.decided) for name, one in found.items()] == [
+        ("slow", 4, 4),
+        ("fast", 1, 1),
+        ("é", 1, 1),
+    ]
+    assert (found["slow"].pass_rate, found["slow"].cost) == (0.5, pytest.approx(0.24))
+    assert found["slow"].low is not None
+    assert found["slow"].low < 0.5 < (found["slow"].high or 0)
+    assert found["fast"].low is None or found["fast"].pass_rate == 0.0
+    by_target = count_groups(filled, GRADING, "target", "trial:1")
+    assert [(one.name, one.number, one.errors) for one in by_target] == [("b3", 2, 0), ("bot", 2, 1), ("b2", 1, 0)]
+    assert [(one.name, one.number) for one in count_groups(filled, GRADING, "trial")] == [("1", 5), ("2", 5)]
+
+
+async def test_intervals_of_groups_know_which_trials_are_of_one_sample(store: Store) -> None:
+    async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        for number in range(40):
+            one = outcome(1, 1.0 if number < 20 else 0.0)
+            key = AttemptKey(f"s{number // 10}", "bot", number % 10)
+            attempt = one.attempt.model_copy(update={"key": key, "position": number})
+            scores = {"goal": Score(value=1.0 if number < 20 else 0.0)}
+            await writer.put(Outcome(attempt=attempt, scores=scores))
+    (found,) = count_groups(store, GRADING, "target")
+    assert (found.pass_rate, found.decided) == (0.5, 40)
+    assert found.low is not None
+    assert found.low < 0.2  # four samples, not forty conversations

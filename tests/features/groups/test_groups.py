@@ -15,9 +15,9 @@ from cli.conftest import viva as viva
 from server.live import get, serving
 from vivavoce.client import Client
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.features.groups.report import HEADS, cells, grouped
 from vivavoce.records.run import Grading
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.groups import HEADS, cells, grouped
 from vivavoce.report.markdown import write_markdown
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite

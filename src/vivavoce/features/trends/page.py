@@ -7,10 +7,11 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
 
+from vivavoce.extensions import Page
+from vivavoce.features.trends.trends import LIMIT, Trend, Trends
 from vivavoce.report.html.plots import Spark, spark
-from vivavoce.report.html.trend_plot import Axis, TrendPlot, letters, trend_plot
-from vivavoce.report.trends import LIMIT, Point, Trend, Trends
-from vivavoce.server.pages.links import compare_page, run_page, trends_data, trends_page
+from vivavoce.report.html.trend_plot import Axis, Point, TrendPlot, letters, trend_plot
+from vivavoce.server.pages.links import Value, address, compare_page, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.store.browse.series import Series
@@ -47,6 +48,21 @@ class Row:
     started_at: float
     newest: Point | None
     spark: Spark | None
+
+
+def trends_page(**query: Value) -> str:
+    """Return the address of the trend of a suite, or without a suite that of the list of suites."""
+    return address("trends", **query)
+
+
+def trends_data(**query: Value) -> str:
+    """Return the address of a trend as JSON."""
+    return address("api", "v1", "trends", **query)
+
+
+def links_of_suite(suite: str) -> list[Page]:
+    """Return the link to the trend of a suite."""
+    return [Page("Trend of this suite", trends_page(suite=suite))]
 
 
 @router.get("/trends")

@@ -1,4 +1,4 @@
-"""Conversations in groups, with the distribution of their scores."""
+"""Conversations of a graded run in groups, as the database counts them."""
 
 from __future__ import annotations
 
@@ -7,74 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
+from pydantic import BaseModel, ConfigDict
 from sqlalchemy import ColumnElement, Connection, Select, and_, case, exists, func, select
 
 from vivavoce.errors import UsageError
+from vivavoce.features.groups.fields import cases_of, field_path, fields_of
 from vivavoce.records.score import to_number
-from vivavoce.stats.groups import Cell, Sample, group_differences
+from vivavoce.stats.groups import Cell, GroupDifference, Sample, group_differences
 from vivavoce.stats.intervals import share_interval, spoiled_bounds
 from vivavoce.store.browse.conditions import Condition, Within
-from vivavoce.store.browse.fields import cases_of, field_path, fields_of
-from vivavoce.store.browse.listing import Group, Histogram, Taken
+from vivavoce.store.browse.filter import Term
 from vivavoce.store.browse.status import split_tags
 from vivavoce.store.database.schema import attempts, sample_index, scores
-
-BINS = 10
-"""Ranges of a histogram."""
-
-
-def score_histograms(connection: Connection, grading_id: str, graders: Sequence[str]) -> list[Histogram]:
-    """Return how often each grader gave scores from 0 to 1, in tenths; 1 is in the last range."""
-    s = scores.c
-    query = select(s.name, _place(s.value, 0.0, 1.0).label("place"), func.count().label("number")).where(
-        s.grading_id == grading_id, s.name.in_(graders), s.turn.is_(None), s.value.is_not(None)
-    )
-    counts = {name: [0] * BINS for name in graders}
-    for row in connection.execute(query.group_by(s.name, "place")):
-        counts[row.name][row.place] += row.number
-    return [Histogram(name=name, low=0.0, high=1.0, counts=found) for name, found in counts.items()]
-
-
-def taken_histograms(connection: Connection, grading_id: str) -> list[Histogram]:
-    """Return how the seconds, the tokens and the cost of conversations are distributed, between the least and the most.
-
-    What is unknown of all, or is the same for all, has none.
-    """
-    names: tuple[Taken, ...] = get_args(Taken)
-    mine = sample_index.c.grading_id == grading_id
-    ends: list[ColumnElement[Any]] = []
-    for name in names:
-        ends += func.min(_taken(name)), func.max(_taken(name))
-    found: list[float | None] = list(connection.execute(select(*ends).where(mine)).one())
-    spans: dict[Taken, tuple[float | None, float | None]] = {
-        name: (found[2 * at], found[2 * at + 1]) for at, name in enumerate(names)
-    }
-    known: dict[Taken, tuple[float, float]] = {
-        name: (low, high) for name, (low, high) in spans.items() if low is not None and high is not None and low < high
-    }
-    if not known:
-        return []
-    labels = [f"{name}_place" for name in known]  # other names than the columns have, which GROUP BY prefers
-    places = [_place(_taken(name), *known[name]).label(label) for name, label in zip(known, labels, strict=True)]
-    counts = {name: [0] * BINS for name in known}
-    query = select(*places, func.count().label("number")).where(mine).group_by(*labels)
-    for row in connection.execute(query):
-        for name, place in zip(known, row, strict=False):  # how many there are stands behind the ranges
-            if place is not None:
-                counts[name][place] += row.number
-    return [Histogram(name=name, low=low, high=high, counts=counts[name]) for name, (low, high) in known.items()]
-
-
-def _taken(name: Taken) -> ColumnElement[Any]:
-    column: Any = sample_index.c[name]
-    return column * 1.0
-
-
-def _place(value: ColumnElement[Any], low: float, high: float) -> ColumnElement[Any]:
-    """Return in which range a value is: comparisons with the ends of ranges are what both databases do alike."""
-    edges = [low + (high - low) * at / BINS for at in range(BINS)]
-    return case(*((value >= edge, at) for at, edge in reversed(list(enumerate(edges)))), else_=None)
-
+from vivavoce.store.store import Store
 
 Common = Literal["tag", "target", "trial"]
 """What every conversation can be grouped by."""
@@ -116,6 +61,32 @@ class Grouping:
         return self.by not in get_args(Common) or self.pairs is not None
 
 
+class Group(BaseModel):
+    """Some attempts of a graded run: of the `decided` ones the share that passed, its 95% interval, errors, and cost.
+
+    Of the errors, `tester_errors` were made by the tester that led the conversations; the share is net of them, and
+    `raw_pass_rate` and `highest_pass_rate` are its bounds, as in a summary.
+
+    An attempt counts by the worst of its scores, unless a grader was asked for. `rest` is how the group differs from
+    all others together, None where that cannot be told. `cost` is the sum of what is known, None where nothing is.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    number: int
+    decided: int
+    errors: int
+    tester_errors: int = 0
+    pass_rate: float | None = None
+    raw_pass_rate: float | None = None
+    highest_pass_rate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    rest: GroupDifference | None = None
+    cost: float | None = None
+
+
 class _Row(NamedTuple):
     """What was counted of a sample in one group, or of all samples in it where they are not told apart."""
 
@@ -153,6 +124,28 @@ class _Grouped:
 
     groups: Mapping[str, _Counted]
     samples: Mapping[Sample, int]
+
+
+def count_groups(
+    store: Store,
+    grading_id: str,
+    by: str,
+    filter_terms: str | Sequence[Term] = (),
+    *,
+    grader: str | None = None,
+    pairs: str | None = None,
+) -> list[Group]:
+    """Return the attempts of a grading that match a filter, in groups; see `Grouping`.
+
+    Raises:
+        UsageError: there is no such grading, grader or field, or the filter cannot be read.
+    """
+    grouping = Grouping(by, grader, pairs)
+
+    def count(connection: Connection, which: Sequence[Condition], within: Within) -> list[Group]:
+        return groups(connection, which, within, grouping)
+
+    return list(store.browse.compute(grading_id, filter_terms, ("groups", grouping), count, grader=grader))
 
 
 def groups(connection: Connection, which: Sequence[Condition], within: Within, grouping: Grouping) -> list[Group]:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.comparing.thresholds import share_text
+from vivavoce.features.groups.counting import Group, count_groups
 from vivavoce.records.details import dollars
 from vivavoce.records.run import Grading
 from vivavoce.report.sampled import uneven_note
 from vivavoce.report.text import count, listed
 from vivavoce.safe_text import safe
-from vivavoce.store.browse.listing import Group
 from vivavoce.store.store import Store
 
 HEADS = ("conversations", "passed", "95% interval", "against the others", "errors", "cost")
@@ -49,14 +49,14 @@ def grouped(
     grader: str | None = None,
     pairs: str | None = None,
 ) -> Grouped:
-    """Return the conversations of a grading that match a filter, in groups; see `vivavoce.store.browse.groups`.
+    """Return the conversations of a grading that match a filter, in groups; see `vivavoce.features.groups.counting`.
 
     They have no rates where conversations were drawn with unequal probabilities: what was judged is no picture of all.
 
     Raises:
         UsageError: there is no such grader or field, or the filter cannot be read.
     """
-    found = store.browse.groups(grading.id, by, filter_text, grader=grader, pairs=pairs)
+    found = count_groups(store, grading.id, by, filter_text, grader=grader, pairs=pairs)
     if uneven := uneven_note(store.run(grading.run_id)):
         found = [one.model_copy(update=dict.fromkeys(_RATES)) for one in found]
     return Grouped(
@@ -68,6 +68,11 @@ def grouped(
         finding=f"{uneven}, so no shares of groups are shown" if uneven else _finding(found),
         groups=found,
     )
+
+
+def tag_finding(store: Store, grading: Grading) -> list[str]:
+    """Return the sentence that says which tags of a graded run differ from the others."""
+    return [grouped(store, grading, "tag").finding]
 
 
 def _finding(groups: Sequence[Group]) -> str:

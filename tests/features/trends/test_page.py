@@ -8,13 +8,13 @@ from urllib.parse import quote
 import pytest
 
 from report.trend_cases import PRINTS, SPEC, keep, says
+from server.live import get
+from server.pages.cases import Elements
+from server.pages.hostile import TEXTS
+from vivavoce.features.trends.page import trends_page
 from vivavoce.safe_text import safe
-from vivavoce.server.pages.links import run_page, trends_page
+from vivavoce.server.pages.links import run_page
 from vivavoce.store.store import Store
-
-from ..live import get
-from .cases import Elements
-from .hostile import TEXTS
 
 LARGE: dict[str, Any] = {**SPEC, "target": {**SPEC["target"], "model_handles": ["large"]}}
 

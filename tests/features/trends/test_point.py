@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from vivavoce.report.trends import Point, step_between
+from vivavoce.features.trends.trends import step_between
+from vivavoce.report.html.trend_plot import Point
 
 
 def point(mean: float | None, low: float | None = None, high: float | None = None) -> Point:

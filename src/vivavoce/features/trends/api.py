@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from vivavoce.report.trends import LIMIT, Trend, trend
+from vivavoce.features.trends.trends import LIMIT, Trend, trend
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 

@@ -1,0 +1,5 @@
+"""An empty store, and a server around it."""
+
+from server.pages.conftest import empty, url
+
+__all__ = ["empty", "url"]
