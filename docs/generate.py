@@ -17,7 +17,8 @@ from limits_page import limits_page
 from metric_cards import metric_cards
 from python_pages import python_pages
 
-from vivavoce.cli.main import commands, load_command
+from vivavoce.cli.listing import commands, full_name, panels, parts_of
+from vivavoce.cli.main import load_command
 from vivavoce.cli.schema import schema_text
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -73,8 +74,12 @@ def architecture() -> str:
 
 def command_line() -> str:
     """Return the page about the commands."""
-    listed = "\n".join(f"- [`viva {name}`](#viva-{name}): {one.help}" for name, one in commands().items())
-    return "\n".join([HEAD, listed, "", *(line for name in commands() for line in command(name))])
+    names = [each for listed in panels().values() for name in listed for each in (name, *parts_of(name))]
+    listed = "\n".join(
+        f"- [`viva {full_name(name)}`](#viva-{full_name(name).replace(' ', '-')}): {commands()[name].help}"
+        for name in names
+    )
+    return "\n".join([HEAD, listed, "", *(line for name in names for line in command(name))])
 
 
 def command(name: str) -> Iterator[str]:
@@ -84,7 +89,8 @@ def command(name: str) -> Iterator[str]:
     arguments = [parameter for parameter in found.params if parameter.param_type_name == "argument"]
     options = [parameter for parameter in found.params if parameter.param_type_name == "option"]
     said = [spelled(argument) for argument in arguments]
-    yield from (f"## viva {name}", "", "```bash", " ".join(["viva", name, *said, "[OPTIONS]"]), "```", "")
+    full = full_name(name)
+    yield from (f"## viva {full}", "", "```bash", " ".join(["viva", full, *said, "[OPTIONS]"]), "```", "")
     yield from (COMMENT.sub(r"`\g<0>`", inspect.cleandoc(function.__doc__ or "")), "")
     kinds = get_type_hints(function)
     yield from table("argument", [(f"`{a.name.upper()}`", meaning(a, kinds)) for a in arguments])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce import extensions
-from vivavoce.cli.main import commands
+from vivavoce.cli.listing import commands, full_name, panels, parts_of
 from vivavoce.extensions import PageSection, Plugins, PluginWarning, answers_of
 
 PLUGIN = """
@@ -19,7 +19,7 @@ from vivavoce.extensions import Command, hookimpl
 
 @hookimpl
 def register_commands():
-    return {"greet": Command("Say hello.", "acme_greeting:command", after="run")}
+    return {"greet": Command("Say hello.", "acme_greeting:command")}
 """
 
 
@@ -33,7 +33,7 @@ def plugins_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **sources: str
 
 
 def commands_with(found: Plugins, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    monkeypatch.setattr("vivavoce.cli.main.plugins", lambda: found)
+    monkeypatch.setattr("vivavoce.cli.listing.plugins", lambda: found)
     commands.cache_clear()
     try:
         return dict(commands())
@@ -41,10 +41,19 @@ def commands_with(found: Plugins, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
         commands.cache_clear()
 
 
-def test_a_command_of_a_plugin_is_listed_where_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = commands_with(plugins_with(tmp_path, monkeypatch, acme_one=PLUGIN), monkeypatch)
-    names = list(found)
-    assert names.index("greet") == names.index("run") + 1
+@pytest.mark.parametrize(("place", "panel"), [("", "Plugins"), (', panel="Data"', "Data"), (', of="show"', None)])
+def test_a_command_of_a_plugin_is_listed_where_it_says(
+    place: str, panel: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = PLUGIN.replace('command")', f'command"{place})')
+    monkeypatch.setattr("vivavoce.cli.listing.plugins", lambda: plugins_with(tmp_path, monkeypatch, acme_one=source))
+    commands.cache_clear()
+    try:
+        assert next((heading for heading, names in panels().items() if "greet" in names), None) == panel
+        assert ("greet" in parts_of("show")) is (panel is None)
+        assert full_name("greet") == ("greet" if panel else "show greet")
+    finally:
+        commands.cache_clear()
 
 
 def test_a_plugin_that_cannot_be_imported_is_named_and_the_others_work(

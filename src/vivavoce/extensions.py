@@ -46,11 +46,17 @@ class PluginWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of `viva`: `function` refers to it as `module:name`; it is listed after the command named `after`."""
+    """A command of `viva`: `function` refers to it as `module:name`.
+
+    With `of="compare"` it is a part of another command, as in `viva compare groups`; otherwise `panel` says under which
+    heading of `viva --help` it is listed. It can also be called by `former_name`, which is listed nowhere.
+    """
 
     help: str
     function: str
-    after: str | None = None
+    of: str | None = None
+    panel: str | None = None
+    former_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

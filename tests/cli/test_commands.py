@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from forked import program
-from vivavoce.cli.main import commands, load_command
+from vivavoce.cli.listing import commands, full_name, panels
+from vivavoce.cli.main import load_command
 
 from .conftest import Viva
 
@@ -136,18 +137,38 @@ def test_doctor_names_every_extra(viva: Viva) -> None:
         assert re.search(rf"^extra {extra}\s", shown, re.MULTILINE), extra
 
 
-def test_the_list_of_commands_says_what_each_does_without_cutting_it_off(viva: Viva) -> None:
-    said = viva("--help", COLUMNS="80").stdout
-    assert all(text in said for text in (one.help for one in commands().values()))
+def test_the_list_of_commands_fits_on_one_screen_and_says_what_each_does(viva: Viva) -> None:
+    lines = viva("--help", COLUMNS="80").stdout.splitlines()
+    listed = [name for names in panels().values() for name in names]
+    assert len(listed) <= 20
+    assert len(lines) <= 40
+    for name in listed:
+        assert any(re.search(rf"\s{name}\s+{re.escape(commands()[name].help)}$", line) for line in lines), name
 
 
 def test_help_of_every_command_teaches(viva: Viva) -> None:
-    listed = viva("--help").stdout
-    for name, line in ((name, one.help) for name, one in commands().items()):
-        assert re.search(rf"^\s+{name}\s", listed, re.MULTILINE)
-        command = load_command(name)
-        assert len(command.help) >= len(line)
-        assert viva(name, "--help").returncode == 0
+    for name, command in commands().items():
+        assert len(load_command(name).help) >= len(command.help)
+        words = full_name(name).split()
+        if len(words) == 2:
+            assert re.search(rf"viva {words[0]} {name}\s", viva(words[0], "--help").stdout)
+        for spelled in (words, [name]):
+            shown = viva(*spelled, "--help")
+            assert shown.returncode == 0
+            assert shown.stdout.startswith(f"Usage: viva {full_name(name)} ")
+
+
+def test_a_former_name_of_a_command_still_works(viva: Viva) -> None:
+    assert viva("watch-traces", "--help").stdout == viva("watch", "--help").stdout
+
+
+def test_the_help_of_run_shows_its_common_options_and_says_where_the_others_are(viva: Viva) -> None:
+    short, everything = viva("run", "--help").stdout, viva("run", "--help-all").stdout
+    assert "--trials" in short
+    assert "--ray-address" not in short
+    assert "viva run --help-all shows" in short
+    options = [name for each in load_command("run").params for name in each.opts if name.startswith("--")]
+    assert all(name in everything for name in options)
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -8,9 +8,8 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache
 from io import TextIOWrapper
 from itertools import pairwise
 from types import FrameType
@@ -20,97 +19,94 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from vivavoce.cli import RUN
+from vivavoce.cli.listing import commands, full_name, own_name, panels, parts_of
 from vivavoce.cli.standard_streams import drop_unwritten, open_closed_streams
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
-from vivavoce.extensions import Command, PluginWarning, plugins
+from vivavoce.extensions import Command, PluginWarning
 from vivavoce.lazy_names import lazy
 
 PROBLEMS_SHOWN = 20
 """Mistakes that a command lists."""
 
-COMMANDS = {
-    "run": "Run a suite: hold its conversations and grade them.",
-    "test": "Test one goal: a tester model talks to your target.",
-    "judge": "Measure recorded conversations with metrics.",
-    "merge": "Make one run of the parts that several processes worked on.",
-    "scenarios": "Write test scenarios from a description or from recordings.",
-    "grade": "Grade the stored conversations of a run again.",
-    "show": "Show a run, or one of its conversations.",
-    "serve": "Start a server with the API and the pages.",
-    "view": "Open the pages in a browser, on this machine only.",
-    "runs": "List the stored runs, newest first.",
-    "jobs": "List the jobs of servers, or cancel one.",
-    "batches": "List what is with batch services, or cancel it.",
-    "note": "Give a run a title, notes and tags.",
-    "search": "Find words in all conversations, reasons and runs.",
-    "compare": "Compare two runs, sample by sample.",
-    "capture": "Make a row of a dataset of a stored conversation.",
-    "dataset": "Keep versions of a dataset, and show what changed.",
-    "convert": "Write conversations of one format in another.",
-    "export": "Write a run to a file for another program.",
-    "publish": "Send a run to Langfuse, Phoenix, OpenTelemetry, MLflow, W&B.",
-    "labels": "Export people's labels, or compare a judge with them.",
-    "metrics": "Test metrics with known defects in good conversations.",
-    "cache": "Show, export or import cached replies of models.",
-    "store": "Maintain the store: migrate, backup, restore, gc, copy.",
-    "token": "Create, list and revoke the tokens for a server.",
-    "init": "Write a suite that runs as it is, with a bot and a workflow.",
-    "validate": "Check a suite and its dataset without running it.",
-    "plan": "Say how many samples, trials and labels show a change.",
-    "list": "List the names a suite can use: graders, metrics, and more.",
-    "schema": "Print the JSON Schema of a suite or its rows, for editors.",
-    "doctor": "Check what is installed on this machine and what is missing.",
+COMMON_OPTIONS: Mapping[str, frozenset[str]] = {
+    "run": frozenset(
+        ("target", "trials", "max_samples", "sample", "max_cost", "dry_run", "failed", "resume", "quiet", "store")
+    )
 }
-"""The commands of the core, in the order in which people need them."""
-_FILES = {"list": "names"}
-
-
-@cache
-def commands() -> dict[str, Command]:
-    """Return all commands by name, those of plugins included, in the order in which they are listed."""
-    listed = {name: Command(text, f"vivavoce.cli.{_FILES.get(name, name)}:command") for name, text in COMMANDS.items()}
-    for plugin, added in list(plugins().results("register_commands")):
-        if twice := sorted(added.keys() & listed.keys()):
-            plugins().switch_off(plugin, f"it adds the command '{twice[0]}', which exists")
-            continue
-        for name, command in added.items():
-            listed = _inserted(listed, name, command)
-    return listed
-
-
-def _inserted(listed: dict[str, Command], name: str, command: Command) -> dict[str, Command]:
-    names = list(listed)
-    place = names.index(command.after) + 1 if command.after in listed else len(names)
-    return {each: listed.get(each, command) for each in (*names[:place], name, *names[place:])}
+"""The options that the help of a command shows; `--help-all` shows all of them. Other commands show all."""
 
 
 class LazyGroup(TyperGroup):
     """Commands whose modules are imported when they are called, so that `viva --help` is quick."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return the commands in the order people need them."""
-        return list(commands())
+        """Return the commands that are listed, in the order people need them."""
+        return [name for names in panels().values() for name in names]
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return a command with its name and one line of help, which is all that the list of commands shows."""
         return TyperCommand(cmd_name, help=commands()[cmd_name].help) if cmd_name in commands() else None
 
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Write the commands, panel by panel."""
+        width = max(map(len, panels()))
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (f"{'' if place else panel:<{width}}  {name}", commands()[name].help)
+                    for panel, names in panels().items()
+                    for place, name in enumerate(names)
+                ]
+            )
+
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Load the command that is called."""
-        name = args[0]
-        if name not in commands():
-            ctx.fail(f"no command '{name}'{did_you_mean(name, commands())}")
-        return name, load_command(name), args[1:]
+        """Load the command that is called, by its own name, or by that of the command that it is a part of."""
+        name = own_name(args[0])
+        if name is None:
+            ctx.fail(f"no command '{args[0]}'{did_you_mean(args[0], commands())}")
+        rest = args[1:]
+        if rest and rest[0] in parts_of(name):
+            name, rest = rest[0], rest[1:]
+        return full_name(name), load_command(name), rest
 
 
 class OnceCommand(TyperCommand):
     """A command that refuses an option given twice, unless it takes several values.
 
-    An option for a run may stand alone, and then means the latest.
+    An option for a run may stand alone, and then means the latest. The help lists the commands that are parts of it,
+    and only the options that are `common`, if any are named; `--help-all` shows all of them.
     """
+
+    parts: Mapping[str, Command] = {}
+    common: frozenset[str] | None = None
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and the options that the help shows, and where the others are."""
+        rare = [each for each in self.params if isinstance(each, TyperOption) and each.name not in (self.common or ())]
+        if self.common is None or not rare:
+            super().format_options(ctx, formatter)
+            return
+        for option in rare:
+            option.hidden = True
+        super().format_options(ctx, formatter)
+        for option in rare:
+            option.hidden = False
+        formatter.write_paragraph()
+        formatter.write_text(f"{ctx.command_path} --help-all shows {len(rare)} more options.")
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands that are parts of this one."""
+        super().format_epilog(ctx, formatter)
+        if self.parts:
+            with formatter.section("Commands"):
+                formatter.write_dl([(f"{ctx.command_path} {name}", part.help) for name, part in self.parts.items()])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options; an option given twice is refused, because its first value would be lost."""
+        if "--help-all" in args and self.common is not None:
+            self.common = None
+            typer.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
         args = list(_with_latest(args, {name for one in self.params if _may_stand_alone(one) for name in one.opts}))
         *_, order = self.make_parser(ctx).parse_args(list(args))
         seen = [one.opts[-1] for one in order if isinstance(one, TyperOption) and _takes_one(one)]
@@ -139,8 +135,12 @@ def load_command(name: str) -> Any:
     """Return a command from its own module."""
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     function = lazy(commands()[name].function)
-    single.command(name, cls=OnceCommand, help=function.__doc__)(function)
-    return typer.main.get_command(single)
+    single.command(full_name(name), cls=OnceCommand, help=function.__doc__)(function)
+    command = typer.main.get_command(single)
+    assert isinstance(command, OnceCommand)
+    command.parts = parts_of(name)
+    command.common = COMMON_OPTIONS.get(name)
+    return command
 
 
 app = typer.Typer(
@@ -237,7 +237,7 @@ def _is_waited_for(thread: threading.Thread) -> bool:
 
 def _run(arguments: list[str] | None) -> int:
     try:
-        app(arguments, obj=OWN_PROCESS if arguments is None else None)
+        app(arguments, prog_name="viva", obj=OWN_PROCESS if arguments is None else None)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 3 if ended.code else 0
     except UsageError as error:

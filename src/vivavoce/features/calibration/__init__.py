@@ -6,10 +6,10 @@ FEATURE = Feature(
     __name__,
     commands={
         "calibrate": Command(
-            "Say how far a judge can be believed, and correct its rates.", "command:calibrate", after="metrics"
+            "Say how far to believe a judge, and correct its rates.", "command:calibrate", panel="Trust"
         ),
         "cascade": Command(
-            "Choose where a cheap judge decides, and what that saves.", "command:cascade", after="calibrate"
+            "Choose where a cheap judge decides, and what that saves.", "command:cascade", of="calibrate"
         ),
     },
     routes=("api:router", "page:router"),

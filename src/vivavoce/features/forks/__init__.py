@@ -5,7 +5,9 @@ from vivavoce.extensions import Command, Feature
 FEATURE = Feature(
     __name__,
     commands={
-        "fork": Command("Go on from a turn of a conversation, to see where it broke.", "command:command", after="show")
+        "fork": Command(
+            "Continue a conversation from one of its turns, to find what broke.", "command:command", of="runs"
+        )
     },
     routes=("api:router", "page:router"),
     describe_run="records:describe_fork",

@@ -5,7 +5,7 @@ from vivavoce.extensions import Command, Feature
 FEATURE = Feature(
     __name__,
     commands={
-        "groups": Command("Compare the groups of a run: tags, targets, languages.", "command:command", after="compare")
+        "groups": Command("Compare the groups of a run: tags, targets, languages.", "command:command", of="compare")
     },
     routes=("api:router",),
     run_list_parameters=("group",),

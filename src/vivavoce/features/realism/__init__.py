@@ -5,6 +5,6 @@ from vivavoce.extensions import Command, Feature
 FEATURE = Feature(
     __name__,
     commands={
-        "realism": Command("Say whether simulated users write as real ones do.", "command:command", after="groups")
+        "realism": Command("Say whether simulated users write as real ones do.", "command:command", of="compare")
     },
 )

@@ -5,8 +5,11 @@ from vivavoce.extensions import Command, Feature, Page
 FEATURE = Feature(
     __name__,
     commands={
-        "watch-traces": Command(
-            "Judge conversations of production as their traces come in.", "command:command", after="merge"
+        "watch": Command(
+            "Judge production conversations as traces come in.",
+            "command:command",
+            panel="Operate",
+            former_name="watch-traces",
         )
     },
     routes=("api:router", "page:router"),
