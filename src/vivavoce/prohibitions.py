@@ -45,7 +45,25 @@ _GERMAN_START = re.compile(
 )
 _GERMAN_NONE = re.compile(rf"{_LEAD}kein(?:e|en|em|er|es)?\s+(?P<rest>\S+.*\s[a-zäöüß]+n)\s*[.!]?", re.IGNORECASE)
 _GERMAN_MODAL = re.compile(rf"{_LEAD}(?:{_SUBJECT})?(?:darf|darfst|dürfen|soll|sollte|sollst|kann)\s+", re.IGNORECASE)
-_GERMAN_IMPERATIVE = re.compile(rf"{_LEAD}(?P<verb>[a-zäöüß]{{2,}}[^t\W])\s+(?=(?:niemals|nie|nicht|kein\w*)\b)", re.I)
+_GERMAN_IMPERATIVE = re.compile(
+    rf"{_LEAD}(?P<verb>[a-zäöüß]{{2,}}[^t\W])\s+(?:(?:Sie|du)\s+)?(?=(?:niemals|nie|nicht|kein\w*)\b)", re.IGNORECASE
+)
+_GERMAN_IMPERATIVE_AT_END = re.compile(
+    rf"{_LEAD}(?P<verb>[a-zäöüß]{{2,}}(?:[eg]|en\s+Sie))\s+(?P<rest>\S.*?)\s+nicht(?P<more>\s+\w+)?\s*[.!]?",
+    re.IGNORECASE,
+)
+_GERMAN_NOBODY = re.compile(rf"{_LEAD}(?P<rest>\S.*?)\s+niemande[mn]\s+(?P<verb>[a-zäöüß]+en)\s*[.!]?", re.IGNORECASE)
+_PASSIVE = re.compile(
+    rf"""{_LEAD}(?P<object>\S.*?)\s+(?:
+        (?:(?:must|may|should|shall|can|could|will)(?:\s+not|n['’]t|not)|(?:must|may|should|shall|can)\s+never)\s+(?:ever\s+)?be
+          \s+(?P<english>\w+(?:ed|en|own|old|aid|ent|ven)\b.*?)
+      | (?:darf|dürfen|soll|sollen|kann|können)\s+(?:niemals|nie|nicht)\s+(?P<german>\S.*?)\s+werden
+      | (?:is|are)\s+never\s+(?:to\s+be\s+)?(?P<present>\w+(?:ed|en|own|old|aid|ent|ven)\b.*?)
+      | (?:wird|werden)\s+(?:niemals|nie|nicht)\s+(?P<indicative>ge\w+|\w+(?:t|en))
+    )\s*[.!]?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A ban in the passive: "The PIN must never be told"."""
 _GERMAN_NEGATION = re.compile(r"\b(?:niemals|nie|nicht|kein(?:e|en|em|er|es)?)\b\s*", re.IGNORECASE)
 
 _STATEMENT = re.compile(
@@ -56,6 +74,17 @@ _STATEMENT = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
+_NEVER = re.compile(
+    r"\b(?:never(?!-)|cannot|niemals|jamais|nunca|jam[aá]s|nooit|aldrig|nigdy|asla|никогда|нельзя)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+"""Words that make a rule a ban where they stand among its first words."""
+_FOREIGN_BAN = re.compile(
+    r"\W*(?:(?:no|non|ne|não|niet|geen|inte|ikke|nie|не|jamais|nunca|jam[aá]s|nooit|aldrig|nigdy|asla|никогда|нельзя)\s+\w+"
+    r"|(?:決して|絶対|不要|不得|不准|禁止|切勿|请勿))",
+    re.IGNORECASE,
+)
+"""The beginning of a ban in other languages, of which code does not know the act."""
 _EXCEPTION = re.compile(
     r"\b(?:unless|until|except\s+(?:when|if)|es\s+sei\s+denn|außer\s+wenn|solange)\b", re.IGNORECASE
 )
@@ -65,6 +94,7 @@ _LIMIT = re.compile(
       |under|within|less|more|at\s+(?:most|least)|max\w*|min\w*|refus\w*|declin\w*|den(?:y|ies|ied)|reject\w*|avoid\w*
       |keep\w*|stays?|remains?|protect\w*|secre\w*|with(?:hold|held)\w*|conceal\w*|resist\w*|confidential\w*|priva\w*
       |nicht|nichts|kein\w*|nie|niemals|niemand|ohne|nur|erst|bevor|bis|außer|statt|höchstens|mindestens|unter|über
+      |niet|geen|nooit|zonder|inte|ikke|aldrig|uden|utan|ingen
       |ablehn\w*|abgelehnt|lehnt|verweiger\w*|weiger\w*|bleib\w*|schütz\w*|geschützt|geheim\w*|vertraulich\w*|verschw\w*
       |verheimlich\w*|zurückgehalten|zurückhält)\b|n['’]t\b""",
     re.IGNORECASE | re.VERBOSE,
@@ -91,11 +121,13 @@ _STATE = re.compile(
 )
 """Words by which a clause of a goal names a state."""
 _CHANGED = re.compile(
-    rf"""{_STATE.pattern}(?:\s+\S+){{0,4}}?\s+(?:re|un|um|ent|ver|zurück)?(?:
-      blocked|booked|cancell?ed|refunded|reserved|scheduled|moved|updated|deleted|removed|created|upgraded|locked
+    rf"""{_STATE.pattern}(?:\s+\S+){{0,10}}?\s+(?:re|un|um|ent|ver|zurück)?(?:
+      blocked|booked|cancell?ed|refunded|reserved|scheduled|moved|updated|deleted|removed|created|upgraded|locked|extended
+      |approved|paused|confirmed|renewed|repaid|paid|shipped|sent|opened|closed|unlocked|issued|corrected|swapped|granted
       |transferred|purchased|ordered|replaced|renamed|disabled|enabled|revoked|reset|changed|frozen|activated|deactivated
       |gebucht|bucht|storniert|erstattet|gesperrt|sperrt|schoben|geändert|ändert|gelöscht|reserviert|bestellt|gekündigt
-      |überwiesen|getauscht|aktiviert|deaktiviert|angelegt|ersetzt)\b""",
+      |überwiesen|getauscht|aktiviert|deaktiviert|angelegt|ersetzt|längert|genehmigt|unterbrochen|pausiert|bestätigt
+      |erneuert|bezahlt|verschickt|gutgeschrieben|berichtigt|freigeschaltet)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Words by which a clause of a goal names a state that only a change of the assistant's systems reaches."""
@@ -109,7 +141,9 @@ _REFUSAL = re.compile(
         | (?:am|are)\s+unable\s+to | (?:refuse|decline)\s+to
       )\s+(?P<act>.+)
     | \bi['’]m\s+(?:(?:not|never)\s+(?:able|allowed|permitted|authorized|going)|unable)\s+to\s+(?P<able>.+)
-    | \b(?:ich|wir)\s+\w+\s+(?P<german>.*?\b(?:niemals|nie|nicht|kein\w*)\b.*)""",
+    | \b(?:ich|wir)\s+\w+\s+(?P<german>.*?\b(?:niemals|nie|nicht|kein\w*)\b.*)
+    | (?P<before>.*?)\b(?:darf|dürfen|kann|können|werde|werden|möchte|will|gebe|nenne|sage|verrate)\s+(?:ich|wir)\s+
+      (?P<after>.*?\b(?:niemals|nie|nicht|kein\w*)\b.*)""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 """A refusal of the assistant in the first person."""
@@ -123,6 +157,29 @@ _CLAUSES = re.compile(
     r"[.!?…;]+(?=\s|$)|\n|\s[–—-]\s|:\s|,?\s+\b(?:but|however|though|although|except|aber|jedoch|doch|allerdings|außer)\b",
     re.IGNORECASE,
 )
+_FRAME = frozenset(
+    word[:5]
+    for word in (
+        *(
+            "assistant",
+            "target",
+            "user",
+            "users",
+            "customer",
+            "caller",
+            "tell",
+            "tells",
+            "told",
+            "give",
+            "gives",
+            "given",
+        ),
+        *("reveal", "reveals", "names", "says", "states", "shares", "learns", "gets", "from", "with", "that", "this"),
+        *("their", "your", "assistent", "nutzer", "kunde", "kunden", "anrufer", "nennt", "nennen", "verrät", "erfährt"),
+        *("sagen", "gibt", "eine", "einen", "einer", "einem", "dass", "oder"),
+    )
+)
+"""The stems of words that say who does an act and that it is told, not what it is about."""
 _WORDS = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _SHORTEST_WORD = 4
 """Letters of a word that says what an act is about; a shorter one is an article or a preposition."""
@@ -137,6 +194,8 @@ _USER = re.compile(
 )
 """The subject of a rule for the user of a test."""
 
+_FIRST_WORDS = 3
+"""Words at the start of a rule among which a negation makes it a ban."""
 _EXAMPLE = 'write the act itself, such as "tell a guest\'s name"'
 
 
@@ -147,9 +206,9 @@ def forbidden_act(rule: str) -> str:
         ValueError: it is worded as a ban, and what it forbids is not certain.
     """
     text = rule.strip()
-    act = _without_ban(text)
+    act = None if _is_foreign_ban(text) else _without_ban(text)
     if act is None:
-        if _STATEMENT.match(text):
+        if _STATEMENT.match(text) or _is_foreign_ban(text) or _NEVER.search(" ".join(text.split()[:_FIRST_WORDS])):
             raise ValueError(f"'{rule}' can be read as a ban or as something left undone; {_EXAMPLE}")
         return rule
     if not re.search(r"\w", act):
@@ -159,6 +218,11 @@ def forbidden_act(rule: str) -> str:
     if _STATEMENT.match(act) or _without_ban(act) is not None:
         raise ValueError(f"'{rule}' bans leaving something undone; put what has to happen into must")
     return act
+
+
+def _is_foreign_ban(text: str) -> bool:
+    """Say whether a rule begins as a ban of a language that is neither English nor German."""
+    return bool(_FOREIGN_BAN.match(text)) and not _ENGLISH.match(text) and not _GERMAN_START.match(text)
 
 
 def check_prohibitions(rules: Sequence[str]) -> None:
@@ -185,7 +249,7 @@ def act_text(rule: str) -> str:
 def banned_act(rule: str) -> str | None:
     """Return what a rule bans, None where it is not worded as a ban or what it bans is not certain."""
     text = _USER.sub("", rule.strip())
-    act = _without_ban(text)
+    act = None if _is_foreign_ban(text) else _without_ban(text)
     return None if act is None or _EXCEPTION.search(act) or not re.search(r"\w", act) else act
 
 
@@ -198,7 +262,7 @@ def must_happen(goal: str, outcome: str) -> bool:
     if _LIMIT.search(goal):
         return False
     wanted, words = _stems(outcome), _stems(goal)
-    return bool(_FUNCTION_WORD.search(goal)) or (bool(wanted) and wanted <= words and not _LIMIT.search(outcome))
+    return _is_known_language(goal) or (bool(wanted) and wanted <= words and not _LIMIT.search(outcome))
 
 
 def may_be_told(goal: str, outcome: str) -> bool:
@@ -207,8 +271,7 @@ def may_be_told(goal: str, outcome: str) -> bool:
     It is a state in an English or German goal without a word of telling. Beside such a word it is one if the clause of
     the goal that is about it names a state and tells nothing. In another language it may always be told.
     """
-    is_known_language = _FUNCTION_WORD.search(goal) or _STATE.search(goal)
-    if not is_known_language or _TELLING.search(outcome):
+    if not _is_known_language(goal) or _TELLING.search(outcome):
         return True
     if not _TELLING.search(goal):
         return False
@@ -218,9 +281,14 @@ def may_be_told(goal: str, outcome: str) -> bool:
 
 def is_state_of_change(goal: str, outcome: str) -> bool:
     """Say whether an English or German goal names an outcome as a state that something is changed to, not as told."""
-    if may_be_told(goal, outcome):
+    if not _is_known_language(goal) or (_TELLING.search(goal) and may_be_told(goal, outcome)):
         return False
     return any(_CHANGED.search(clause) for clause in _closest_clauses(goal, outcome) or [goal])
+
+
+def _is_known_language(goal: str) -> bool:
+    """Say whether a goal is English or German, by its words."""
+    return bool(_FUNCTION_WORD.search(goal) or _STATE.search(goal))
 
 
 def _closest_clauses(goal: str, outcome: str) -> list[str]:
@@ -233,6 +301,7 @@ def _closest_clauses(goal: str, outcome: str) -> list[str]:
 def is_about_act(rule: str, text: str) -> bool:
     """Say whether a text has half of the words, or more, of an act that a rule names."""
     words = _stems(act_text(rule))
+    words = words - _FRAME or words
     return bool(words) and len(words & _stems(text)) >= _COVERED * len(words)
 
 
@@ -259,7 +328,7 @@ def _refuses(clause: str, act: str) -> bool:
     refusal = _REFUSAL.search(clause)
     if refusal is None:
         return False
-    refused = next(part for part in refusal.groups() if part is not None)
+    refused = " ".join(part for part in refusal.groups() if part)
     is_about = is_about_act(act, refused) or _IT.fullmatch(refused.strip(_MARKS)) is not None
     return is_about and not _details(refused) - _details(act)
 
@@ -282,10 +351,17 @@ def _without_ban(text: str) -> str | None:
             return text[found.end() :]
     if found := _GERMAN_NONE.fullmatch(text):
         return found["rest"]
+    if found := _PASSIVE.fullmatch(text):
+        verb = next(part for name in ("english", "german", "present", "indicative") if (part := found[name]))
+        return f"{verb}: {found['object']}"
+    if found := _GERMAN_NOBODY.fullmatch(text):
+        return f"{found['rest']} {found['verb']}"
+    if found := _GERMAN_IMPERATIVE_AT_END.fullmatch(text):
+        return " ".join(filter(None, (found["verb"], found["rest"], (found["more"] or "").strip())))
     if (found := _GERMAN_MODAL.match(text)) or (found := _GERMAN_IMPERATIVE.match(text)):
         rest = text[found.end() :]
         if len(_GERMAN_NEGATION.findall(rest)) == 1:
             verb = found.groupdict().get("verb")
             act = _GERMAN_NEGATION.sub("", rest)
-            return f"{verb} {act}" if verb else act
+            return f"{verb} {act.strip(' ,')}".strip() if verb else act
     return None

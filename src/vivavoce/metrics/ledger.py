@@ -6,17 +6,17 @@ A judge that reads in haste believes what the assistant says it did. Beside the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from vivavoce.comparing.text import fold, is_blank
 from vivavoce.messages import AnyMessage, ToolCall
-from vivavoce.metrics.evidence import Checker
+from vivavoce.metrics.evidence import CRITERION, Checker, Claim
 from vivavoce.metrics.transcript import Transcript, named, written_arguments
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.call_states import CallState, call_records
-from vivavoce.records.score import Evidence, shorten, turn_label
+from vivavoce.records.score import Evidence, Finding, shorten, turn_label
 from vivavoce.safe_text import quoted
 
 WORDS = 240
@@ -47,6 +47,14 @@ HANDS_OVER = frozenset(("agent", "agents", "escalate", "handoff", "human", "huma
 ALTERS = frozenset(("cancel", "delete", "disable", "edit", "enable", "modify", "remove", "rename", "update"))
 """Verbs whose object is changed itself, also where it is called an agent."""
 
+_DOUBT = re.compile(
+    r"""\b(?:not|no|never|cannot|unable|already|taken|full|occupied|pending|wait\w*|queue\w*|declin\w*|reject\w*|refus\w*
+      |den(?:y|ied)|unavailable|sold\W*out|failed|error|expired|invalid|conflict|limit|later|false|null|none|nicht|kein\w*
+      |abgelehnt|leider|bereits|schon|vergeben|belegt|warte\w*|ausstehend|ungültig|fehlgeschlagen)\b|n['’]t\b""",
+    re.VERBOSE,
+)
+"""Words of a result that may say that a call was not made."""
+
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -65,6 +73,11 @@ class Act:
     def failed(self) -> bool:
         """Whether it failed, or was never made."""
         return self.state in ("failed", "refused")
+
+    @property
+    def may_have_failed(self) -> bool:
+        """Whether words or a false mark in the result may say, in English or German, that it was not done."""
+        return self.failed or (self.result is not None and _DOUBT.search(fold(self.result[:WORDS])) is not None)
 
     @property
     def line(self) -> str:
@@ -119,6 +132,18 @@ def objection_to_change(acts: Sequence[Act], evidence: Sequence[Evidence], check
     if not made:
         return "no call made this change"
     return f"evidence of a change is the call that made it, one of {', '.join(act.reference for act in made)}"
+
+
+def doubtful_changes(findings: Iterable[Finding], acts: Sequence[Act]) -> list[Claim]:
+    """Return what is claimed as met by a call whose result may say that it was not done."""
+    by_reference = {act.reference: act for act in acts}
+    claims: list[Claim] = []
+    for finding in findings:
+        cited = [by_reference[quote.text] for quote in finding.evidence if quote.text in by_reference]
+        if finding.kind == CRITERION and finding.state == "pass" and cited and cited[-1].may_have_failed:
+            objection = f"look again at what {cited[-1].reference} returned, which may say that this was not done"
+            claims.append(Claim(finding.what, finding.evidence, "act", objection))
+    return claims
 
 
 def _is_about(quote: Evidence, act: Act, checker: Checker) -> bool:

@@ -94,7 +94,9 @@ _PASSING = re.compile(
 
 TELLS = re.compile(
     r"\b(?:say|tell|give|mention|reveal|disclose|share|name|state|provide|write|type|spell|send|hand"
-    r"|sag\w*|nenn\w*|verrat\w*|mitteil\w*|angeb\w*|gib|geb\w*|preis\w*|erwähn\w*|schreib\w*)\b",
+    r"|told|said|mentioned|revealed|disclosed|shared|named|stated|provided|written|typed|spelled|sent|handed|given"
+    r"|sag\w*|nenn\w*|verrat\w*|mitteil\w*|angeb\w*|gib|geb\w*|preis\w*|erwähn\w*|schreib\w*"
+    r"|gesagt|genannt|mitgeteilt|angegeben|gegeben|herausgegeben|geschrieben)\b",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
@@ -119,7 +121,7 @@ def withheld_facts(restrictions: Sequence[str], facts: Mapping[str, str]) -> dic
             continue
         for name, value in facts.items():
             words = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", name.strip())))
-            is_named = re.search(rf"(?:\b{_DETERMINER}|{TELLS.pattern})\s+{words}\b{_OF}", act, re.IGNORECASE)
+            is_named = re.search(rf"(?:\b{_DETERMINER}\s+|{TELLS.pattern}\s+|^|:\s*){words}\b{_OF}", act, re.IGNORECASE)
             if (is_named and re.search(r"\w", name)) or (_is_code(value) and contains_words(act, value)):
                 withheld.setdefault(name, restriction)
     return withheld

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.comparing.announcements import SENTENCES, says_done
 from vivavoce.comparing.text import contains_words, fold
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
@@ -29,28 +30,6 @@ from vivavoce.safe_text import quoted
 
 _DETAIL = re.compile(r"[^\W_]+(?:[-./:,@'’][^\W_]+)*")
 _SENTENCE_END = re.compile(r"[.!?:…]['\")\]]*\s*$")
-_SENTENCES = re.compile(r"(?<=[.!?…])\s+|\n")
-_DONE = re.compile(
-    r"""
-      \b(?:all\ )?(?:done|finished|completed|sorted|settled)\b
-    | \ball\ set\b | \bgood\ to\ go\b | \btaken\ care\ of\b
-    | \b(?:\w+)\ now\ (?:goes|ships|leaves)\b
-    | \b(?:is|are|was|were|been|got)\ (?:now\ |already\ |all\ |just\ )?\w*(?:ed|sent|paid|set|put|made)\b
-    | \b(?:i|we)(?:\ have|['’]ve)?\ (?:now\ |already\ |just\ )?
-      (?!need|want|lik|tri|ask|look|check)\w*(?:ed|sent|paid|set|put|made)\b
-    | \balles\ (?:bereit|geregelt)\b
-    | \b(?:erledigt|fertig|abgeschlossen|geschafft|gemacht)\b
-    | \b(?:ist|sind|wurden?|habe|haben)\b.*\bge\w+(?:t|en)\b
-    | \b(?:ist|sind|wurden?|habe|haben)\b.*\b(?:ver|be|ent|er|zer|um|ab|an|ein|storn|aktualis)\w+(?:t|en)\b
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-_NOT_DONE = re.compile(
-    r"\b(?:not|no|never|cannot|unable|until|once|if|when|nicht|kein\w*|nie|wenn|sobald|noch)\b|n['’]t\b|\?",
-    re.IGNORECASE,
-)
-
-
 _FIRST_PERSON = re.compile(r"\b(?:i|we|ich|wir)\b", re.IGNORECASE)
 _DECLINING = re.compile(
     r"\b(?:not|never|no|cannot|rather|prefer|decline|refuse|without|nicht|kein\w*|nie|niemals|lieber|ungern|ohne)\b|n['’]t\b",
@@ -67,11 +46,6 @@ _OF_TESTS = re.compile(
 """Words by which a user shows that it plays a part."""
 _COPIED_WORDS = 8
 """Words in a row that count as copied from the brief."""
-
-
-def says_done(reply: str) -> bool:
-    """Say whether a reply states, in English or German, that something was done."""
-    return any(_DONE.search(part) and not _NOT_DONE.search(part) for part in _SENTENCES.split(reply))
 
 
 def known_details(quotes: Sequence[Evidence], brief: Sequence[str], messages: Sequence[AnyMessage]) -> bool:
@@ -380,7 +354,7 @@ def _keeps_restriction(finding: Finding, metric_input: MultiTurnEvaluationInput)
     withheld = withheld_facts([str(rule) for rule in context.get("restrictions") or ()], facts)
     quotes = [quote for quote in finding.evidence if quote.verified]
     return bool(withheld and quotes) and all(
-        any(_declines(sentence, withheld) for sentence in _SENTENCES.split(quote.text))
+        any(_declines(sentence, withheld) for sentence in SENTENCES.split(quote.text))
         and not any(tells_fact(quote.text, fact, facts[fact]) for fact in withheld)
         and not _OF_TESTS.search(quote.text)
         for quote in quotes

@@ -228,7 +228,7 @@ class TestSession:
         metric_input = loop.judges.metric_input(state).model_copy(update=known)
         result = await loop.judges.in_time(metric.measured(metric_input), metric)
         state.spend("judge", result.usage)
-        return (after_attack if what == "attack" else after_failure)(verdict, result), result
+        return after_attack(verdict, result) if what == "attack" else after_failure(verdict, result, goal), result
 
     def _metadata(self, state: TestState, loop: TurnLoop) -> dict[str, Any]:
         setup = self.setup

@@ -10,14 +10,24 @@ from typing import Any, ClassVar, Unpack
 
 from pydantic import BaseModel
 
-from vivavoce.errors import GraderFault, UsageError
+from vivavoce.comparing.announcements import only_refuses_or_promises
+from vivavoce.errors import GraderFault, ModelFault, UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence import ACTS, CRITERION, OBJECTION, PROHIBITION, Checker, Claim, EvidenceRule
+from vivavoce.metrics.evidence import (
+    ACTS,
+    CRITERION,
+    OBJECTION,
+    PROHIBITION,
+    Checker,
+    Claim,
+    EvidenceRule,
+    repair_request,
+)
 from vivavoce.metrics.judged.false_statements import FalseStatements, false_statements_of, spoken_words
 from vivavoce.metrics.judged.goal_reply import Asked, Change, Criterion, GoalReply, goal_reply
 from vivavoce.metrics.judged.rules import Rule, merged_rules, rule_findings, rules_of, rules_prompt, rules_task
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered, with_unsupported
-from vivavoce.metrics.ledger import Act, ledger, lines, objection_to_change, tools_visible
+from vivavoce.metrics.ledger import Act, doubtful_changes, ledger, lines, objection_to_change, tools_visible
 from vivavoce.metrics.metric import score_of_silence
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.question import Answer, Ask, Piece, Plan, Question, Verdict
@@ -209,6 +219,20 @@ class GoalAchievementJudge(JudgedMetric):
         verdict = Verdict(None, reply.reasoning, reply.confidence, findings, extra=judge_level, turns=turns)
         return self._levelled(verdict)
 
+    def again(self, answer: Answer) -> Question | None:
+        """Return the question once more; also where a change rests on a call whose result may refuse it."""
+        second = super().again(answer)
+        if second is not None:
+            return second
+        try:
+            findings = self.vote(answer).findings
+        except ModelFault:  # whoever reads the answer next reports it
+            return None
+        question = answer.question
+        changes = [finding for finding in findings if finding.data.get("kind") == CHANGE]
+        claims = doubtful_changes(changes, list(ledger(question.metric_input.messages)))
+        return question.repaired(answer.reply, repair_request(claims, question.checker)) if claims else None
+
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over all pieces: an outcome is met if one piece shows it, and nothing may be spoilt.
 
@@ -356,6 +380,10 @@ def _outcome(
     objection = ""
     if criterion.met and criterion.kind == CHANGE and asked.visible:
         objection = objection_to_change(list(acts.values()), finding.evidence, question.checker)
+    elif criterion.met and criterion.kind == CHANGE:
+        words = [quote.text for quote in spoken_words(finding)]
+        if words and all(map(only_refuses_or_promises, words)):
+            objection = "these words refuse it or promise it, and do not say that it was done"
     elif criterion.met and criterion.kind == REFUSAL and must_happen(question.metric_input.goal or "", finding.what):
         objection = "the goal asks for this, so it is a change or a fact, and not met if it was not done"
     elif criterion.met and criterion.kind == FACT:
