@@ -77,9 +77,8 @@ def _html_marks(text: str) -> Iterator[Replacement]:
 def _line_marks(text: str) -> Iterator[Replacement]:
     for match in _LINE_MARK.finditer(text):
         yield Replacement(*match.span(), "")
-    if "|" in text:
-        for match in _BAR.finditer(text):
-            yield Replacement(*match.span(), " ")
+    for match in _BAR.finditer(text):
+        yield Replacement(*match.span(), "" if match[0] in ("==", "||") else " ")
 
 
 _MAX_ESCAPES = 3
@@ -93,7 +92,11 @@ _BRACKET = re.compile(
     re.DOTALL,
 )
 _ENTITY = re.compile(r"&(?:amp;){0,2}(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});?")
-_TAG = re.compile(rf"<!--|</?(?P<name>[A-Za-z][A-Za-z0-9]{{0,15}})(?:[^<>A-Za-z0-9][^<>]{{0,{MAX_TAG_CHARS}}})?>")
+_TAG = re.compile(
+    r"<!--|</?(?P<name>[A-Za-z][A-Za-z0-9]{0,15})"
+    rf"(?:[^<>A-Za-z0-9](?:(?:[^<>\"']|\"[^\"<]{{0,{MAX_TAG_CHARS}}}\"|'[^'<]{{0,{MAX_TAG_CHARS}}}')*+"
+    rf"|[^<>]{{0,{MAX_TAG_CHARS}}}))?>"
+)
 _BLOCKS = re.compile(
     "address|article|aside|blockquote|br|dd|div|dl|dt|fieldset|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|option"
     "|p|pre|section|table|tbody|td|tfoot|th|thead|tr|ul",
@@ -101,4 +104,5 @@ _BLOCKS = re.compile(
 )
 """Tags that end a line or a cell, which separates words."""
 _LINE_MARK = re.compile(r"^[ \t]*(?:(?:[*•‣◦+-]|#{1,6}|[0-9]{1,3}[.)])[ \t]+|>[ \t]*)++", re.MULTILINE)
-_BAR = re.compile(r"[ \t]?\|[ \t]?")
+_BAR = re.compile(r"==|\|\||[ \t]?(?<!\|)\|(?!\|)[ \t]?")
+"""What separates the cells of a table, and what highlights or hides words: `==word==`, `||word||`."""

@@ -20,7 +20,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from vivavoce.comparing.text import GAP, MIN_CODE_CHARS, PlainText
+from vivavoce.comparing.text import GAP, MIN_CODE_CHARS, plain_readings
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.work_time import counted_work
 
@@ -123,8 +123,10 @@ def find_possible(text: str, wanted: float | Decimal, locale: str | None = None)
     amounts to, and four digits or more with marks and spaces between them: `47-11`.
     """
     value = exact(wanted)
-    readings = (PlainText(text), PlainText(text, apart=True), PlainText(text, shown=True))
-    for reading in {reading.text: reading for reading in readings}.values():
+    for span, amount in _computed_numbers(text):
+        if abs(amount) == abs(value) and (value >= 0 or amount < 0):
+            return span
+    for reading in plain_readings(text):
         if (span := _find_possible(reading.text, value, locale)) is not None:
             return reading.span(*span)
     return None
@@ -134,9 +136,6 @@ def _find_possible(text: str, wanted: Decimal, locale: str | None) -> tuple[int,
     for number in all_numbers_in(text, locale):
         if any(_may_be(reading, wanted, number) for reading in number.readings):
             return number.start, number.end
-    for (start, end), amount in _computed_numbers(text):
-        if abs(amount) == abs(wanted) and (wanted >= 0 or amount < 0):
-            return start, end
     for match in _possible_digits(text, wanted, locale):
         return match.span()
     return None
@@ -285,7 +284,7 @@ def cuts_number(text: str, place: int) -> bool:
     if any(start < inner < end for start, end in longer):
         return True
     if before[-1:].isdigit() or after[:1].isdigit():
-        dates = (match.span() for pattern in (_NAMED_DATE, _TIME_OF_DAY) for match in pattern.finditer(folded))
+        dates = (match.span() for match in (*_named_dates(folded), *_TIME_OF_DAY.finditer(folded)))
         if any(start < inner < end for start, end in dates):
             return True
     return any(start < original < end for start, end in map(partial(_extent, window), all_numbers_in(window)))
@@ -481,7 +480,7 @@ _PHONE = (
     rf"|(?:\([0-9]{{3}}\) ?|[0-9]{{3}}[-. ])[0-9]{{3}}[-. ][0-9]{{4}}(?![{_W}])"
     rf"|[0-9]{{4}}(?:[ -][0-9]{{4}}){{3}}(?:[ -][0-9]{{1,4}}){{0,4}}(?![{_W}])"
     rf"|0[0-9]{{1,5}}(?:[ /-][0-9]{{2,9}}){{1,6}}(?![{_W}])"
-    rf"|\(0[0-9]{{1,5}}\)[ /-]?[0-9]{{2,9}}(?:[ /-][0-9]{{2,9}}){{0,5}}(?![{_W}])"
+    rf"|\(0[0-9]{{1,5}}\)[ /-]?[0-9]{{2,9}}(?:[ /-][0-9]{{1,9}}){{0,5}}(?![{_W}])"
     rf"|\([0-9]{{2,5}}\)[ -]?[0-9]{{2,4}}(?:-[0-9]{{2,4}})+(?![{_W}])"
 )
 _ACCOUNT = re.compile(
@@ -504,7 +503,7 @@ _SCALE_STEMS = (
     " tausend duizend tusen tusind tuhat tuhan tysiąc tysięc tisíc tisuć tisoč hiljad ezer tūkst þúsund elfu ribu libo"
     " million millión milión millon millón millier miljo miljard milij milhão milhões milhar milion"
     " milioa miliar milyon milyar milliard millió billion billón billon biljon bilion bilhão bilhões biliard"
-    " billiard trilli trillón trilion trilhão trilhões triliun quadrill juta nghìn ngàn triệu trăm"
+    " billiard trilli trillón trilion trilhão trilhões triliun quadrill quintilli zillion juta nghìn ngàn triệu trăm"
     " тысяч тысяц тисяч хиляд хиљад сотен сотн миллион миллиард триллион мільйон мільярд милион милиард"
     " χιλιάδ εκατομμ εκατοντάδ δισεκατομμ ألف آلاف مليون ملايين مليار بليون مئة مائة هزار صد میلیون میلیارد"
     " ہزار لاکھ کروڑ ملین אלף אלפים מאות מיליון מיליארד"
@@ -528,7 +527,7 @@ _WIDE_BREAK = r"(?:[^\w.,;:!?&<]|_|&nbsp;|&#160;|</?[A-Za-z]{1,9}>){0,12}"
 """What may stand between a number and a word for its scale: white space, markup, quotes, dashes, and plus signs."""
 _SCALE_FOLLOWS = re.compile(
     rf"(?:[ {_NO_BREAK}]?(?:[A-Za-z]{{0,3}}[{_CURRENCIES}]|{_CODE}(?![{_W}])))?"
-    rf"(?:{_WIDE_BREAK}(?:(?i:{'|'.join(_SCALE_STEMS.split())})|{'|'.join(_SCALE_SIGNS.split())})"
+    rf"(?:{_WIDE_BREAK}(?:in )?(?:(?i:{'|'.join(_SCALE_STEMS.split())})|{'|'.join(_SCALE_SIGNS.split())})"
     rf"|{_BREAK}(?:(?:{_SCALE_SHORT})(?![{_L}])"
     r"|[十拾百佰万萬億亿兆]|[千仟](?![克米瓦卡赫公])|[십백천만억조](?=[십백천만억조]*(?:\W|[원달유개명]|\Z))))"
 )
@@ -541,8 +540,8 @@ _LETTER_AND_MONEY = re.compile(rf" ?(?:mm?|[LT]) ?(?:[{_CURRENCIES}]|{_CODE}(?![
 """A letter that is a unit after other numbers: `$5m`, `5 T€`, `₹5 L`."""
 _RANGES = "to|through|thru|up to|till|bis(?: zu)?|à|al?|tot|do|til|ile|đến|до|έως|至|到|から|से"
 _LISTS = "and|or|versus|vs\\.?|und|oder|et|ou|y|o|e|en|of|i|lub|og|och|eller|ve|và|hoặc|и|или|και|ή|或|和|या"
-_ABOUT = r"(?:(?:about|around|roughly|nearly|almost|some|maybe|even|ca\.?|etwa|rund|circa|environ|unos) )?"
-_MARKUP = r"(?:[*_`~\"'“”„«»()\[\]]|</?[A-Za-z]{1,9}>)*+"
+_ABOUT = r"(?:(?:about|around|roughly|nearly|almost|some|maybe|even|ca\.?|etwa|rund|circa|environ|unos) ?)?"
+_MARKUP = r"(?:[*_`~\"'“”„«»()\[\]]|</?[A-Za-z]{1,9}>){0,9}"
 _SCALE_CONNECTOR = re.compile(
     rf"(?:[A-Za-z]{{0,3}}[{_CURRENCIES}]|{_CODE})?\+?{_MARKUP}\s{{0,3}}"
     rf"(?:(?:[^\W\d_]{{1,4}}(?: ?[{_CURRENCIES}])?\s{{0,3}})?"
@@ -557,6 +556,13 @@ _POWER_CONNECTOR = re.compile(
     r"|\)?\s(?:(?:raised )?to the (?:power(?: of)?|exponent)|hoch|puissance|elevado a(?: la)?)\s"
 )
 """What stands between the base and the exponent of a power."""
+_BEFORE_EXPONENT = re.compile(r"(?:\^|↑|<sup>)\s?[({]{0,2}\Z|[√∛∜]\s?\(?\Z")
+_BEFORE_POWER = re.compile(
+    r"\)?\s?\\?\^\s?[({]{0,2}[-+−]?[\w(]|\)?\s[²³⁴-⁹]|\)[²³⁴-⁹]|\s?<sup>\s?[-+−]?(?:[02-9]|1[0-9])"
+    r"|\s?[×*·⋅]\s?[0-9.]{1,15}\s?(?:\\?\^|\*\*|[²³⁰⁴-⁹⁻]|<sup>)"
+)
+"""What follows the base of a power, or the factor before one."""
+_MAX_EXPONENT_SIGN_CHARS = 8
 _SIGN_OF_PRODUCT = re.compile(r"\s?[×x*·⋅]\s?")
 _SIGN_OF_PRICE = re.compile(rf"[{_CURRENCIES}]")
 _POWER = re.compile(
@@ -565,8 +571,8 @@ _POWER = re.compile(
     r"(?P<exponent>[-+−]?[0-9]{1,3})(?![0-9]))"
 )
 _MIXED_FRACTION = re.compile(
-    r"(?<![0-9.,/])(?P<whole>[0-9]{1,9})[ -](?P<numerator>[1-9][0-9]?) ?[/⁄] ?"
-    r"(?P<denominator>[1-9][0-9]{0,2})(?![0-9/])"
+    r"(?<![0-9.,/-])(?P<whole>[0-9]{1,9})[ -](?P<numerator>[1-9])[/⁄](?P<denominator>[2-9]|1[0-9]|32|64)"
+    r"(?![0-9/]|[.,-][0-9])"
 )
 _DECIMAL_MARK = rf"(?:\s?[.,'٫·]\s?|[{_CURRENCIES}])"
 _MARK_AFTER_DIGIT = re.compile(rf"[0-9][.,'٫_ {_NO_BREAK}]\Z")
@@ -591,7 +597,7 @@ januar jänner februar feber märz juni juli oktober dezember janvier février a
 novembre décembre enero febrero marzo abril mayo junio julio agosto septiembre setiembre octubre noviembre diciembre
 gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre janeiro fevereiro março maio junho julho
 setembro outubro novembro dezembro januari februari maart mei augustus december
-januar februar juni juli september oktober november desember augusti stycznia lutego marca kwietnia maja czerwca lipca
+maj desember augusti stycznia lutego marca kwietnia maja czerwca lipca
 sierpnia września października listopada grudnia ledna února března dubna května června července srpna října listopadu
 prosince ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık января февраля марта апреля мая июня
 июля августа сентября октября ноября декабря січня лютого березня квітня травня червня липня серпня вересня жовтня
@@ -602,6 +608,10 @@ prosince ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kası
 _CAPITAL_MONTHS = "May|March|Mai|Mars|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Okt|Nov|Dec|Dez)\\b\\.?"
 """Names and short forms that are other words, too, unless they have a capital."""
 _MONTH = rf"(?:(?i:{'|'.join(sorted(set(_MONTHS), key=len, reverse=True))})|{_CAPITAL_MONTHS})(?![{_L}])"
+_MONTH_WORDS = frozenset(
+    map(str.casefold, (*_MONTHS, *re.findall(r"[A-Z][a-z]+", _CAPITAL_MONTHS), "sep", "sept", "mars", "mai"))
+)
+_WORD = re.compile(rf"[{_L}]+|[\u0600-\u06ff]+|[\u0900-\u097f]+")
 _DAY = rf"(?:0?[1-9]|[12][0-9]|3[01])(?:st|nd|rd|th|er|º|ª)?+(?![{_W}:])"
 _THE = r"(?:(?:the|der|dem|den|le|el|il|o|de) )?"
 _DAYS = rf"{_DAY}(?:\.?,? ?(?:[-–/&+]|and|und|et|y|e|en|to|bis) ?{_DAY})?+"
@@ -695,7 +705,7 @@ class _Reader:
 
     def numbers(self) -> Iterator[Number]:
         """Yield the numbers."""
-        excluded = _Spans(pattern.finditer(self.text) for pattern in (_NAMED_DATE, _ACCOUNT))
+        excluded = _Spans((_named_dates(self.text), _ACCOUNT.finditer(self.text)))
         for run in _RUN.finditer(self.text):
             place, end = run.span()
             while token := self.token.search(self.text, place, end):
@@ -848,6 +858,13 @@ class _Reader:
         return (start, end) if self.places is None else (self.places[start], self.places[end - 1] + 1)
 
 
+def _named_dates(text: str) -> Iterable[re.Match[str]]:
+    """Return the dates in a text that have the name of their month; most texts have no such name, which is fast."""
+    if not any(sign in text for sign in "月월") and _MONTH_WORDS.isdisjoint(map(str.casefold, _WORD.findall(text))):
+        return ()
+    return _NAMED_DATE.finditer(text)
+
+
 class _Spans:
     """Parts of a text in which no number is read; places are asked for in order."""
 
@@ -880,7 +897,18 @@ def _join_numbers(text: str, numbers: list[Number]) -> Sequence[Number]:
             joined |= {place, place + 1}
         elif place + 1 in joined and _SIGN_OF_PRODUCT.fullmatch(between):
             joined.add(place)
-    return [number for place, number in enumerate(numbers) if place not in joined]
+    fractions = _Spans((_MIXED_FRACTION.finditer(text),))
+    return [
+        number
+        for place, number in enumerate(numbers)
+        if place not in joined and not fractions.have(number.start) and not _is_in_power(text, number)
+    ]
+
+
+def _is_in_power(text: str, number: Number) -> bool:
+    """Return whether a number is the base of a power whose exponent is elsewhere, an exponent, or under a root."""
+    before = text[max(0, number.start - _MAX_EXPONENT_SIGN_CHARS) : number.start]
+    return bool(_BEFORE_EXPONENT.search(before) or _BEFORE_POWER.match(text, number.end + len(number.unit)))
 
 
 def _is_power(text: str, start: int, between: str) -> bool:
@@ -958,7 +986,7 @@ def _with_one_mark(text: str, groups: list[str], mark: str, convention: Conventi
 def _listed(text: str, groups: list[str], mark: str, convention: Convention | None) -> list[_Digits] | None:
     """Return the digits of each number in a list such as 1,2,3; None where that may be a broken number."""
     items = text.split(mark)
-    if mark == "." or len(items) == 1 or any(len(re.split("[.']", item)[0]) == 3 for item in items[1:]):
+    if mark in (".", "'") or len(items) == 1 or any(len(re.split("[.']", item)[0]) == 3 for item in items[1:]):
         return None
     listed: list[_Digits] = []
     place = 0

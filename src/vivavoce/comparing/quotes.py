@@ -146,26 +146,33 @@ class QuotedText:
 
     def _has(self, text: str, span: Span, is_first: bool, is_last: bool) -> bool:
         """Return whether a part of a quote may stand at a place, as the text is and as it is shown."""
-        if _cuts(text, span, is_first, is_last):
+        if _cuts(text, span, is_first, is_last, is_shown=text is not self.text):
             return False
         if not self._removed or text is not self.text:
             return True
         shown = Span(*(self._rendered_places[place] for place in span))
-        return not _cuts(self.rendered.text, shown, is_first, is_last)
+        return not _cuts(self.rendered.text, shown, is_first, is_last, is_shown=True)
 
 
-def _cuts(text: str, span: Span, is_first: bool, is_last: bool) -> bool:
-    """Return whether a span begins or ends inside a word or a number, or leaves out a negation of its words."""
-    if is_first and _NEGATED_BEFORE.search(text, max(0, span.start - _CLAUSE_CHARS), span.start):
+def _cuts(text: str, span: Span, is_first: bool, is_last: bool, *, is_shown: bool) -> bool:
+    """Return whether a span begins or ends inside a word or a number, or leaves out a negation of its words.
+
+    A text that is shown without the marks that begin its lines has only negations in the same line.
+    """
+    first, last = max(0, span.start - _CLAUSE_CHARS), span.end + _CLAUSE_CHARS
+    if is_shown:
+        first = max(first, text.rfind("\n", first, span.start) + 1)
+        last = min(last, len(text) if (end := text.find("\n", span.end, last)) < 0 else end)
+    if is_first and _NEGATED_BEFORE.search(text, first, span.start):
         return True
-    if is_last and _NEGATED_AFTER.match(text, span.end, span.end + _CLAUSE_CHARS):
+    if is_last and _NEGATED_AFTER.match(text, span.end, last):
         return True
     return any(cuts_word(text, place) for place in span)
 
 
 MAX_PARTS = 50
 """Parts of a quote; one with more is in no text."""
-MAX_PLACES = 1_000
+MAX_PLACES = 300
 """Places of a part of a quote that are tried."""
 _CLAUSE_CHARS = 80
 _NEGATION_WORDS = {
@@ -200,8 +207,8 @@ _NEGATED_BEFORE = re.compile(
 )
 """A negation before a quote in the same clause, with up to three words between: `No` in `No valid voucher`."""
 _NEGATED_AFTER = re.compile(
-    rf"{_GAP}*(?:not(?! only| just)|never|cannot|n['’ʼ]t|niemals|nie|nooit|aldrig|aldri|pas|jamais|değil|не|नहीं|نہیں)"
-    r"(?![^\W_])"
+    rf"{_GAP}*(?:not(?! only| just)|never|cannot|n['’ʼ]t|niemals|nie|nooit|aldrig|aldri|ne|pas|jamais|değil|не"
+    r"|नहीं|نہیں)(?![^\W_])"
     rf"|{_WORDS_BETWEEN}{_GAP}+(?:nicht(?! nur)|niet|ikke|ikkje|inte)(?![^\W_])"
     r"|[ぁ-ん]{0,6}(?:ない|なかった|なく|ません)|[가-힣]{0,2} ?(?:않|못하|아니|없)|ไม่",
     re.IGNORECASE,

@@ -66,7 +66,7 @@ _ATTACHED = re.compile(
 """What NFKC would make plain or merge with what is before it: x², 10₂, 1½, Acme™ are not x2, 102, 11/2, Acmetm."""
 _FOLLOWING = re.compile(rf"[{_RAISED}{_LOWERED}{_FRACTIONS}{_SIGNS}]")
 
-_FRACTION = re.compile(f"[{_FRACTIONS}]")
+_FRACTION = re.compile(f"([{_FRACTIONS}])")
 _RAISED_OR_LOWERED = re.compile(f"[{_RAISED}{_LOWERED}]+")
 _ACCENTS = re.compile("[\u0300-\u0333\u0339-\u036f\u1ab0-\u1aff\u1dc0-\u1dff]")
 """Accents; those that are left after NFC are on no letter that has them."""
@@ -326,6 +326,15 @@ class PlainText:
         return Span(self._places[start].start, self._places[end - 1].end) if self._places else Span(start, end)
 
 
+def plain_readings(text: str) -> Iterator[PlainText]:
+    """Yield the ways to read a text in plain characters that differ: as it is, with raised digits apart, as shown."""
+    yield PlainText(text)
+    if _RAISED_OR_LOWERED.search(text):
+        yield PlainText(text, apart=True)
+    if hidden_markup(text):
+        yield PlainText(text, shown=True)
+
+
 class GuardedText:
     """A text in which words are looked up that must not be there: it contains them if any way to read it does.
 
@@ -337,11 +346,10 @@ class GuardedText:
     def __init__(self, text: str) -> None:
         self.text = text
         self._folded = FoldedText(text)
-        plain = PlainText(text, without=_EMPHASIS)
-        shown = PlainText(text, without=_EMPHASIS, shown=True)
-        self._plain = [(plain, FoldedText(plain.text))]
-        if shown.text != plain.text:
-            self._plain.append((shown, FoldedText(shown.text)))
+        plain = [PlainText(text, without=_EMPHASIS)]
+        if hidden_markup(text):
+            plain.append(PlainText(text, without=_EMPHASIS, shown=True))
+        self._plain = [(reading, FoldedText(reading.text)) for reading in plain]
 
     @property
     def readings(self) -> list[str]:
@@ -424,13 +432,11 @@ def _is_plain(text: str) -> bool:
 def _plain_cluster(cluster: str, without: str, apart: bool) -> str:
     """Return a character, with what may combine with it, in plain characters; a line break stays one."""
     plain = _INVISIBLE.sub("", cluster).translate(_LETTER_SIGNS)
-    if _FOLLOWING.search(plain):
-        plain = _FRACTION.sub(r" \g<0> ", plain)
-        if apart:
-            plain = _RAISED_OR_LOWERED.sub(r" \g<0>", plain)
+    if apart:
+        plain = _RAISED_OR_LOWERED.sub(r" \g<0>", plain)
     plain = _without_points(unicodedata.normalize("NFC", plain))
     characters: list[str] = []
-    for character in unicodedata.normalize("NFKC", plain):
+    for character in _compatible(plain):
         mark = _MARKS.get(character, character)
         if character in without or mark in without:
             continue
@@ -438,6 +444,13 @@ def _plain_cluster(cluster: str, without: str, apart: bool) -> str:
             mark = str(unicodedata.decimal(mark))
         characters.append(" " if _SPACES.match(mark) else mark)
     return "".join(characters)
+
+
+def _compatible(cluster: str) -> str:
+    """Return the NFKC of a character; fractions stay as they are, because NFKC would make 51/2 of 5½."""
+    if not _FRACTION.search(cluster):
+        return unicodedata.normalize("NFKC", cluster)
+    return "".join(part if _FRACTION.match(part) else _compatible(part) for part in _FRACTION.split(cluster))
 
 
 def _without_points(cluster: str) -> str:
