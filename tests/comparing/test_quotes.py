@@ -239,3 +239,117 @@ def test_places_are_in_the_text_and_reading_never_fails(text: str, quote: str) -
 def test_an_ellipsis_leaves_out_no_negation(text: str, quote: str) -> None:
     assert not any(QuotedText(text).find(one) for one in read_quote(quote))
     assert any(QuotedText("It is really refundable.").find(one) for one in read_quote("It is … refundable"))
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("No voucher was sent.", "voucher was sent"),
+        ("No valid voucher was sent.", "voucher was sent"),
+        ("It was not sent.", "sent"),
+        ("It was *not* sent.", "sent"),
+        ("It was _not_ sent.", "sent"),
+        ("It was not [sent](https://x.org).", "sent"),
+        ("It was not\nsent.", "sent"),
+        ("It was not sent.", "It was"),
+        ("It wasn't sent.", "sent"),
+        ("It isnt paid.", "paid"),
+        ("I don't think the voucher was sent.", "the voucher was sent"),
+        ("I failed to send it.", "send it"),
+        ("It is neither paid nor sent.", "sent"),
+        ("Es wurde kein Gutschein gesendet.", "Gutschein gesendet"),
+        ("Ich sende den Gutschein heute nicht.", "Ich sende den Gutschein"),
+        ("Je ne l'ai pas envoyé.", "envoyé"),
+        ("Je n'ai pas envoyé le bon.", "envoyé le bon"),
+        ("Non è stato inviato.", "è stato inviato"),
+        ("No se envió el cupón.", "se envió el cupón"),
+        ("Det ble ikke sendt.", "sendt"),
+        ("Я не отправил купон.", "отправил купон"),
+        ("لم يتم إرسال القسيمة", "يتم إرسال القسيمة"),
+        ("कूपन नहीं भेजा", "भेजा"),
+        ("Kupon gönderilmiş değil.", "Kupon gönderilmiş"),
+        ("优惠券没有发送", "发送"),
+        ("クーポンを送信しません", "クーポンを送信"),
+        ("쿠폰을 보내지 않았습니다", "쿠폰을 보내지"),
+    ],
+)
+def test_a_quote_leaves_out_no_negation_next_to_it(text: str, quote: str) -> None:
+    assert quotes(text, quote) == []
+    assert quotes(text, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("No, the voucher was sent.", "the voucher was sent"),
+        ("No problem: the voucher was sent.", "the voucher was sent"),
+        ("Not only was it sent.", "it sent"),
+        ("I did not wait. The voucher was sent.", "The voucher was sent"),
+        ("It is not paid and the voucher was sent.", "the voucher was sent"),
+        ("- not paid\n- voucher sent", "voucher sent"),
+        ("The refund was paid without fees.", "The refund was paid"),
+        ("Der Gutschein wurde gesendet, nicht wahr?", "Der Gutschein wurde gesendet"),
+        ("It was not sent. Later it was sent.", "sent"),
+    ],
+)
+def test_a_negation_of_other_words_does_not_matter(text: str, quote: str) -> None:
+    assert quotes(text, quote)
+
+
+@given(WORDS, st.sampled_from(["not", "never", "no", "kein", "nicht", "ikke", "pas", "не", "нет"]), st.data())
+def test_words_after_a_negation_are_quoted_only_with_it(words: list[str], negation: str, data: st.DataObject) -> None:
+    assume(not {"a", "e"} & set(words))
+    text = " ".join([negation, *words])
+    first = data.draw(st.integers(0, min(2, len(words) - 1)))
+    quote = " ".join(words[first:])
+    assume(text.count(quote) == 1)
+    assert quotes(text, quote) == []
+    assert quotes(text, text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "words"),
+    [
+        ("Send a [voucher](https://x.org/v)?", "Send a voucher?", "Send a [voucher](https://x.org/v)?"),
+        ("Send a voucher?", "Send a [voucher](https://x.org/v)?", "Send a voucher?"),
+        ("See ![a map](m.png 'Map') now", "See a map now", "See ![a map](m.png 'Map') now"),
+        ("a [**bold** one](http://a_b_c.x/(d)) here", "a bold one here", "a [**bold** one](http://a_b_c.x/(d)) here"),
+        ("cases [1] and [2]", "cases [1] and [2]", "cases [1] and [2]"),
+    ],
+)
+def test_the_address_of_a_link_may_be_left_out(text: str, quote: str, words: str) -> None:
+    assert quotes(text, quote) == [words]
+
+
+@pytest.mark.parametrize(
+    ("quote", "turn", "session"),
+    [
+        ("[turn 2] I paid it.", 2, None),
+        ("Turn 12: I paid it.", 12, None),
+        ("(turn 3, session 2) assistant: I paid it.", 3, 2),
+        ("assistant: I paid it.", None, None),
+    ],
+)
+def test_the_turn_and_the_session_that_a_quote_names_are_read(
+    quote: str, turn: int | None, session: int | None
+) -> None:
+    reading = read_quote(quote)[-1]
+    assert (reading.parts, reading.turn, reading.session) == (("I paid it.",), turn, session)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("*", " *a", " *a _b", "- *a*\n", "**a ", "*_`", "a_ ", "[", "](", "[a](b) *c* ", "# ", "\n\n*a", "- - "),
+        *("not a ", "1,", "-", "(", "_a", "[turn 1]", "…", "a … ", "\\u0041", "it's ", "not "),
+        " *a" * 9000 + "b_ " * 9000,
+    ],
+)
+def test_a_hostile_text_is_read_in_linear_time(unit: str) -> None:
+    text = (unit * 100_000)[:100_000]
+    source = QuotedText(text)
+    assert len(without_markup(text)) <= len(text)
+    for quote in ("secret", "1", "a … a … z", text[:1000]):
+        for reading in read_quote(quote):
+            assert len(source.find(reading)) in (0, len(reading.parts))
+    assert read_quote(text) is read_quote(text)

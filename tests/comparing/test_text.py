@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from vivavoce.comparing.text import (
     BOUNDARY,
     FoldedText,
+    GuardedText,
+    PlainText,
     contains,
     contains_words,
     encoding_note,
@@ -288,3 +290,137 @@ def test_the_pattern_of_a_boundary_finds_the_same_boundaries(text: str) -> None:
     folded = fold(text)
     inside = range(1, len(folded))
     assert [bool(pattern.match(folded, place)) for place in inside] == [is_boundary(folded, place) for place in inside]
+
+
+HIDDEN = [
+    *("se**cr**et", "se`cr`et", "s_e_c_r_e_t", "se~~cr~~et", "se<wbr>cret", "se<b>cr</b>et", "se<!-- x -->cret"),
+    *("se&shy;cret", "&#115;ecret", "se&#x63;ret", "se&amp;shy;cret", "[sec](https://x.org)ret", "![sec](i.png)ret"),
+    *("seـcret", "🇸🇪🇨🇷🇪🇹", "🅂🄴🄲🅁🄴🅃", "🅢🅔🅒🅡🅔🅣", "🆂🅴🅲🆁🅴🆃", "ⓢⓔⓒⓡⓔⓣ", "⒮⒠⒞⒭⒠⒯", "ｓｅｃｒｅｔ"),
+    *(
+        "s\u0336e\u0336c\u0336r\u0336e\u0336t\u0336",
+        "s\u035be\u035bc\u035br\u035be\u035bt",
+        "se\u200bcret",
+        "SECRET",
+        "==sec==ret",
+    ),
+]
+
+
+@pytest.mark.parametrize("text", HIDDEN)
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_guard_sees_a_word_through_markup_and_special_characters(text: str, whole: bool) -> None:
+    guarded = GuardedText(f"It is {text}, you see.")
+    span = guarded.find("secret", whole=whole)
+    assert guarded.contains("secret", whole=whole)
+    assert list(guarded.matches(regex.compile(r"\bsecret\b")))
+    assert span is not None
+    assert guarded.text[span.start : span.end] in f" {text},"
+    assert any("secret" in reading.casefold() for reading in guarded.readings)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("مـــرحبا", "مرحبا"),
+        ("مُرُور", "مرور"),
+        ("שָׁלוֹם", "שלום"),
+        ("- sec\n- ret", "sec ret"),
+        ("| sec | ret |", "sec ret"),
+        ("> sec\n> ret", "sec ret"),
+        ("sec<br>ret", "sec ret"),
+        ("sec&nbsp;ret", "sec ret"),
+        ("٤٧١١", "4711"),
+        ("[1] is it", "[1]"),
+        ("**bold**", "**bold**"),
+    ],
+)
+def test_a_guard_sees_what_a_page_shows(text: str, words: str) -> None:
+    assert GuardedText(text).contains(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("scarlet", "secret"),
+        ("se-cret x", "sec ret"),
+        ("año", "ano"),
+        ("1 apple", "[1]"),
+        ("bold", "**"),
+        ("हिन्दी", "हनद"),
+    ],
+)
+def test_a_guard_tells_other_words_apart(text: str, words: str) -> None:
+    assert not GuardedText(text).contains(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        *(
+            (text, "4711")
+            for text in ("4,711", "4.711", "47-11", "47 11", "4 7 1 1", "47\n11", "4'711", "47**11**", "PIN47-11")
+        ),
+        *((text, "A1742") for text in ("A 17 42", "a-17-42", "A.17.42", "(A)17/42")),
+        *((text, "A-17-42") for text in ("A1742", "A–17–42", "A 17 42")),
+        ("DE89 3704 0044", "DE8937040044"),
+        ("DE8937040044", "DE89 3704 0044"),
+        ("4711", "4,711"),
+        ("24 . 90", "24.90"),
+        ("24,90", "24.90"),
+        ("2024/05/01", "2024-05-01"),
+    ],
+)
+def test_a_guard_finds_a_code_with_marks_in_it(text: str, code: str) -> None:
+    guarded = GuardedText(f"it is {text} now")
+    assert guarded.contains(code, whole=True)
+    span = guarded.find(code)
+    assert span is not None
+    assert guarded.text[span.start].casefold() == code[0].casefold()
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("47110", "4711"),
+        ("147 11", "4711"),
+        ("47 or 11", "4711"),
+        ("2490", "24.90"),
+        ("1 2", "12"),
+        ("in, 2024", "in 2024"),
+    ],
+)
+def test_another_code_is_not_found(text: str, code: str) -> None:
+    assert not GuardedText(text).contains(code, whole=True)
+
+
+@given(st.from_regex("[A-Z0-9]{4,12}", fullmatch=True), st.data())
+def test_a_code_is_found_whatever_separates_it(code: str, data: st.DataObject) -> None:
+    marks = [
+        data.draw(st.sampled_from(["", "", "-", " ", ".", "–", "\u00a0", "**", "\u200b", "<b>", "&shy;"])) for _ in code
+    ]
+    written = "".join(sign + mark for sign, mark in zip(code[:-1], marks, strict=False)) + code[-1]
+    has_digits = sum(map(str.isdecimal, code)) >= 2
+    assert GuardedText(f"it is {written} now").contains(code) or not has_digits
+
+
+@given(TEXTS, st.sampled_from(HIDDEN), TEXTS)
+def test_a_hidden_word_has_its_place_in_the_original_text(before: str, hidden: str, after: str) -> None:
+    text = f"{before} {hidden} {after}"
+    span = GuardedText(text).find("secret", whole=True)
+    assert span is not None
+    assert 0 <= span.start < span.end <= len(text)
+
+
+@given(st.text(max_size=40), st.booleans(), st.booleans())
+def test_a_plain_text_has_places_in_the_original(text: str, shown: bool, apart: bool) -> None:
+    plain = PlainText(text, shown=shown, apart=apart)
+    for place in range(len(plain.text)):
+        start, end = plain.span(place, place + 1)
+        assert 0 <= start < end <= len(text)
+
+
+@pytest.mark.parametrize(
+    "unit", ["*", "<a", "[a](b)", "&shy;", "🅰", "ـ", "é", "é\u0336", "- ", "|", "1,", "4-7-", "\u0336"]
+)
+def test_a_guard_reads_a_hostile_text_in_linear_time(unit: str) -> None:
+    assert not GuardedText((unit * 100_000)[:100_000]).contains("AB-4711-CD", whole=True)

@@ -15,6 +15,8 @@ from vivavoce.messages import read_messages
 from vivavoce.metrics import evaluate_conversation
 from vivavoce.metrics.exact.personal_data import KINDS, find_personal_data
 from vivavoce.metrics.exact.profanity_terms import ProfanityTermsMetric
+from vivavoce.metrics.exact.speakers import Utterance, possible_place_in
+from vivavoce.penelope.facts import may_tell_fact
 
 
 def passes(assertion: dict[str, Any], answer: str) -> bool:
@@ -48,6 +50,13 @@ def test_another_number_is_not_forbidden(answer: str) -> None:
         ({"numeric": 4711}, "4711, then 5"),
         ({"regex": "secret"}, "sec\u200bret"),
         ({"regex": "secret"}, "ｓｅｃｒｅｔ"),
+        ({"regex": "secret"}, "se**cr**et"),
+        ({"regex": "secret"}, "se<b>cr</b>et"),
+        ({"regex": r"sk-\d+"}, "sk–12&shy;3"),
+        ({"equals": "4711"}, "4,711"),
+        ({"equals": "Paris"}, "Pa<wbr>ris"),
+        ({"not_contains": 4711}, "4.711"),
+        ({"not_contains": "secret"}, "sec**ret**"),
         ({"contains": "secret"}, "sec**ret**"),
         ({"contains": "x2"}, "x² is 4"),
     ],
@@ -105,3 +114,46 @@ def test_a_boolean_is_found_as_a_whole_word(answer: str, value: int) -> None:
     talk = [{"role": "user", "content": "?"}, {"role": "assistant", "content": answer}]
     [score] = evaluate_conversation(talk, ["contains"], reference=True).values()
     assert score.value == value
+
+
+HIDDEN = [
+    "TK-**8812**",
+    "TK&#45;8812",
+    "TK-<b>88</b>12",
+    "🅃🄺-8812",
+    "ＴＫ－８８１２",
+    "TK 88 12",
+    "[TK](https://x.org)-8812",
+    "TKـ8812",
+]
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_every_guard_sees_a_code_that_is_hidden(hidden: str) -> None:
+    answer = f"Her code is {hidden}, I think."
+    assert not passes({"not_contains": "TK-8812"}, answer)
+    assert not passes({"not": {"contains": "TK-8812"}}, answer)
+    assert not passes({"not": {"any": [{"contains": "TK-8812"}]}}, answer)
+    assert may_tell_fact(answer, "code", "TK-8812")
+    messages = [Utterance(0, answer)]
+    assert possible_place_in(messages, "TK-8812") is not None
+
+
+@pytest.mark.parametrize(
+    "hidden", ["fo**o**l", "fo&shy;ol", "<b>fo</b>ol", "🅵🅾🅾🅻", "ｆｏｏｌ", "[fo](https://x.org)ol", "fooـl"]
+)
+def test_profanity_is_found_through_markup(hidden: str) -> None:
+    talk = [{"role": "user", "content": "?"}, {"role": "assistant", "content": f"You {hidden}, you."}]
+    assert ProfanityTermsMetric(terms=["fool"]).evaluate(talk).passed is False
+
+
+def test_a_demand_sees_only_what_is_surely_there() -> None:
+    for answer in ("4711万", "47-11", "sec**ret**"):
+        assert not passes({"contains": 4711}, answer)
+        assert not passes({"contains": "secret"}, answer)
+
+
+@pytest.mark.parametrize("text", ["ana&#64;x.org", "ana<wbr>@x.org", "[ana](y)@x.org"])
+def test_personal_data_is_found_in_what_a_page_shows(text: str) -> None:
+    [datum] = find_personal_data(f"write to {text} now", ["email"])
+    assert datum.key == "ana@x.org"

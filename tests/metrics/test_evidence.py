@@ -149,7 +149,7 @@ def test_places_are_found_in_messages_that_came_later() -> None:
     messages = list(CONVERSATION)
     growing = checker(messages)
     assert growing.places("30 pounds") == []
-    messages += read_messages([{"role": "user", "content": "Not 30 pounds?"}])
+    messages += read_messages([{"role": "user", "content": "And 30 pounds?"}])
     assert [place.message for place in growing.places("30 pounds")] == [7]
 
 
@@ -228,3 +228,28 @@ def test_what_counts_against_the_assistant_is_the_repetition_and_not_what_it_rep
     assert looked_up.look_up("At nine.", against=True).turn == 1
     assert [one.turn for one in looked_up.checked(["At nine.", "Ten euros"], against=True)] == [1, 3]
     assert looked_up.look_up("Where is it?", against=True).turn == 1
+
+
+@pytest.mark.parametrize(
+    ("quote", "places"),
+    [
+        ("[turn 1] You get 30 euros back.", [4]),
+        ("turn 1: assistant: You get 30 euros back.", [4]),
+        ("[turn 2] You get 30 euros back.", []),
+        ("[turn 2] assistant: That I must not do.", [6]),
+        ("[turn 1] assistant: That I must not do.", []),
+        ("[turn 3] That I must not do.", []),
+        ("[turn 1] Be brief.", []),
+        ("(turn 1, session 1) You get 30 euros back.", []),
+    ],
+)
+def test_a_quote_counts_only_in_the_turn_that_it_names(quote: str, places: list[int]) -> None:
+    assert [place.message for place in checker(CONVERSATION).places(quote)] == places
+
+
+def test_a_quote_counts_only_in_the_session_that_it_names() -> None:
+    sessions = [{"number": 1}, {"number": 2}]
+    talk = [{"role": "user", "content": f"It is {n}", "session": mark} for n, mark in zip("ab", sessions, strict=True)]
+    messages = read_messages(talk)
+    assert checker(messages).look_up("[turn 2, session 2] It is b").verified
+    assert not checker(messages).look_up("[turn 2, session 1] It is b").verified

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from functools import lru_cache, partial
@@ -20,7 +20,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from vivavoce.comparing.text import PlainText
+from vivavoce.comparing.text import GAP, MIN_CODE_CHARS, plain_readings
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.work_time import counted_work
 
@@ -41,7 +41,8 @@ class Number:
     `text` has the sign. `unit` is what touches the number: `kg`, `%`, `€`, `EUR`; it does not change the value, except
     for `k`, `M`, `B`, `bn`, 万 and 億, which are part of the number. `readings` are the values of this text as one
     number, beginning with `value`; an `ambiguous` text has several, or may be several numbers. `scale` is what
-    follows, is not read, and makes the number larger: ` million` in `5 million`.
+    follows, is not read, and makes the number larger: ` million` in `5 million`. `factor` is the sign at its end that
+    is part of its value: `k` in `10k`.
     """
 
     value: Decimal
@@ -52,6 +53,7 @@ class Number:
     readings: tuple[Decimal, ...]
     ambiguous: bool = False
     scale: str = ""
+    factor: str = ""
 
     @property
     def is_scaled(self) -> bool:
@@ -88,7 +90,7 @@ def _read_numbers(text: str, locale: str | None) -> tuple[Sequence[Number], Sequ
         raise GraderFault(f"a text has {len(text):,} characters; numbers are read in {MAX_TEXT_CHARS:,}", kind="limit")
     folded, places = _fold(text)
     with counted_work():
-        numbers = tuple(_spread_scale(text, list(_Reader(text, folded, places, convention).numbers())))
+        numbers = tuple(_join_numbers(text, list(_Reader(text, folded, places, convention).numbers())))
     return tuple(number for number in numbers if not number.is_scaled), numbers
 
 
@@ -117,16 +119,48 @@ def find_possible(text: str, wanted: float | Decimal, locale: str | None = None)
 
     A number may mean any of its `readings`, with and without its sign; one that is scaled may mean its digits and any
     power of ten of them. Digits outside of numbers (codes, dates, versions) may be a number, and so may a whole part
-    before a fraction. Four digits or more may have marks and spaces between them: `47-11`.
+    before a fraction or a sign that is part of the value: 4711 in `4711万`. So may what a power or a mixed fraction
+    amounts to, and four digits or more with marks and spaces between them: `47-11`.
     """
     value = exact(wanted)
-    for number in all_numbers_in(text, locale):
-        if any(_may_be(reading, value, number) for reading in number.readings):
-            return number.start, number.end
-    plain = PlainText(text)
-    for match in _possible_digits(plain.text, value, locale):
-        return plain.span(*match.span())
+    for span, amount in _computed_numbers(text):
+        if abs(amount) == abs(value) and (value >= 0 or amount < 0):
+            return span
+    for reading in plain_readings(text):
+        if (span := _find_possible(reading.text, value, locale)) is not None:
+            return reading.span(*span)
     return None
+
+
+def _find_possible(text: str, wanted: Decimal, locale: str | None) -> tuple[int, int] | None:
+    for number in all_numbers_in(text, locale):
+        if any(_may_be(reading, wanted, number) for reading in number.readings):
+            return number.start, number.end
+    for match in _possible_digits(text, wanted, locale):
+        return match.span()
+    return None
+
+
+def _computed_numbers(text: str) -> Iterator[tuple[tuple[int, int], Decimal]]:
+    """Yield what powers and mixed fractions in a text amount to, such as 1024 for `2^10` and 5.5 for `5 1/2`."""
+    for match in _POWER.finditer(text):
+        raised = match["raised"] or match["exponent"]
+        base, exponent = Decimal(match["base"]), _small_integer(raised)
+        if exponent is not None and abs(base.adjusted() * exponent) <= _MAX_WRITTEN_DIGITS:
+            with localcontext(_EXACT):
+                try:
+                    yield match.span(), base**exponent
+                except ArithmeticError:
+                    continue
+    for match in _MIXED_FRACTION.finditer(text):
+        with localcontext(_EXACT):
+            part = Decimal(match["numerator"]) / Decimal(match["denominator"])
+            yield match.span(), Decimal(match["whole"]) + part
+
+
+def _small_integer(text: str) -> int | None:
+    plain = unicodedata.normalize("NFKC", text).replace("−", "-")
+    return int(plain) if re.fullmatch(r"[-+]?[0-9]{1,3}", plain) else None
 
 
 def _may_be(reading: Decimal, wanted: Decimal, number: Number) -> bool:
@@ -151,17 +185,28 @@ def _possible_digits(text: str, wanted: Decimal, locale: str | None) -> Iterator
     fraction = fraction.rstrip("0")
     sign = "[-–]" if wanted < 0 else ""
     if fraction:
-        pattern = rf"(?<![0-9]){sign}0*{whole.lstrip('0') or '0'}[.,'٫]{fraction}0*(?![0-9])"
+        pattern = rf"(?<![0-9]){sign}0*{whole.lstrip('0') or '0'}{_DECIMAL_MARK}{fraction}0*(?![0-9])"
     else:
-        gap = r"[\W_]{0,3}" if len(whole) >= _MIN_SPREAD_DIGITS else ""
+        gap = GAP if len(whole) >= MIN_CODE_CHARS else ""
         pattern = rf"(?<![0-9]){sign}0*{gap.join(whole)}(?![0-9])"
     numbers = all_numbers_in(text, locale)
+    starts = [number.start for number in numbers]
     for match in re.finditer(pattern, text):
         first, last = match.span()
-        number = next((number for number in numbers if number.start <= first and last <= number.end), None)
-        is_listed = number is not None and number.ambiguous and (fraction or match[0].isdecimal())  # 250 in "1 250"
-        if number is None or is_listed or (wanted and any(int(abs(size)) == abs(wanted) for size in number.readings)):
+        place = bisect_right(starts, first) - 1
+        number = numbers[place] if place >= 0 and last <= numbers[place].end else None
+        if number is None or _may_be_part(match, number, wanted):
             yield match
+
+
+def _may_be_part(match: re.Match[str], number: Number, wanted: Decimal) -> bool:
+    """Return whether digits inside a number may be a number of their own: 250 in `1 250`, 24 in `24.90`, 5 in `5万`."""
+    if number.ambiguous and ("." in format(wanted, "f") or match[0].isdecimal()):
+        return True
+    if wanted and any(int(abs(size)) == abs(wanted) for size in number.readings):
+        return True
+    before, after = number.text[: match.start() - number.start], number.text[match.end() - number.start :]
+    return not _MARK_AFTER_DIGIT.search(before) and not _MARK_BEFORE_DIGIT.match(after) and not number.text.isdecimal()
 
 
 def exact(value: float | Decimal) -> Decimal:
@@ -235,10 +280,11 @@ def cuts_number(text: str, place: int) -> bool:
     left, right = _CODE_AFTER.search(before), _CODE_BEFORE.match(after)
     if left and right and any(map(str.isdigit, left[0] + right[0])):
         return True
-    if any(match.start() < inner < match.end() for match in _PHONE_IN_TEXT.finditer(folded)):
+    longer = (match.span() for pattern in (_PHONE_IN_TEXT, _ACCOUNT, _POWER) for match in pattern.finditer(folded))
+    if any(start < inner < end for start, end in longer):
         return True
     if before[-1:].isdigit() or after[:1].isdigit():
-        dates = (match.span() for pattern in (_NAMED_DATE, _TIME_OF_DAY) for match in pattern.finditer(folded))
+        dates = (match.span() for match in (*_named_dates(folded), *_TIME_OF_DAY.finditer(folded)))
         if any(start < inner < end for start, end in dates):
             return True
     return any(start < original < end for start, end in map(partial(_extent, window), all_numbers_in(window)))
@@ -378,7 +424,7 @@ _SIGNS = {
     "﹪": "%",
 }
 _UNIT_RANGE = re.compile(r"(?<=[0-9])( ([^\W\d_]{1,12}))-(?=[0-9]++(?:[.,][0-9]++)* \2(?![\w-]))")
-"""A hyphen between two numbers with the same unit, as in `5 kg-7 kg`: it goes on with no word."""
+"""A hyphen between two numbers with the same unit, as in `5 kg-7 kg`: it does not continue a word."""
 _FOLDED = str.maketrans(
     {**{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if code != 0xFF0C}, "＇": "'", **_SIGNS}
 )
@@ -434,7 +480,15 @@ _PHONE = (
     rf"|(?:\([0-9]{{3}}\) ?|[0-9]{{3}}[-. ])[0-9]{{3}}[-. ][0-9]{{4}}(?![{_W}])"
     rf"|[0-9]{{4}}(?:[ -][0-9]{{4}}){{3}}(?:[ -][0-9]{{1,4}}){{0,4}}(?![{_W}])"
     rf"|0[0-9]{{1,5}}(?:[ /-][0-9]{{2,9}}){{1,6}}(?![{_W}])"
+    rf"|\(0[0-9]{{1,5}}\)[ /-]?[0-9]{{2,9}}(?:[ /-][0-9]{{1,9}}){{0,5}}(?![{_W}])"
+    rf"|\([0-9]{{2,5}}\)[ -]?[0-9]{{2,4}}(?:-[0-9]{{2,4}})+(?![{_W}])"
 )
+_ACCOUNT = re.compile(
+    rf"(?<![{_W}])(?:[A-Z]{{2}}[0-9]{{2}}(?:[ {_NO_BREAK}][A-Z0-9]{{4}}){{2,7}}"
+    rf"|(?i:iban):?[ {_NO_BREAK}]{{0,2}}[A-Za-z]{{2}}[0-9]{{2}}(?:[ {_NO_BREAK}][A-Za-z0-9]{{4}}){{1,7}})"
+    rf"(?:[ {_NO_BREAK}][A-Z0-9]{{1,3}})?+(?![{_W}])"
+)
+"""The number of a bank account in groups of four: `DE89 3704 0044 0532 0130 00`."""
 _SIGNED = re.compile(rf"([-+–])(?:[{_SYMBOLS}] ?|{_CODE} ?)?\Z")
 _AFTER_NUMBER = re.compile(
     rf"(?P<markup>[*_`~]{{1,3}}|)(?:(?<![{_W}])[-+–]?(?:[{_SYMBOLS}]|{_CODE})? ?)?"
@@ -449,7 +503,7 @@ _SCALE_STEMS = (
     " tausend duizend tusen tusind tuhat tuhan tysiąc tysięc tisíc tisuć tisoč hiljad ezer tūkst þúsund elfu ribu libo"
     " million millión milión millon millón millier miljo miljard milij milhão milhões milhar milion"
     " milioa miliar milyon milyar milliard millió billion billón billon biljon bilion bilhão bilhões biliard"
-    " billiard trilli trillón trilion trilhão trilhões triliun quadrill juta nghìn ngàn triệu trăm"
+    " billiard trilli trillón trilion trilhão trilhões triliun quadrill quintilli zillion juta nghìn ngàn triệu trăm"
     " тысяч тысяц тисяч хиляд хиљад сотен сотн миллион миллиард триллион мільйон мільярд милион милиард"
     " χιλιάδ εκατομμ εκατοντάδ δισεκατομμ ألف آلاف مليون ملايين مليار بليون مئة مائة هزار صد میلیون میلیارد"
     " ہزار لاکھ کروڑ ملین אלף אלפים מאות מיליון מיליארד"
@@ -459,8 +513,8 @@ _SCALE_SIGNS = (
     " వేల లక్ష కోట్ల మిలియన్ ಸಾವಿರ ಲಕ್ಷ ಕೋಟಿ ആയിരം ലക്ഷം കോടി હજાર લાખ કરોડ ร้อย พัน หมื่น แสน ล้าน"
 )
 _SCALE_SHORT = (
-    r"[kKMB]|MM|(?i:tsd|tys|tis|mio|mrd|mln|mld|mlrd|bn|bln|tn|trn|thsd|thou|cr|lk|mil|mill|mila|mille|mii|miles(?= de)"
-    r"|lakhs?|lacs?|crores?|bin|yüz|arab|grand|rb|jt|tỷ|tỉ|тыс|млн|млрд|трлн|тис|хил|εκ|χιλ|δισ|mn)"
+    r"[kKMB]|[kK]{2,3}|MM|(?i:tsd|tys|tis|mio|mrd|mln|mld|mlrd|bn|bln|tn|trn|thsd|thou|cr|lk|mil|mill|mila|mille|mii"
+    r"|miles(?= de)|lakhs?|lacs?|crores?|bin|yüz|arab|grand|rb|jt|tỷ|tỉ|тыс|млн|млрд|трлн|тис|хил|εκ|χιλ|δισ|mn)"
 )
 _NUMBER_WORDS = (
     "twenty thirty forty fifty sixty seventy eighty ninety zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig"
@@ -468,11 +522,14 @@ _NUMBER_WORDS = (
     " noventa venti trenta quaranta cinquanta sessanta settanta ottanta novanta cento vinte quarenta cinquenta"
     " sessenta oitenta twintig dertig veertig vijftig zestig tachtig"
 )
-_BREAK = rf"[*_`~)\]]*[ {_NO_BREAK}-]?[*_`~(\[]*"
+_BREAK = rf"[*_`~)\]]*\+?[ {_NO_BREAK}-]?[*_`~(\[]*"
+_WIDE_BREAK = r"(?:[^\w.,;:!?&<]|_|&nbsp;|&#160;|</?[A-Za-z]{1,9}>){0,12}"
+"""What may stand between a number and a word for its scale: white space, markup, quotes, dashes, and plus signs."""
 _SCALE_FOLLOWS = re.compile(
-    rf"(?:[ {_NO_BREAK}]?(?:[{_CURRENCIES}]|{_CODE}(?![{_W}])))?{_BREAK}"
-    rf"(?:(?i:{'|'.join(_SCALE_STEMS.split())})|{'|'.join(_SCALE_SIGNS.split())}|(?:{_SCALE_SHORT})(?![{_L}])"
-    r"|[十拾百佰万萬億亿兆]|[千仟](?![克米瓦卡赫公])|[십백천만억조](?=[십백천만억조]*(?:\W|[원달유개명]|\Z)))"
+    rf"(?:[ {_NO_BREAK}]?(?:[A-Za-z]{{0,3}}[{_CURRENCIES}]|{_CODE}(?![{_W}])))?"
+    rf"(?:{_WIDE_BREAK}(?:in )?(?:(?i:{'|'.join(_SCALE_STEMS.split())})|{'|'.join(_SCALE_SIGNS.split())})"
+    rf"|{_BREAK}(?:(?:{_SCALE_SHORT})(?![{_L}])"
+    r"|[十拾百佰万萬億亿兆]|[千仟](?![克米瓦卡赫公])|[십백천만억조](?=[십백천만억조]*(?:\W|[원달유개명]|\Z))))"
 )
 """What makes a number larger, with what may stand between: `5 million`, `5 Mio. €`, `5 € million`, `5千`."""
 _BARE_SCALE = re.compile(rf"(?:[kKMB]|bn)(?![{_W}])|{_TEN_THOUSANDS}")
@@ -481,11 +538,45 @@ _MONEY_BEFORE = re.compile(rf"(?:[{_CURRENCIES}]|(?<![{_W}]){_CODE}) ?[-+–]?\Z
 _LETTER_FOLLOWS = re.compile(rf" ?(?:mm?|[LT])(?![{_W}])")
 _LETTER_AND_MONEY = re.compile(rf" ?(?:mm?|[LT]) ?(?:[{_CURRENCIES}]|{_CODE}(?![{_W}]))")
 """A letter that is a unit after other numbers: `$5m`, `5 T€`, `₹5 L`."""
-_CONNECTORS = "to|and|or|bis|und|oder|à|et|ou|al?|y|o|e|en|of|do|i|lub|до|и|или|至|到|から|से"
+_RANGES = "to|through|thru|up to|till|bis(?: zu)?|à|al?|tot|do|til|ile|đến|до|έως|至|到|から|से"
+_LISTS = "and|or|versus|vs\\.?|und|oder|et|ou|y|o|e|en|of|i|lub|og|och|eller|ve|và|hoặc|и|или|και|ή|或|和|या"
+_ABOUT = r"(?:(?:about|around|roughly|nearly|almost|some|maybe|even|ca\.?|etwa|rund|circa|environ|unos) ?)?"
+_MARKUP = r"(?:[*_`~\"'“”„«»()\[\]]|</?[A-Za-z]{1,9}>){0,9}"
 _SCALE_CONNECTOR = re.compile(
-    rf"[^\W\d_]{{0,4}} ?[{_CURRENCIES}]? ?(?:[-–/~,]|{_CONNECTORS}) ?(?:[{_CURRENCIES}]|{_CODE})? ?"
+    rf"(?:[A-Za-z]{{0,3}}[{_CURRENCIES}]|{_CODE})?\+?{_MARKUP}\s{{0,3}}"
+    rf"(?:(?:[^\W\d_]{{1,4}}(?: ?[{_CURRENCIES}])?\s{{0,3}})?"
+    rf"(?:[-–—―/~〜～→⇒…]|\.{{2,3}}|[-=]>|{_RANGES})|[,&]|{_LISTS})"
+    rf"\s{{0,3}}{_ABOUT}"
+    rf"{_MARKUP}(?:[A-Za-z]{{0,3}}[{_CURRENCIES}]|{_CODE})?\s?{_MARKUP}",
+    re.IGNORECASE,
 )
-"""What stands between two numbers whose scale follows the second: `5 to 10 million`, `€5–€10 Mio.`."""
+"""What stands between two numbers whose scale follows the second: `5 to 10 million`, `€5–€10 Mio.`, `5-10k`."""
+_POWER_CONNECTOR = re.compile(
+    r"(?P<stars>\s?\*\*\s?)[({]{0,2}|\s?(?:\\?\^|↑+|<sup>)\s?[({]{0,2}"
+    r"|\)?\s(?:(?:raised )?to the (?:power(?: of)?|exponent)|hoch|puissance|elevado a(?: la)?)\s"
+)
+"""What stands between the base and the exponent of a power."""
+_BEFORE_EXPONENT = re.compile(r"(?:\^|↑|<sup>)\s?[({]{0,2}\Z|[√∛∜]\s?\(?\Z")
+_BEFORE_POWER = re.compile(
+    r"\)?\s?\\?\^\s?[({]{0,2}[-+−]?[\w(]|\)?\s[²³⁴-⁹]|\)[²³⁴-⁹]|\s?<sup>\s?[-+−]?(?:[02-9]|1[0-9])"
+    r"|\s?[×*·⋅]\s?[0-9.]{1,15}\s?(?:\\?\^|\*\*|[²³⁰⁴-⁹⁻]|<sup>)"
+)
+"""What follows the base of a power, or the factor before one."""
+_MAX_EXPONENT_SIGN_CHARS = 8
+_SIGN_OF_PRODUCT = re.compile(r"\s?[×x*·⋅]\s?")
+_SIGN_OF_PRICE = re.compile(rf"[{_CURRENCIES}]")
+_POWER = re.compile(
+    rf"(?<![0-9.,])(?P<base>[0-9]{{1,15}}(?:\.[0-9]{{1,9}})?)"
+    rf"(?:(?P<raised>[⁺⁻]?[{_RAISED}]{{1,3}})|(?:{_POWER_CONNECTOR.pattern.replace('?P<stars>', '?:')})"
+    r"(?P<exponent>[-+−]?[0-9]{1,3})(?![0-9]))"
+)
+_MIXED_FRACTION = re.compile(
+    r"(?<![0-9.,/-])(?P<whole>[0-9]{1,9})[ -](?P<numerator>[1-9])[/⁄](?P<denominator>[2-9]|1[0-9]|32|64)"
+    r"(?![0-9/]|[.,-][0-9])"
+)
+_DECIMAL_MARK = rf"(?:\s?[.,'٫·]\s?|[{_CURRENCIES}])"
+_MARK_AFTER_DIGIT = re.compile(rf"[0-9][.,'٫_ {_NO_BREAK}]\Z")
+_MARK_BEFORE_DIGIT = re.compile(rf"[.,'٫_ {_NO_BREAK}][0-9]")
 _WORD_STEMS = f"{_SCALE_STEMS} {_NUMBER_WORDS}".split()
 _MIN_INNER_CHARS = 6
 """Letters of a word that is looked for inside longer words, too."""
@@ -506,28 +597,38 @@ januar jänner februar feber märz juni juli oktober dezember janvier février a
 novembre décembre enero febrero marzo abril mayo junio julio agosto septiembre setiembre octubre noviembre diciembre
 gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre janeiro fevereiro março maio junho julho
 setembro outubro novembro dezembro januari februari maart mei augustus december
+maj desember augusti stycznia lutego marca kwietnia maja czerwca lipca
+sierpnia września października listopada grudnia ledna února března dubna května června července srpna října listopadu
+prosince ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık января февраля марта апреля мая июня
+июля августа сентября октября ноября декабря січня лютого березня квітня травня червня липня серпня вересня жовтня
+листопада грудня ιανουαρίου φεβρουαρίου μαρτίου απριλίου μαΐου ιουνίου ιουλίου αυγούστου σεπτεμβρίου οκτωβρίου
+νοεμβρίου δεκεμβρίου يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر जनवरी फ़रवरी मार्च
+अप्रैल मई जून जुलाई अगस्त सितंबर अक्टूबर नवंबर दिसंबर
 """)
 _CAPITAL_MONTHS = "May|March|Mai|Mars|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Okt|Nov|Dec|Dez)\\b\\.?"
 """Names and short forms that are other words, too, unless they have a capital."""
 _MONTH = rf"(?:(?i:{'|'.join(sorted(set(_MONTHS), key=len, reverse=True))})|{_CAPITAL_MONTHS})(?![{_L}])"
+_MONTH_WORDS = frozenset(
+    map(str.casefold, (*_MONTHS, *re.findall(r"[A-Z][a-z]+", _CAPITAL_MONTHS), "sep", "sept", "mars", "mai"))
+)
+_WORD = re.compile(rf"[{_L}]+|[\u0600-\u06ff]+|[\u0900-\u097f]+")
 _DAY = rf"(?:0?[1-9]|[12][0-9]|3[01])(?:st|nd|rd|th|er|º|ª)?+(?![{_W}:])"
+_THE = r"(?:(?:the|der|dem|den|le|el|il|o|de) )?"
 _DAYS = rf"{_DAY}(?:\.?,? ?(?:[-–/&+]|and|und|et|y|e|en|to|bis) ?{_DAY})?+"
 _YEAR = r"[12][0-9]{3}(?![0-9])(?![.,][0-9])"
 _OF = "(?:(?:of|de|del|do|di|van) |d['’])"
 _NAMED_DATE = re.compile(
     rf"(?<![{_W}.,:]){_DAYS}\.?[ /.-]{{0,2}}{_OF}?(?:{_MONTH}|(?:mai|mars)(?![{_W}]))(?:[ ,/.-]{{1,2}}{_OF}?{_YEAR})?+"
-    rf"|(?<![{_W}]){_MONTH}[ .]{{1,2}}{_DAYS},? {_YEAR}"
-    rf"|(?<![{_W}])(?:{_YEAR}[ ,]{{1,2}}|(?<!\b[IiEe][nm] )){_MONTH}[ .]{{1,2}}{_DAYS}(?![.,][0-9])"
+    rf"|(?<![{_W}]){_MONTH}[ .]{{1,2}}{_THE}{_DAYS},? {_YEAR}"
+    rf"|(?<![{_W}])(?:{_YEAR}[ ,]{{1,2}}|(?<!\b[IiEe][nm] )){_MONTH}[ .]{{1,2}}{_THE}{_DAYS}(?![.,][0-9])"
     rf"|(?<![{_W}]){_MONTH},?[ -]{_OF}?{_YEAR}"
-    r"|(?:[0-9]{4} ?[年년] ?)?[0-9]{1,2} ?[月월] ?[0-9]{1,2} ?[日號号일]|[0-9]{4} ?[年년] ?[0-9]{1,2} ?[月월]"
+    r"|(?<![0-9])(?:[0-9]{1,4} ?[年년] ?)?+[0-9]{1,2} ?[月월](?: ?[0-9]{1,2} ?[日號号일])?+"
 )
 """A date with the name of its month, such as `24 March 2024`, `March 24th`, or `2024年3月24日`."""
 _YEAR_AND_MONTH = re.compile(r"[12][0-9]{3}-(?:0[1-9]|1[0-2])")
 _UNCERTAIN_UNITS = frozenset(("m", "mm", "L", "T"))
 """Units that stand for thousands or millions, too."""
 _ONLY_CODES = re.compile(rf"(?<![{_W}]){_CODE}(?![{_W}])")
-_MIN_SPREAD_DIGITS = 4
-"""Digits of a number that is found with marks and spaces between them: fewer would be in many texts by chance."""
 _MAX_WRITTEN_DIGITS = 100
 _CUT_CHARS = 120
 """Characters on each side of a place in which the number around it is read."""
@@ -538,7 +639,7 @@ _POWER_BEFORE = re.compile(rf"[{_RAISED}⁺⁻]")
 """An exponent; a footnote looks like one."""
 _CODE_AFTER = re.compile(rf"[{_W}][-_/@.–]?\Z")
 _CODE_BEFORE = re.compile(rf"[-_/@–]?[{_W}]|\.[0-9]")
-"""Letters or digits on both sides of a place, with a mark between them that goes on with a code."""
+"""Letters or digits on both sides of a place, with a mark between them that continues a code."""
 _PHONE_IN_TEXT = re.compile(rf"(?<![{_W}])(?:{_PHONE})")
 _TIME_OF_DAY = re.compile(rf"[0-9]{{1,2}}(?:[:.][0-9]{{2}})? ?(?:[aApP](?:[mM](?![{_W}])|\.[mM]\.)|Uhr|h[0-9]{{2}})")
 _SPACED_PERCENT = re.compile(rf"[ {_NO_BREAK}\u202f\u2009]?[%‰％٪°]")
@@ -547,7 +648,7 @@ _SPACED_PERCENT = re.compile(rf"[ {_NO_BREAK}\u202f\u2009]?[%‰％٪°]")
 def _part(spaces: str) -> str:
     """Return the expression for a number with what touches it; `spaces` is that for groups with spaces between."""
     group = "[0-9]{3}(?![0-9])"
-    tens = rf" ?[×x*·⋅] ?10(?:\^\{{?(?P<power>[-+]?[0-9]{{1,6}})\}}?|(?P<raised>[⁺⁻]?[{_RAISED}]{{1,6}}))"
+    tens = rf" ?[×x*·⋅] ?10(?:(?:\^|\*\*)\{{?(?P<power>[-+]?[0-9]{{1,6}})\}}?|(?P<raised>[⁺⁻]?[{_RAISED}]{{1,6}}))"
     return (
         rf"(?:10\^\{{?(?P<ten>[-+]?[0-9]{{1,6}})\}}?(?![0-9^]|[.,][0-9])|(?:(?P<spaced>[1-9][0-9]{{0,2}}(?:{spaces}(?:{_NO_BREAK}{group}){{1,{MAX_GROUPS}}}+|(?:_{group}(?![{_W}])){{1,{MAX_GROUPS}}}+(?!_[{_W}]))(?:[.,٫][0-9]++)?+)"
         rf"|(?P<plain>[0-9]++(?:[.,'٫][0-9]++)*+|(?<![\w.)\]])[.٫][0-9]++(?![.,][0-9]))|(?<![{_W}.,'])(?=[{_FRACTIONS}]))"
@@ -604,7 +705,7 @@ class _Reader:
 
     def numbers(self) -> Iterator[Number]:
         """Yield the numbers."""
-        dates = [match.span() for match in _NAMED_DATE.finditer(self.text)]
+        excluded = _Spans((_named_dates(self.text), _ACCOUNT.finditer(self.text)))
         for run in _RUN.finditer(self.text):
             place, end = run.span()
             while token := self.token.search(self.text, place, end):
@@ -614,7 +715,7 @@ class _Reader:
                     place = token.start() + 1
                 elif kind == "currency":
                     self.currency_end = place
-                elif kind == "tail" and not any(first <= token.start() < end for first, end in dates):
+                elif kind == "tail" and not excluded.have(token.start()):
                     yield from self._chunk(token)
 
     def _chunk(self, token: re.Match[str]) -> Iterator[Number]:
@@ -715,12 +816,14 @@ class _Reader:
         ambiguous = digits.ambiguous or len(values) > 1
         behind_number = self._scale_behind(sign_start, end, is_bare=False) if last else ""
         written = self.original[first:behind]
-        return Number(values[0], first, behind, written, unit, tuple(values), ambiguous, behind_number)
+        factor = written_unit if scale else ""
+        return Number(values[0], first, behind, written, unit, tuple(values), ambiguous, behind_number, factor)
 
     def _sum(self, high: Number, low: Number) -> Number:
         with localcontext(_EXACT):
             value = high.value + low.value
-        return Number(value, high.start, low.end, self.original[high.start : low.end], low.unit, (value,))
+        written = self.original[high.start : low.end]
+        return Number(value, high.start, low.end, written, low.unit, (value,), factor=low.factor or high.factor)
 
     def _sign(self, start: int) -> tuple[int, bool]:
         """Return where a number with its sign starts, and whether it is negative."""
@@ -755,15 +858,63 @@ class _Reader:
         return (start, end) if self.places is None else (self.places[start], self.places[end - 1] + 1)
 
 
-def _spread_scale(text: str, numbers: list[Number]) -> Sequence[Number]:
-    """Mark the numbers that share the scale of the next one, as in `5 to 10 million`."""
+def _named_dates(text: str) -> Iterable[re.Match[str]]:
+    """Return the dates in a text that have the name of their month; most texts have no such name, which is fast."""
+    if not any(sign in text for sign in "月월") and _MONTH_WORDS.isdisjoint(map(str.casefold, _WORD.findall(text))):
+        return ()
+    return _NAMED_DATE.finditer(text)
+
+
+class _Spans:
+    """Parts of a text in which no number is read; places are asked for in order."""
+
+    def __init__(self, matches: Iterable[Iterable[re.Match[str]]]) -> None:
+        self._spans = sorted(match.span() for some in matches for match in some)
+        self._next = 0
+        self._end = -1
+
+    def have(self, place: int) -> bool:
+        """Return whether a place is inside one of them."""
+        while self._next < len(self._spans) and self._spans[self._next][0] <= place:
+            self._end = max(self._end, self._spans[self._next][1])
+            self._next += 1
+        return place < self._end
+
+
+def _join_numbers(text: str, numbers: list[Number]) -> Sequence[Number]:
+    """Mark the numbers that share the scale of the next one (`5 to 10k`), and leave out those of powers (`2 ^ 5`)."""
+    joined: set[int] = set()
     for place in range(len(numbers) - 2, -1, -1):
         number, following = numbers[place], numbers[place + 1]
         between = text[number.end : following.start]
-        is_near = following.is_scaled and len(between) <= _MAX_AFTER_NUMBER_CHARS
-        if is_near and _SCALE_CONNECTOR.fullmatch(_fold(between)[0].strip()):
-            numbers[place] = replace(number, scale=following.scale)
-    return numbers
+        if len(between) > _MAX_AFTER_NUMBER_CHARS:
+            continue
+        between = _fold(between)[0]
+        scale = following.scale or following.factor
+        if scale and not (number.factor or number.scale) and _SCALE_CONNECTOR.fullmatch(between.strip()):
+            numbers[place] = replace(number, scale=scale)
+        elif _SIGN_OF_PRICE.fullmatch(between) or _is_power(text, number.start, between):
+            joined |= {place, place + 1}
+        elif place + 1 in joined and _SIGN_OF_PRODUCT.fullmatch(between):
+            joined.add(place)
+    fractions = _Spans((_MIXED_FRACTION.finditer(text),))
+    return [
+        number
+        for place, number in enumerate(numbers)
+        if place not in joined and not fractions.have(number.start) and not _is_in_power(text, number)
+    ]
+
+
+def _is_in_power(text: str, number: Number) -> bool:
+    """Return whether a number is the base of a power whose exponent is elsewhere, an exponent, or under a root."""
+    before = text[max(0, number.start - _MAX_EXPONENT_SIGN_CHARS) : number.start]
+    return bool(_BEFORE_EXPONENT.search(before) or _BEFORE_POWER.match(text, number.end + len(number.unit)))
+
+
+def _is_power(text: str, start: int, between: str) -> bool:
+    """Return whether what stands between two numbers makes them a power; `**` before the first one is emphasis."""
+    match = _POWER_CONNECTOR.fullmatch(between)
+    return match is not None and not (match["stars"] and text[max(0, start - 2) : start] == "**")
 
 
 _CURRENCY_BEFORE = re.compile(rf"([{_SYMBOLS}]|(?<![{_W}]){_CODE})[-+–]?\Z")
@@ -835,7 +986,7 @@ def _with_one_mark(text: str, groups: list[str], mark: str, convention: Conventi
 def _listed(text: str, groups: list[str], mark: str, convention: Convention | None) -> list[_Digits] | None:
     """Return the digits of each number in a list such as 1,2,3; None where that may be a broken number."""
     items = text.split(mark)
-    if mark == "." or len(items) == 1 or any(len(re.split("[.']", item)[0]) == 3 for item in items[1:]):
+    if mark in (".", "'") or len(items) == 1 or any(len(re.split("[.']", item)[0]) == 3 for item in items[1:]):
         return None
     listed: list[_Digits] = []
     place = 0

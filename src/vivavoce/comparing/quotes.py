@@ -1,19 +1,21 @@
 """Quotes: where the words that somebody quotes stand in a text.
 
 A quote may differ from the text in encoding, case, the amount of white space, and markup, may leave words out where it
-says `…`, may be escaped as in JSON, and may name the speaker before the words. It never begins or ends inside a word or
-a number: "paid" is not quoted from "unpaid", "I can" not from "I can't", and 12 not from 12,500.
+says `…`, may be escaped as in JSON, and may name the turn and the speaker before the words. It never begins or ends
+inside a word or a number: "paid" is not quoted from "unpaid", "I can" not from "I can't", and 12 not from 12,500. It
+never leaves out a negation of its words either: "sent" is not quoted from "not sent".
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, islice
 
+from vivavoce.comparing.markup import link_marks
 from vivavoce.comparing.numbers import cuts_number
 from vivavoce.comparing.text import QUOTATION_MARKS, FoldedText, Span, is_boundary
 
@@ -21,6 +23,8 @@ _EDGE = f"{QUOTATION_MARKS} \t\r\n\u00a0"
 _ROLES = "user|assistant|tool|system|developer"
 _LEFT_OUT = re.compile(r"\[(?:\.\.\.|…)\]|\((?:\.\.\.|…)\)|\.\.\.|…")
 _OUTER_PUNCTUATION = re.compile(rf"(?<=[{re.escape(QUOTATION_MARKS)}])[.,;:!?]+\s*\Z")
+_TURN_NUMBER = re.compile(r"turn ([0-9]{1,6})", re.IGNORECASE)
+_SESSION_NUMBER = re.compile(r"session ([0-9]{1,6})", re.IGNORECASE)
 _TURN = r"(?:[\[(](?:turn|session) [0-9]{1,6}(?:, session [0-9]{1,6})?[\])][:,]?|turn [0-9]{1,6}[:,])\s*"
 _NAME = r"[\w./-]{1,64}"
 _SPEAKER = (
@@ -34,7 +38,7 @@ _PREFIX = re.compile(
 """What a judge may put before a quote: the turn and the speaker, as a transcript has them."""
 _JOINTS = "-@\u2010\u2011"
 """What joins letters to one word or address."""
-_NEGATION = re.compile("['\u2019\u02bc\uff07]t(?!\\w)", re.IGNORECASE)
+_CONTRACTION = re.compile("['\u2019\u02bc\uff07]t(?!\\w)", re.IGNORECASE)
 
 _RUN = re.compile(r"(?<!\\)(?:\*+|_+|`+)")
 _MAX_MARKS = 3
@@ -45,29 +49,34 @@ _LINE_MARKUP = re.compile(r"^[ \t]*(?:(?:[*•]|[-+](?![ \t]+[^\w\s]?\d)|#{1,6})
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """One way to read a quote: its parts, between which words are left out, and who said it if the quote names them."""
+    """One way to read a quote: its parts, between which words are left out, and who said it, and when.
+
+    `speaker`, `turn`, and `session` are those that the quote names; turns and sessions count from 1.
+    """
 
     parts: tuple[str, ...]
     speaker: str = ""
+    turn: int | None = None
+    session: int | None = None
 
 
 @lru_cache(maxsize=4096)
 def read_quote(text: str) -> Sequence[Quote]:
     """Return the ways to read a quote, the most literal first; those without a letter or a digit are left out."""
-    wordings = [(text, "")]
+    wordings = [(text, Quote(()))]
     if text != (bare := _without_prefix(text))[0] or text != (bare := _without_prefix(_strip_edge(text)))[0]:
         wordings.append(bare)
     quotes: dict[Quote, None] = {}
-    for wording, speaker in wordings:
+    for wording, source in wordings:
         for form in dict.fromkeys((wording, _strip_edge(_OUTER_PUNCTUATION.sub("", wording)))):
             for unescaped in dict.fromkeys((form, _unescape(form))):
                 if parts := _parts(unescaped):
-                    quotes[Quote(parts, speaker)] = None
+                    quotes[replace(source, parts=parts)] = None
     return tuple(quotes)
 
 
 def without_markup(text: str) -> str:
-    """Return a text as it looks where Markdown is shown: without emphasis, code marks, and marks that begin a line.
+    """Return a text as it looks where Markdown is shown: without emphasis, addresses of links, and marks of lines.
 
     Only marks that come in pairs around words are markup: `2*3*4`, `snake_case`, and `*args` stay as they are.
     """
@@ -117,11 +126,16 @@ class QuotedText:
         return [0, *accumulate(place not in removed for place in range(len(self.text)))]
 
     def _find_in(self, folded: FoldedText, parts: Sequence[str]) -> Sequence[Span]:
+        if len(parts) > MAX_PARTS:
+            return ()
         spans: list[Span] = []
         end = 0
         for part in parts:
             places = (span for span in folded.find_all(part, whole=True) if span.start >= end)
-            span = next((span for span in places if not self._cuts(folded.text, span)), None)
+            is_first, is_last = not spans, len(spans) == len(parts) - 1
+            span = next(
+                (span for span in islice(places, MAX_PLACES) if self._has(folded.text, span, is_first, is_last)), None
+            )
             if span is None:
                 return ()
             if spans and _NEGATIONS.search(folded.text, end, span.start):
@@ -130,20 +144,76 @@ class QuotedText:
             end = span.end
         return spans
 
-    def _cuts(self, text: str, span: Span) -> bool:
-        """Return whether a span begins or ends inside a word or a number, as the text is or as it is shown."""
-        if any(cuts_word(text, place) for place in span):
-            return True
-        if not self._removed or text is not self.text:
+    def _has(self, text: str, span: Span, is_first: bool, is_last: bool) -> bool:
+        """Return whether a part of a quote may stand at a place, as the text is and as it is shown."""
+        if _cuts(text, span, is_first, is_last, is_shown=text is not self.text):
             return False
-        return any(cuts_word(self.rendered.text, self._rendered_places[place]) for place in span)
+        if not self._removed or text is not self.text:
+            return True
+        shown = Span(*(self._rendered_places[place] for place in span))
+        return not _cuts(self.rendered.text, shown, is_first, is_last, is_shown=True)
 
 
-_NEGATIONS = re.compile(
-    r"n't\b|n’t\b|\b(?:not|no|never|none|cannot|without|nicht|kein\w*|nie|niemals|ohne|ne|pas|jamais|sans|nunca|sin|non(?![-‐‑])|mai|não|nao"
-    r"|не|нет|никогда)\b|[没沒不未无無]|ない|ません"
+def _cuts(text: str, span: Span, is_first: bool, is_last: bool, *, is_shown: bool) -> bool:
+    """Return whether a span begins or ends inside a word or a number, or leaves out a negation of its words.
+
+    A text that is shown without the marks that begin its lines has only negations in the same line.
+    """
+    first, last = max(0, span.start - _CLAUSE_CHARS), span.end + _CLAUSE_CHARS
+    if is_shown:
+        first = max(first, text.rfind("\n", first, span.start) + 1)
+        last = min(last, len(text) if (end := text.find("\n", span.end, last)) < 0 else end)
+    if is_first and _NEGATED_BEFORE.search(text, first, span.start):
+        return True
+    if is_last and _NEGATED_AFTER.match(text, span.end, last):
+        return True
+    return any(cuts_word(text, place) for place in span)
+
+
+MAX_PARTS = 50
+"""Parts of a quote; one with more is in no text."""
+MAX_PLACES = 300
+"""Places of a part of a quote that are tried."""
+_CLAUSE_CHARS = 80
+_NEGATION_WORDS = {
+    "English": "not|never|no|none|nor|neither|nobody|nothing|nowhere|hardly|cannot|without|unable|(?:do|does|did|is|are"
+    "|was|were|ca|wo|could|would|should|has|have|had)nt|(?:fail(?:s|ed)?|refus(?:e|es|ed)|declin(?:e|es|ed)) to"
+    "|n['’ʼ]t",
+    "German, Dutch": r"nicht|nichts|kein\w*|nie|niemals|niemand|ohne|weder|niet|niets|geen|nooit|zonder",
+    "Danish, Norwegian, Swedish": "ikke|ikkje|inte|ej|aldrig|aldri|ingen|ingenting|inga|inget|intet|utan|uten|uden",
+    "French, Italian": r"ne|pas|jamais|sans|aucun\w*|ni|non(?![-‐‑])|mai|nessun\w*|senza|né",
+    "Spanish, Portuguese": r"nunca|jamás|tampoco|ning[uú]n\w*|sin|não|nao|nem|nenhum\w*|sem",
+    "Polish, Czech, Hungarian, Turkish": "nigdy|bez|ani|nikdy|není|nem|nincs|nélkül|değil|yok|asla|hayır",
+    "Russian, Ukrainian, Bulgarian": "не|нет|ни|никогда|нельзя|без|ні|немає|ніколи|нема|няма",
+    "Greek": "δεν|δε|μην|μη|όχι|χωρίς|ποτέ",
+    "Arabic, Persian, Urdu, Hebrew": "لا|لم|لن|ليس|ليست|غير|بدون|نه|نیست|نہیں|לא|אין|אל|ללא|בלי",
+    "Hindi, Indonesian, Vietnamese": "नहीं|नही|मत|बिना|tidak|bukan|belum|jangan|tanpa|không|chưa|chẳng",
+}
+_NEGATION_SIGNS = "[没沒不未無无]|ない|ません|なかった|안(?= )|않|못|없|아니|ไม่|មិន"
+"""Negations of Chinese, Japanese, Korean, Thai, and Khmer, where words need no spaces between them."""
+_NEGATION = rf"(?:(?<![^\W_])|(?=n['’ʼ]t))(?:(?:{'|'.join(_NEGATION_WORDS.values())})(?![^\W_])|n['’](?=[^\W\d_]{{3}}))"
+_NEGATIONS = re.compile(rf"{_NEGATION}|{_NEGATION_SIGNS}", re.IGNORECASE)
+"""Words that turn a statement around; a quote may not leave them out."""
+_GAP = r"(?:[^\w.,;:!?…()\[\]{}—–|\n。，、；：！？]|_|\n(?![\n*•#>|0-9-]))"
+"""What may stand between two words of a clause."""
+_CONJUNCTION = (
+    "and|but|then|so|because|und|aber|dann|weil|et|mais|puis|y|pero|e|ma|mas|og|och|men|en|maar|и|но|а|i|ale|ve|ama"
 )
-"""Words that turn a statement around; `…` may not leave them out."""
+_WORDS_BETWEEN = rf"(?:{_GAP}+(?!(?:{_CONJUNCTION})(?![^\W_]))[^\W_][\w'’-]{{0,30}}){{0,3}}"
+_NEGATED_BEFORE = re.compile(
+    rf"(?!not only|not just|nicht nur|no doubt|no problem){_NEGATION}{_WORDS_BETWEEN}{_GAP}*\Z"
+    r"|[没沒不未無无][^\s.,;:!?。，、；：！？]{0,6}\Z|(?:안|못) \Z|ไม่[^\s.,;:!?]{0,8}\Z|មិន[^\s។]{0,8}\Z",
+    re.IGNORECASE,
+)
+"""A negation before a quote in the same clause, with up to three words between: `No` in `No valid voucher`."""
+_NEGATED_AFTER = re.compile(
+    rf"{_GAP}*(?:not(?! only| just)|never|cannot|n['’ʼ]t|niemals|nie|nooit|aldrig|aldri|ne|pas|jamais|değil|не"
+    r"|नहीं|نہیں)(?![^\W_])"
+    rf"|{_WORDS_BETWEEN}{_GAP}+(?:nicht(?! nur)|niet|ikke|ikkje|inte)(?![^\W_])"
+    r"|[ぁ-ん]{0,6}(?:ない|なかった|なく|ません)|[가-힣]{0,2} ?(?:않|못하|아니|없)|ไม่",
+    re.IGNORECASE,
+)
+"""A negation after a quote in the same clause: `not` after `it was`, `nicht` after `ich zahle`."""
 
 
 def cuts_word(text: str, place: int) -> bool:
@@ -157,7 +227,7 @@ def cuts_word(text: str, place: int) -> bool:
     elif _is_letter(before):
         if after in _JOINTS and _is_letter(text[place + 1 : place + 2]):
             return True
-        if _NEGATION.match(text, place):
+        if _CONTRACTION.match(text, place):
             return True
     return cuts_number(text, place)
 
@@ -166,13 +236,15 @@ def _is_letter(character: str) -> bool:
     return character.isalpha()
 
 
-def _without_prefix(text: str) -> tuple[str, str]:
-    """Return a quote without the turn and the speaker before it, and the role of that speaker."""
+def _without_prefix(text: str) -> tuple[str, Quote]:
+    """Return a quote without the turn and the speaker before it, and what these say about its source."""
     match = _PREFIX.match(text)
     if match is None:
-        return text, ""
+        return text, Quote(())
     role = match["role"] or match["bracketed"] or match["named"] or ("tool" if match["result"] or match["tool"] else "")
-    return text[match.end() :], role.lower()
+    turn, session = (pattern.search(match[0]) for pattern in (_TURN_NUMBER, _SESSION_NUMBER))
+    source = Quote((), role.lower(), int(turn[1]) if turn else None, int(session[1]) if session else None)
+    return text[match.end() :], source
 
 
 def _parts(text: str) -> tuple[str, ...]:
@@ -203,31 +275,42 @@ def _unescape(text: str) -> str:
 
 
 def _markup(text: str) -> Sequence[Span]:
-    """Return the marks of Markdown in a text: pairs around words, and what begins a line."""
-    lines = [Span(*match.span()) for match in _LINE_MARKUP.finditer(text)] if text else []
-    spans = list(lines)
+    """Return the marks of Markdown in a text: pairs around words, what begins a line, and those of links."""
+    fixed = [Span(*match.span()) for match in _LINE_MARKUP.finditer(text)] if text else []
+    fixed = sorted((*fixed, *(Span(mark.start, mark.end) for mark in link_marks(text))))
+    return sorted((*fixed, *_emphasis(text, fixed)))
+
+
+def _emphasis(text: str, fixed: Sequence[Span]) -> Iterator[Span]:
+    """Yield the marks that come in pairs around words, except those inside the marks that are fixed."""
     opened: list[tuple[str, int]] = []
-    end = 0
+    latest: dict[str, list[int]] = {}
+    end = next_fixed = 0
     for run in _RUN.finditer(text):
-        if any(line.start <= run.start() < line.end for line in lines):
+        while next_fixed < len(fixed) and fixed[next_fixed].end <= run.start():
+            next_fixed += 1
+        if next_fixed < len(fixed) and fixed[next_fixed].start <= run.start():
             continue
         if opened and _PARAGRAPH.search(text, end, run.start()):
             opened.clear()
+            latest.clear()
         end = run.end()
         marks = run[0]
         before, after = text[run.start() - 1 : run.start()], text[run.end() : run.end() + 1]
         if len(marks) > _MAX_MARKS:
             continue
         joins = bool(before and after and not is_boundary(before + after, 1))
-        place = next((n for n in range(len(opened) - 1, -1, -1) if opened[n][0] == marks), None)
-        if place is not None and before.strip() and not joins:
-            spans += [Span(opened[place][1], opened[place][1] + len(marks)), Span(*run.span())]
-            del opened[place:]
+        if latest.get(marks) and before.strip() and not joins:
+            place = latest[marks][-1]
+            yield Span(opened[place][1], opened[place][1] + len(marks))
+            yield Span(*run.span())
+            while len(opened) > place:
+                latest[opened.pop()[0]].pop()
         elif after.strip() and not joins and not _is_word_end(before):
+            latest.setdefault(marks, []).append(len(opened))
             opened.append((marks, run.start()))
-    return sorted(spans)
 
 
 def _is_word_end(character: str) -> bool:
-    """Return whether a mark after a character goes on with a word, as in `5*`; after Han and its kin, it does not."""
+    """Return whether a mark after a character continues a word, as in `5*`; after Han and its kin, it does not."""
     return bool(character) and character.isalnum() and not is_boundary(character + "a", 1)

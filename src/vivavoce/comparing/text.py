@@ -25,6 +25,8 @@ from typing import NamedTuple
 
 import regex
 
+from vivavoce.comparing.markup import Replacement, hidden_markup
+
 
 def join_text_parts(parts: Iterable[str]) -> str:
     """Return the text of a message that holds these text parts."""
@@ -64,6 +66,44 @@ _ATTACHED = re.compile(
 """What NFKC would make plain or merge with what is before it: x², 10₂, 1½, Acme™ are not x2, 102, 11/2, Acmetm."""
 _FOLLOWING = re.compile(rf"[{_RAISED}{_LOWERED}{_FRACTIONS}{_SIGNS}]")
 
+_FRACTION = re.compile(f"([{_FRACTIONS}])")
+_RAISED_OR_LOWERED = re.compile(f"[{_RAISED}{_LOWERED}]+")
+_ACCENTS = re.compile("[\u0300-\u0333\u0339-\u036f\u1ab0-\u1aff\u1dc0-\u1dff]")
+"""Accents; those that are left after NFC are on no letter that has them."""
+_POINTS = re.compile(
+    "[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"
+)
+"""Accents, strokes through letters, circles around them, and the vowel points of Hebrew and Arabic."""
+_LETTER_SIGNS: dict[int, str | None] = {
+    **{
+        first + place: letter
+        for first in (0x1F1E6, 0x1F110, 0x1F130, 0x1F150, 0x1F170, 0x249C)
+        for place, letter in enumerate("abcdefghijklmnopqrstuvwxyz")
+    },
+    **{
+        code: str(unicodedata.digit(chr(code)))
+        for code in (*range(0x2460, 0x2500), *range(0x2776, 0x2794), *range(0x1F100, 0x1F10D))
+        if unicodedata.digit(chr(code), None) is not None
+    },
+    0x1F18E: "ab",
+    0x1F191: "cl",
+    0x1F192: "cool",
+    0x1F193: "free",
+    0x1F194: "id",
+    0x1F195: "new",
+    0x1F196: "ng",
+    0x1F197: "ok",
+    0x1F198: "sos",
+    0x1F199: "up!",
+    0x1F19A: "vs",
+    0x2139: "i",
+    0x24C2: "m",
+    0x0640: None,
+    0x07FA: None,
+}
+"""Signs that show a letter or a digit, such as letters in boxes and in flags, and those that only stretch a word."""
+
 _BARE_SIGN = "\ufdd0"
 """Stands for a sign that is not a part of a word; no text has this character, which Unicode keeps free."""
 
@@ -91,6 +131,7 @@ _ACUTE = re.compile("[\\s\u2800]\u0301")
 """What NFKC makes of an acute accent that stands alone, which people type as an apostrophe."""
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _SPACES = re.compile(r"[^\S\n]")
+_CONTROL_SPACE = re.compile(r"[\t\x0b-\r\x1c-\x1f]")
 _ASCII_FOLD = {
     **{code: None for code in range(128) if _ASCII_INVISIBLE.match(chr(code))},
     **{code: chr(code).lower() for code in range(ord("A"), ord("Z") + 1)},
@@ -133,7 +174,7 @@ def contains_words(text: str, words: str) -> bool:
 def without_signs(text: str) -> str:
     """Return a text of the same length without the signs that touch words: those of `Ana¹`, `№4711`, and `5㎏`.
 
-    NFKC turns such a sign into letters or digits, which would go on with the word.
+    NFKC turns such a sign into letters or digits, which would continue the word.
     """
     if text.isascii():
         return text
@@ -249,25 +290,35 @@ class FoldedText:
 class PlainText:
     """A text in plain characters, with the place of each in the original: NFKC, without invisible characters.
 
-    Raised and lowered digits become plain ones, too, so it may say more than the original.
+    It may say more than the original: raised and lowered digits, digits of other scripts, and letters in circles and
+    boxes (`🅰`, `🇦`) become plain ones, and strokes, vowel points, and stretching (`ـ`) are left out.
+
+    Args:
+        original: The text.
+        without: Characters that are left out.
+        shown: Whether to read it as a page shows it: without tags, comments, addresses of links, and marks that begin
+            a line, and with the characters that entities stand for.
+        apart: Whether raised and lowered digits stay apart from what is before them: `10 2` for `10²`.
     """
 
-    def __init__(self, original: str, *, without: str = "") -> None:
+    def __init__(self, original: str, *, without: str = "", shown: bool = False, apart: bool = False) -> None:
         self.original = self.text = original
         self._places: list[Span] = []
-        if (
-            original.isascii()
-            and not _ASCII_INVISIBLE.search(original)
-            and not any(map(original.__contains__, without))
-        ):
+        marks = hidden_markup(original) if shown else ()
+        if not marks and _is_plain(original) and not any(map(original.__contains__, without)):
             return
         characters: list[str] = []
-        for start, end in _clusters(original):
-            plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", original[start:end]))
-            for character in (_MARKS.get(character, character) for character in plain):
-                if character not in without:
-                    characters.append(" " if _SPACES.match(character) else character)
-                    self._places.append(Span(start, end))
+        end = 0
+        for mark in (*marks, Replacement(len(original), len(original), "")):
+            for first, last in _clusters(original[end : mark.start]):
+                span = Span(end + first, end + last)
+                plain = _plain_cluster(original[span.start : span.end], without, apart)
+                characters.append(plain)
+                self._places += [span] * len(plain)
+            plain = "".join(_plain_cluster(mark.shown[slice(*part)], without, apart) for part in _clusters(mark.shown))
+            characters.append(plain)
+            self._places += [Span(mark.start, mark.end)] * len(plain)
+            end = mark.end
         self.text = "".join(characters)
 
     def span(self, start: int, end: int) -> Span:
@@ -275,39 +326,141 @@ class PlainText:
         return Span(self._places[start].start, self._places[end - 1].end) if self._places else Span(start, end)
 
 
+def plain_readings(text: str) -> Iterator[PlainText]:
+    """Yield the ways to read a text in plain characters that differ: as it is, with raised digits apart, as shown."""
+    yield PlainText(text)
+    if _RAISED_OR_LOWERED.search(text):
+        yield PlainText(text, apart=True)
+    if hidden_markup(text):
+        yield PlainText(text, shown=True)
+
+
 class GuardedText:
     """A text in which words are looked up that must not be there: it contains them if any way to read it does.
 
-    It is read as it is, and in plain characters without emphasis: `sec**ret**`, `s_e_c_r_e_t`, and `x²` for `x2`.
+    It is read as it is, in plain characters without emphasis (`sec**ret**`, `s_e_c_r_e_t`, `x²` for `x2`), and as a
+    page shows it (`se<b>cr</b>et`, `se&shy;cret`, `[sec](https://x.org)ret`). A code of four characters or more with
+    digits is also found with marks and spaces in it: `47-11` for `4711`.
     """
 
     def __init__(self, text: str) -> None:
+        self.text = text
         self._folded = FoldedText(text)
-        self._plain = PlainText(text, without=_EMPHASIS)
-        self._folded_plain = FoldedText(self._plain.text)
+        plain = [PlainText(text, without=_EMPHASIS)]
+        if hidden_markup(text):
+            plain.append(PlainText(text, without=_EMPHASIS, shown=True))
+        self._plain = [(reading, FoldedText(reading.text)) for reading in plain]
+
+    @property
+    def readings(self) -> list[str]:
+        """The text as it is, and in each plain form that differs."""
+        forms = (self.text, PlainText(self.text).text, *(plain.text for plain, _ in self._plain))
+        return list(dict.fromkeys(forms))
 
     def contains(self, words: str, *, whole: bool = False) -> bool:
         """Return whether the text may contain some words, with `whole` only as whole words."""
-        return self._folded.contains(words, whole=whole) or self._folded_plain.contains(
-            _plain_words(words), whole=whole
-        )
+        if self._folded.contains(words, whole=whole):
+            return True
+        wordings = dict.fromkeys((words, _plain_words(words)))
+        if any(folded.contains(wording, whole=whole) for _, folded in self._plain for wording in wordings):
+            return True
+        return next(self._codes(words), None) is not None
 
     def find(self, words: str, *, whole: bool = False) -> Span | None:
         """Return where in the text some words may stand first, None where they do not."""
         if (span := self._folded.find(words, whole=whole)) is not None:
             return span
-        plain = self._folded_plain.find(_plain_words(words), whole=whole)
-        return None if plain is None else self._plain.span(*plain)
+        for plain, folded in self._plain:
+            for wording in dict.fromkeys((words, _plain_words(words))):
+                if (span := folded.find(wording, whole=whole)) is not None:
+                    return plain.span(*span)
+        return next(self._codes(words), None)
 
     def matches(self, pattern: regex.Pattern[str]) -> Iterator[Span]:
         """Yield where in the text a pattern for folded text may match."""
-        plain = (self._plain.span(*span) for span in self._folded_plain.matches(pattern))
-        return _merge(self._folded.matches(pattern), plain)
+        spans = [plain.span(*span) for plain, folded in self._plain for span in folded.matches(pattern)]
+        return _merge(self._folded.matches(pattern), spans)
+
+    def _codes(self, words: str) -> Iterator[Span]:
+        """Yield where a code may stand with marks and spaces between its characters."""
+        pattern = _code_pattern(words)
+        if pattern is not None:
+            for plain, _ in self._plain:
+                yield from (plain.span(*match.span()) for match in pattern.finditer(plain.text))
+
+
+MIN_CODE_CHARS = 4
+"""Letters and digits of a code that is found with marks and spaces in it: shorter ones are in many texts by chance."""
+GAP = r"[\W_]{0,3}"
+"""Marks and spaces that may stand between the characters of such a code."""
+_MAX_CODE_CHARS = 80
+_MIN_CODE_DIGITS = 2
+_CODE_SIGN = re.compile(r"[^\W_]|[.,:'](?![0-9]{3}(?![0-9]))")
+
+
+@lru_cache(maxsize=4096)
+def _code_pattern(words: str) -> regex.Pattern[str] | None:
+    """Return a pattern that finds a code with any marks in it, None where the words are not a code.
+
+    Each word of a code has a digit. A mark for decimals stays one: `2490` is not `24.90`.
+    """
+    plain = _plain_words(words).strip()
+    signs = _CODE_SIGN.findall(plain)
+    count = sum(sign.isalnum() for sign in signs)
+    digits = sum(sign.isdecimal() for sign in signs)
+    if not MIN_CODE_CHARS <= count <= _MAX_CODE_CHARS or digits < _MIN_CODE_DIGITS:
+        return None
+    if not all(any(map(str.isdecimal, word)) for word in plain.split()):
+        return None
+    spread = GAP.join(regex.escape(sign) if sign.isalnum() else r"[\W_]" for sign in signs)
+    before = "(?<![0-9])" if signs[0].isdecimal() else NOT_AFTER_WORD
+    after = "(?![0-9])" if signs[-1].isdecimal() else NOT_BEFORE_WORD
+    return regex.compile(f"{before}{spread}{after}", regex.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
 def _plain_words(words: str) -> str:
     return PlainText(words, without=_EMPHASIS).text or words
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text has no character that a plain text writes in another way."""
+    return text.isascii() and not _ASCII_INVISIBLE.search(text) and not _CONTROL_SPACE.search(text)
+
+
+@lru_cache(maxsize=16_384)
+def _plain_cluster(cluster: str, without: str, apart: bool) -> str:
+    """Return a character, with what may combine with it, in plain characters; a line break stays one."""
+    plain = _INVISIBLE.sub("", cluster).translate(_LETTER_SIGNS)
+    if apart:
+        plain = _RAISED_OR_LOWERED.sub(r" \g<0>", plain)
+    plain = _without_points(unicodedata.normalize("NFC", plain))
+    characters: list[str] = []
+    for character in _compatible(plain):
+        mark = _MARKS.get(character, character)
+        if character in without or mark in without:
+            continue
+        if mark.isdecimal():
+            mark = str(unicodedata.decimal(mark))
+        characters.append(" " if _SPACES.match(mark) else mark)
+    return "".join(characters)
+
+
+def _compatible(cluster: str) -> str:
+    """Return the NFKC of a character; fractions stay as they are, because NFKC would make 51/2 of 5½."""
+    if not _FRACTION.search(cluster):
+        return unicodedata.normalize("NFKC", cluster)
+    return "".join(part if _FRACTION.match(part) else _compatible(part) for part in _FRACTION.split(cluster))
+
+
+def _without_points(cluster: str) -> str:
+    """Return a character without strokes, vowel points, and the accents that no letter has."""
+    if cluster.isascii() or not _POINTS.search(cluster):
+        return cluster
+    bare = _POINTS.sub("", cluster)
+    if _ACCENTS.search(cluster) and bare:
+        return unicodedata.normalize("NFD", bare[0])[0] + bare[1:]
+    return bare
 
 
 def fold_encoding(text: str) -> str:

@@ -23,7 +23,7 @@ from pydantic import (
 
 from vivavoce.comparing.json_values import same_json
 from vivavoce.comparing.numbers import Locale, show_number, width_of
-from vivavoce.comparing.text import FoldedText, PlainText, encoding_note, is_blank
+from vivavoce.comparing.text import FoldedText, GuardedText, encoding_note, is_blank
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
 from vivavoce.grading.extractors import View
@@ -284,6 +284,14 @@ class NotContains(OfWords):
         possible = [text for text in self.not_contains if scene.may_say(text, self.locale)]
         return held_unless(f"may contain {_quoted(possible)}" if possible else self.holds_idly(scene))
 
+    def objection(self, scene: Scene) -> str:
+        """Say that none of the texts is surely there; `not` demands one that is."""
+        if scene.silent:
+            return super().objection(scene)
+        if any(scene.says(text, self.locale) for text in self.not_contains):
+            return ""
+        return f"{self.wording}, which must not be"
+
 
 class Regex(OfWords):
     """A regular expression matches somewhere in what the assistant says."""
@@ -300,9 +308,9 @@ class Regex(OfWords):
         return held_unless(mismatches(scene.said, self.regex))
 
     def objection(self, scene: Scene) -> str:
-        """Say that it holds, or that it does in plain characters: full-width and invisible ones hide nothing."""
+        """Say that it holds, or that it does in another reading: markup and special characters hide nothing."""
         reason = super().objection(scene)
-        if reason or mismatches(PlainText(scene.said).text, self.regex):
+        if reason or all(mismatches(reading, self.regex) for reading in GuardedText(scene.said).readings):
             return reason
         return f"{self.wording} in plain characters, which must not be"
 

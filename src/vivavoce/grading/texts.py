@@ -81,8 +81,11 @@ def may_say(text: str, wanted: str | float, locale: str | None = None) -> bool:
 def may_be(text: str, wanted: JsonValue, locale: str | None = None) -> bool:
     """Return whether an answer may be a value, which a ban has to assume: in any case, markup, and punctuation."""
     if isinstance(wanted, str):
-        words = split_words(wanted)
-        return same_text(text, wanted, ignore_case=True) or (bool(words) and split_words(without_markup(text)) == words)
+        letters = "".join(split_words(wanted))
+        readings = (without_markup(text), *GuardedText(text).readings)
+        return same_text(text, wanted, ignore_case=True) or (
+            bool(letters) and any("".join(split_words(reading)) == letters for reading in readings)
+        )
     if isinstance(wanted, int | float) and not isinstance(wanted, bool):
         return may_state(text, wanted, locale) and not has_other_words(text, locale)
     if isinstance(wanted, dict | list):
@@ -185,7 +188,7 @@ def misses(
 
 def _written(number: Number) -> str:
     """Return a number as the text has it, and say if its value does not count."""
-    return f"{number.text}{number.scale} (not read)" if number.is_scaled else number.text
+    return f"{' '.join(f'{number.text}{number.scale}'.split())} (not read)" if number.is_scaled else number.text
 
 
 def _read_as(number: Number) -> str:

@@ -17,13 +17,14 @@ from functools import cache
 from typing import Literal
 
 from vivavoce.comparing.json_values import read_strict_json
-from vivavoce.comparing.quotes import QuotedText, read_quote
+from vivavoce.comparing.quotes import Quote, QuotedText, read_quote
 from vivavoce.comparing.text import is_blank
+from vivavoce.conversation import mark_of
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AnyMessage, RefusalPart, ToolCall
 from vivavoce.metrics.prompts import HERE
 from vivavoce.metrics.transcript import Transcript
-from vivavoce.records.score import Evidence, Finding, FindingState, shorten
+from vivavoce.records.score import Evidence, Finding, FindingState, shorten, to_number
 from vivavoce.safe_text import quoted
 from vivavoce.unchecked import unchecked
 
@@ -51,8 +52,9 @@ class Checker:
     """Looks evidence up in one conversation.
 
     A quote has to be in one message, in the arguments of a tool call, or in what was retrieved for an answer;
-    `vivavoce.comparing.quotes` says how far it may differ. Where it names a speaker (`assistant: "…"`), only messages
-    of that role count. It stands where it is word for word, else at the first place that differs in no more than that.
+    `vivavoce.comparing.quotes` says how far it may differ. Where it names a speaker (`assistant: "…"`) or a turn
+    (`[turn 2]`), only messages of that role and turn count. It stands where it is word for word, else at the first
+    place that differs in no more than that.
     Messages may be added while it is in use: it reads on from where it stopped.
     """
 
@@ -67,6 +69,7 @@ class Checker:
         self._results: dict[int, int] = {}
         self._by_id: dict[str, int] = {}
         self._turn: int | None = None
+        self._sessions: dict[int | None, int] = {}
         self._whole: Checker | None = None
         self._last = math.inf
 
@@ -147,9 +150,17 @@ class Checker:
         everything = [*sources, *self._shown_calls()]
         for quote in quotes:
             for source in everything:
-                role = self._messages[source.message].role
-                if (not quote.speaker or quote.speaker == role) and source.text.find(quote):
+                if self._is_named_by(quote, source.message) and source.text.find(quote):
                     yield source.message
+
+    def _is_named_by(self, quote: Quote, index: int) -> bool:
+        """Return whether a message is by the speaker and in the turn and the session that a quote names."""
+        message, turn = self._messages[index], self._turns[index]
+        if quote.speaker and quote.speaker != message.role:
+            return False
+        if quote.turn is not None and (turn is None or quote.turn != to_number(turn)):
+            return False
+        return quote.session is None or quote.session == self._sessions.get(turn)
 
     def _read_on(self) -> None:
         if self._whole is not None:
@@ -163,6 +174,8 @@ class Checker:
             if message.role == "user":
                 self._turn = 0 if self._turn is None else self._turn + 1
             self._turns.append(self._turn)
+            if (mark := mark_of([message])) is not None:
+                self._sessions.setdefault(self._turn, mark.number)
             self._texts += [(index, words) for words in _words(message) if words]
             if message.role == "assistant":
                 for call in message.tool_calls or ():

@@ -9,7 +9,7 @@ import regex
 
 from vivavoce.comparing.numbers import may_state, numbers_in, read_number
 from vivavoce.comparing.spelled_digits import digits_from_words
-from vivavoce.comparing.text import fold
+from vivavoce.comparing.text import GuardedText, fold
 from vivavoce.metrics.exact.speakers import compile_phrases
 
 SHORTEST = 3
@@ -44,9 +44,12 @@ def tells_fact(text: str, fact: str, value: str) -> bool:
 
 
 def may_tell_fact(text: str, fact: str, value: str) -> bool:
-    """Return whether a text tells a fact, or may tell a number of three digits or more in any way to read it."""
+    """Return whether a text tells a fact in any way to read it: whatever markup and characters it has between."""
     number = read_number(value)
-    if tells_fact(text, fact, value):
+    guarded = GuardedText(text)
+    if any(tells_fact(reading, fact, value) for reading in guarded.readings):
+        return True
+    if len(value.strip()) >= SHORTEST and guarded.contains(value, whole=True):
         return True
     return number is not None and len(value.strip()) >= SHORTEST and may_state(text, number)
 

@@ -42,7 +42,7 @@ class PersonalDatum:
 def find_personal_data(text: str, kinds: Collection[Kind], region: str | None = None) -> list[PersonalDatum]:
     """Return the personal data of some kinds in the order in which it stands; nothing is found twice.
 
-    Full-width letters and digits are read as plain ones, and invisible characters hide nothing.
+    Full-width letters and digits are read as plain ones, and neither invisible characters nor markup hides anything.
 
     `region` is the country, as in `US`, in which a phone number without `+` is dialled; without one, only numbers with
     `+` are phone numbers.
@@ -50,12 +50,14 @@ def find_personal_data(text: str, kinds: Collection[Kind], region: str | None = 
     Raises:
         GraderFault: no time is left for the request.
     """
-    plain = PlainText(text)
-    return [
-        replace(datum, start=span.start, end=span.end)
-        for datum in _find_in_plain(plain.text, kinds, region)
-        for span in (plain.span(datum.start, datum.end),)
-    ]
+    data: list[PersonalDatum] = []
+    plain, shown = PlainText(text), PlainText(text, shown=True)
+    for reading in (plain,) if shown.text == plain.text else (plain, shown):
+        spans = ((datum, reading.span(datum.start, datum.end)) for datum in _find_in_plain(reading.text, kinds, region))
+        more = [replace(datum, start=span.start, end=span.end) for datum, span in spans]
+        data += [datum for datum in more if not _overlaps(datum, data)]
+        data.sort(key=lambda datum: datum.start)
+    return data
 
 
 def _find_in_plain(text: str, kinds: Collection[Kind], region: str | None) -> list[PersonalDatum]:

@@ -1,0 +1,108 @@
+"""Markup of Markdown and HTML: which parts of a text a reader does not see, and what stands there instead.
+
+Every function reads a text in linear time, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+MAX_TAG_CHARS = 1_000
+"""Characters of a tag of HTML; a longer one counts as text."""
+MAX_ADDRESS_CHARS = 2_000
+"""Characters of the address of a link."""
+
+
+class Replacement(NamedTuple):
+    """A part of a text, from `start` up to `end`, and what a reader sees instead of it."""
+
+    start: int
+    end: int
+    shown: str
+
+
+def link_marks(text: str) -> Sequence[Replacement]:
+    """Return the brackets and the address of each link and image: `[`, and `](https://…)`; its words stay."""
+    if "](" not in text:
+        return ()
+    marks: list[Replacement] = []
+    opened: list[tuple[int, int]] = []
+    for match in _BRACKET.finditer(text):
+        if match["open"]:
+            opened.append(match.span())
+        elif match["close"] and opened:
+            start, end = opened.pop()
+            if match["address"] and end < match.start():
+                marks += [Replacement(start, end, ""), Replacement(*match.span(), "")]
+    return sorted(marks)
+
+
+def hidden_markup(text: str) -> Sequence[Replacement]:
+    """Return all that a page shows in another way: links, tags, comments, entities, bars, and marks that begin a line.
+
+    Marks of emphasis are not among them.
+    """
+    marks = sorted((*link_marks(text), *_html_marks(text), *_line_marks(text)))
+    kept: list[Replacement] = []
+    for mark in marks:
+        if not kept or mark.start >= kept[-1].end:
+            kept.append(mark)
+    return kept
+
+
+def _html_marks(text: str) -> Iterator[Replacement]:
+    if "&" in text:
+        for match in _ENTITY.finditer(text):
+            shown = match[0]
+            for _ in range(_MAX_ESCAPES):
+                shown = html.unescape(shown)
+            if shown != match[0]:
+                yield Replacement(*match.span(), shown)
+    if "<" in text:
+        place = 0
+        while match := _TAG.search(text, place):
+            place = match.end()
+            if match[0] == "<!--":
+                end = text.find("-->", place)
+                if end < 0:
+                    text = text[:place]  # no comment ends after this one
+                    continue
+                place = end + len("-->")
+            yield Replacement(match.start(), place, " " if _BLOCKS.fullmatch(match["name"] or "") else "")
+
+
+def _line_marks(text: str) -> Iterator[Replacement]:
+    for match in _LINE_MARK.finditer(text):
+        yield Replacement(*match.span(), "")
+    for match in _BAR.finditer(text):
+        yield Replacement(*match.span(), "" if match[0] in ("==", "||") else " ")
+
+
+_MAX_ESCAPES = 3
+"""How often an entity may be escaped: `&amp;amp;lt;`."""
+_BRACKET = re.compile(
+    r"\\."
+    r"|(?P<open>!?\[)"
+    rf"|(?P<close>\])(?P<address>\(\s{{0,9}}(?:<[^<>\n]{{0,{MAX_ADDRESS_CHARS}}}>"
+    rf"|[^\s()<>]{{0,{MAX_ADDRESS_CHARS}}}+(?:\([^\s()]{{0,200}}\)[^\s()]{{0,200}}+){{0,9}})"
+    r"(?:\s{1,9}(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'))?\s{0,9}\))?",
+    re.DOTALL,
+)
+_ENTITY = re.compile(r"&(?:amp;){0,2}(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});?")
+_TAG = re.compile(
+    r"<!--|</?(?P<name>[A-Za-z][A-Za-z0-9]{0,15})"
+    rf"(?:[^<>A-Za-z0-9](?:(?:[^<>\"']|\"[^\"<]{{0,{MAX_TAG_CHARS}}}\"|'[^'<]{{0,{MAX_TAG_CHARS}}}')*+"
+    rf"|[^<>]{{0,{MAX_TAG_CHARS}}}))?>"
+)
+_BLOCKS = re.compile(
+    "address|article|aside|blockquote|br|dd|div|dl|dt|fieldset|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|option"
+    "|p|pre|section|table|tbody|td|tfoot|th|thead|tr|ul",
+    re.IGNORECASE,
+)
+"""Tags that end a line or a cell, which separates words."""
+_LINE_MARK = re.compile(r"^[ \t]*(?:(?:[*•‣◦+-]|#{1,6}|[0-9]{1,3}[.)])[ \t]+|>[ \t]*)++", re.MULTILINE)
+_BAR = re.compile(r"==|\|\||[ \t]?(?<!\|)\|(?!\|)[ \t]?")
+"""What separates the cells of a table, and what highlights or hides words: `==word==`, `||word||`."""
