@@ -103,8 +103,8 @@ class RuleMetric(ExactMetric):
         assert event is not None
         if moment.receiver is not None:
             return ()
-        found = expression(event.words).matches(moment.text)[0]
-        return (Utterance(moment.turn, found or moment.text).quote(),)
+        quote = next(filter(None, expression(event.words).matches(moment.text)), moment.text)
+        return (Utterance(moment.turn, quote).quote(),)
 
 
 def _reason(breaks: Sequence[Break]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from operator import gt, lt
 
@@ -17,11 +17,13 @@ from vivavoce.comparing.numbers import (
     canonical,
     exact,
     has_unread,
+    may_state,
     read_number,
     states,
 )
-from vivavoce.comparing.quotes import cuts_word
-from vivavoce.comparing.text import FoldedText, fold, is_blank, without_signs
+from vivavoce.comparing.quotes import cuts_word, without_markup
+from vivavoce.comparing.text import FoldedText, GuardedText, PlainText, fold, is_blank, split_words, without_signs
+from vivavoce.expressions import expression
 
 
 def identity(value: JsonValue) -> str:
@@ -67,58 +69,155 @@ def is_missing(value: JsonValue) -> bool:
     return value is None or (isinstance(value, str) and is_blank(value))
 
 
-def may_equal(value: JsonValue, unwanted: JsonValue) -> bool:
-    """Say whether a value may be one that must not be: as text or JSON, in quotes, in a list, or as an expression."""
-    if alike(value, unwanted) or alike(inside_json(value), inside_json(unwanted)):
-        return True
-    items = inside_json(value)
-    if isinstance(items, list) and not isinstance(inside_json(unwanted), list):
-        return any(may_equal(item, unwanted) for item in items)
-    if not isinstance(value, str):
-        return False
-    if (number := number_of(unwanted)) is not None:
-        return _is_expression(value) or any(number in readings for readings in _readings(value))
-    return isinstance(unwanted, str) and alike(value.strip(QUOTES), unwanted.strip(QUOTES))
-
-
-QUOTES = " \t\r\n\"'`<>"
+QUOTES = " \t\r\n\"'`<>#"
 """Signs around a value that are not a part of it."""
+_SEPARATORS = re.compile(r"[,;|\n]")
+"""What stands between the values of a list that is written as text."""
+_FENCE = re.compile(r"```[\w+-]*\s*(.*?)\s*(?:```)?", re.DOTALL)
+_PADDED = re.compile(r"0+(\d+)")
+"""A number with zeros before it, which is a code elsewhere."""
+_MAX_ENCODINGS = 5
+"""How often a value may be encoded as JSON text."""
+_ABOUT_TRUTH: Mapping[bool, tuple[str, ...]] = {True: ("true", "yes"), False: ("false", "no")}
 
 
-def inside_json(value: JsonValue) -> JsonValue:
-    """Return what a text holds that is the JSON text of an object, a list, true, or false; else the value itself."""
-    if not isinstance(value, str) or value.strip()[:1] not in ("{", "[", "t", "f", "T", "F"):
-        return value
-    plain = value.strip()
-    try:
-        read = read_strict_json(plain.lower() if plain.lower() in ("true", "false") else plain)
-    except BrokenJson:
-        return value
-    return value if isinstance(read, str) else read
+def open_value(value: JsonValue) -> tuple[JsonValue, bool]:
+    """Return what a text holds that is JSON, in a code fence or not, and whether it only begins like JSON."""
+    for _ in range(_MAX_ENCODINGS):
+        if not isinstance(value, str):
+            return value, False
+        fence = _FENCE.fullmatch(value.strip())
+        plain = fence[1] if fence else value.strip()
+        if plain.lower() in ("true", "false"):
+            return plain.lower() == "true", False
+        if plain[:1] not in ("{", "[", '"'):
+            return value, False
+        try:
+            value = read_strict_json(plain)
+        except BrokenJson:
+            return value, plain[:1] != '"'
+    return value, isinstance(value, str)
 
 
-_MAX_LEVELS = 5
-"""Levels of a value in which texts are read as JSON."""
-
-
-def opened(value: JsonValue, levels: int = _MAX_LEVELS) -> JsonValue:
-    """Return a value in which each text that is JSON itself is what it holds, down to a few levels."""
-    value = inside_json(value)
-    if levels and isinstance(value, dict):
-        return {name: opened(item, levels - 1) for name, item in value.items()}
-    return [opened(item, levels - 1) for item in value] if levels and isinstance(value, list) else value
+def leaves_of(value: JsonValue) -> Iterator[tuple[JsonValue, bool]]:
+    """Yield each value in a value that is not an object or a list, and whether it is a text of broken JSON."""
+    pending = [value]
+    while pending:
+        item, is_broken = open_value(pending.pop())
+        if isinstance(item, dict | list):
+            pending += item.values() if isinstance(item, dict) else item
+        else:
+            yield item, is_broken
 
 
 def may_be_alike(a: JsonValue, b: JsonValue) -> bool:
-    """Say whether two values may mean the same thing: they do, or they are numbers with a reading in common."""
-    return alike(a, b) or not _readings_alone(a).isdisjoint(_readings_alone(b))
+    """Return whether two values may mean the same thing: as text or JSON, in quotes, in a list, or as an expression."""
+    if alike(a, b) or not possible_identities(a).isdisjoint(possible_identities(b)):
+        return True
+    return may_hold(a, b) or may_hold(b, a)
 
 
-def _readings_alone(value: JsonValue) -> set[Decimal]:
-    """Return what a value that is one number may mean."""
-    if number_of(value) is None:
-        return set()
-    return {reading for readings in _readings(value) for reading in readings}
+def possible_identities(value: JsonValue) -> frozenset[str]:
+    """Return the identities of all that a value may be, so that two values may be alike if they share one."""
+    keys = {identity(value), *([] if isinstance(value, str) else [identity(open_value(value)[0])])}
+    for leaf, _ in leaves_of(value):
+        if is_missing(leaf):
+            continue
+        keys.add(identity(leaf))
+        if isinstance(leaf, bool):
+            keys.update(map(identity, _ABOUT_TRUTH[leaf]))
+        for text in _SEPARATORS.split(leaf) if isinstance(leaf, str) else ():
+            keys.update(_identities_of_text(text))
+        if isinstance(leaf, str) and number_of(leaf) is not None:
+            keys.update(f"={canonical(reading)}," for readings in _readings(leaf) for reading in readings)
+    return frozenset(keys)
+
+
+def _identities_of_text(text: str) -> Iterator[str]:
+    plain = text.strip(QUOTES)
+    if not plain:
+        return
+    yield identity(plain)
+    if padded := _PADDED.fullmatch(plain):
+        yield identity(padded[1])
+    words = split_words(without_markup(plain))
+    if any(word.isalpha() for word in words):
+        yield f"words {' '.join(words)}"
+
+
+def may_hold(value: JsonValue, wanted: JsonValue) -> bool:
+    """Return whether a value may state a number, or be broken JSON that has a text in it."""
+    if isinstance(wanted, dict | list):
+        return False
+    if wanted is None:
+        return is_missing(value) or (isinstance(value, str) and fold(value.strip(QUOTES)) in ("null", "none"))
+    number = number_of(wanted)
+    for leaf, is_broken in leaves_of(value):
+        if not isinstance(leaf, str):
+            continue
+        if number is not None and (_is_expression(leaf) or may_state(leaf, number)):
+            return True
+        if is_broken and mentions(leaf, wanted):
+            return True
+    return False
+
+
+def may_match(text: str, pattern: str) -> bool:
+    """Return whether a regular expression may match in a text: as it is, in plain characters, or without emphasis.
+
+    Raises:
+        GraderFault: it takes too long.
+    """
+    return any(map(expression(pattern).found_in, _ways_to_read(text)))
+
+
+def may_match_whole(value: JsonValue, pattern: str) -> bool:
+    """Return whether a regular expression may match a whole value, one in it, or one of those that a text lists.
+
+    Raises:
+        GraderFault: it takes too long.
+    """
+    fits = expression(pattern).fits
+    whole = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    for leaf in dict.fromkeys((whole, *(_as_text(leaf) for leaf, _ in leaves_of(value)))):
+        pieces = (leaf, *_SEPARATORS.split(leaf))
+        variants = (variant for piece in pieces for variant in (piece, piece.strip(), piece.strip(QUOTES)))
+        if any(fits(reading) for variant in dict.fromkeys(variants) for reading in _ways_to_read(variant)):
+            return True
+    return False
+
+
+def _as_text(leaf: JsonValue) -> str:
+    return leaf if isinstance(leaf, str) else json.dumps(leaf, ensure_ascii=False)
+
+
+def _ways_to_read(text: str) -> dict[str, None]:
+    plain = PlainText(text).text
+    bare = PlainText(text, without=_EMPHASIS).text
+    return dict.fromkeys((text, plain, plain.strip(), bare, bare.strip()))
+
+
+_EMPHASIS = "*_`~\\"
+"""Characters that emphasis may put between letters."""
+
+
+def may_mention(text: str, value: JsonValue) -> bool:
+    """Return whether a text may mention a value, in any way to read both."""
+    return any(_may_mention(text, leaf) for leaf, _ in leaves_of(value) if not is_missing(leaf))
+
+
+def _may_mention(text: str, leaf: JsonValue) -> bool:
+    number = number_of(leaf)
+    if number is not None and may_state(text, number):
+        return True
+    return mentions(text, leaf) or (isinstance(leaf, str) and GuardedText(text).contains(leaf.strip()))
+
+
+def number_readings(value: JsonValue) -> Iterator[Decimal]:
+    """Yield what each number in a value may mean."""
+    for leaf, _ in leaves_of(value):
+        for readings in _readings(leaf):
+            yield from readings
 
 
 def number_of(value: JsonValue) -> Decimal | None:
