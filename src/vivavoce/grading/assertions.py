@@ -362,12 +362,16 @@ class Equals(OfAnswer):
         return reason or _may_be_one_of(scene.answer, [self.equals], self.locale)
 
 
+def _list_of_values(value: object) -> object:
+    if not isinstance(value, list):
+        raise ValueError("must be a list such as [yes, no]; write {equals: …} for a single value")
+    return cast("object", value)
+
+
 class OneOf(OfAnswer):
     """The answer is one of these values, each compared as `equals` compares it."""
 
-    one_of: Annotated[
-        list[Value], Field(min_length=1), BeforeValidator(listed, json_schema_input_type=Value | list[Value])
-    ]
+    one_of: Annotated[list[Value], Field(min_length=1), BeforeValidator(_list_of_values)]
     locale: Locale | None = None
 
     @property

@@ -15,7 +15,7 @@ from vivavoce.grading.extractors import View
 from vivavoce.messages import read_messages
 from vivavoce.metrics import RuleMetric
 from vivavoce.metrics.rules.possible import Possible, PossibleArguments
-from vivavoce.metrics.rules.sameness import may_lie_above
+from vivavoce.metrics.rules.sameness import may_lie_above, may_lie_below
 
 
 def talk(*calls: tuple[str, Any]) -> list[Any]:
@@ -105,6 +105,17 @@ def test_a_forbidden_argument_is_found_in_json_text(arguments: dict[str, Any]) -
     for wanted in ({"p": {"sum": 900}}, {"p.sum": 900}):
         forbidden = NoCall.model_validate({"no_call": {"name": "wire", "arguments": wanted}})
         assert forbidden.held(Scene(View([talk(("wire", arguments))]))).passed is False
+
+
+@pytest.mark.parametrize("text", ["300 each, twice", "100 (times six)", "1 0 0 0", "1,0,0,0", "200 minus 1"])
+def test_an_amount_in_words_or_in_single_digits_may_be_larger(text: str) -> None:
+    assert may_lie_above(text, 500)
+
+
+@pytest.mark.parametrize("text", ["(10)", "10-", "50 cents", "10 %", "10 minus 9", "5 ¢"])
+def test_an_amount_that_is_a_debt_or_a_part_of_one_may_be_smaller(text: str) -> None:
+    assert may_lie_below(text, 5)
+    assert not may_lie_below("EUR 10", 5)
 
 
 @pytest.mark.parametrize("text", ["300", "EUR 300.00", "300 EUR", "1,200.50", "-300", "+300", "300%", "3 x"])

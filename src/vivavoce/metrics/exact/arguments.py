@@ -23,7 +23,7 @@ from vivavoce.comparing.numbers import exact, is_within
 from vivavoce.comparing.similarity import similarity
 from vivavoce.comparing.text import same_text
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.expressions import expression
+from vivavoce.expressions import expression, telling_expression
 
 
 class Matcher(Protocol):
@@ -226,7 +226,7 @@ def _read_regex(value: object, where: str) -> Matcher:
     if not isinstance(value, str):
         raise UsageError(f"{where}: a regular expression is text, got {value!r}")
     try:
-        expression(value)
+        telling_expression(value)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from error
     return Regex(value)

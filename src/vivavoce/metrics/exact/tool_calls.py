@@ -386,6 +386,8 @@ class CallOptions:
             raise UsageError(f"{what}, so no call would be compared")
         if self.failed_when is not None and expression(self.failed_when).matches_everything:
             raise UsageError(f"failed_when: '{self.failed_when}' matches every result, so no call would be compared")
+        if self.failed_when is not None and (problem := expression(self.failed_when).impossibility) is not None:
+            raise UsageError(f"failed_when: /{self.failed_when}/ {problem}")
 
     @property
     def is_always_true_without_calls(self) -> bool:

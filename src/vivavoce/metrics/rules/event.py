@@ -10,13 +10,21 @@ from functools import cached_property
 from math import inf, isfinite
 from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
 from vivavoce.comparing.json_values import same_json
 from vivavoce.comparing.numbers import show_number
 from vivavoce.comparing.text import fold, is_blank
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.expressions import expression
+from vivavoce.expressions import expression, telling_expression
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall
 from vivavoce.metrics.exact.arguments import Arguments, at_path, show
 from vivavoce.metrics.rules.possible import PossibleArguments, may_include, names_of, spellings_of
@@ -36,7 +44,7 @@ from vivavoce.records.agents import Agents, key_of
 from vivavoce.records.call_states import CallRecord, CallState, Outcome, call_records
 from vivavoce.records.score import shorten
 from vivavoce.safe_text import quoted
-from vivavoce.written import Written
+from vivavoce.written import AS_WRITTEN, Written
 
 Speaker = Literal["user", "assistant", "tool"]
 _SHOWN = 80
@@ -163,7 +171,7 @@ _CONDITIONS = ("regex", "above", "below")
 def _expression(value: object) -> object:
     if isinstance(value, str):
         try:
-            matches_nothing = expression(value).found_in("")
+            matches_nothing = telling_expression(value).found_in("")
         except UsageError as error:
             raise ValueError(str(error)) from error
         if matches_nothing:
@@ -182,7 +190,9 @@ def _pairs(value: object) -> object:
     return {name: name for name in names} if all(isinstance(name, str) for name in names) else cast("object", value)
 
 
-def _conditions(value: object) -> object:
+def _conditions(value: object, info: ValidationInfo) -> object:
+    if value == {} and info.context == AS_WRITTEN:
+        raise ValueError("is empty; leave it out where any arguments will do, or write {amount: {above: 100}}")
     for name, wanted in cast("Mapping[str, object]", value if isinstance(value, Mapping) else {}).items():
         _check_condition(name, wanted)
     return cast("object", value)
@@ -241,7 +251,7 @@ class Event(Written):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     call: Tools | None = None
-    where: Annotated[dict[Name, Any], BeforeValidator(_conditions)] = Field(default_factory=dict[str, Any])
+    where: Annotated[dict[Name, Any] | None, BeforeValidator(_conditions)] = None
     outcome: Outcome | None = None
     user_says: Regex | None = None
     assistant_says: Regex | None = None
@@ -302,14 +312,14 @@ class Event(Written):
         if not worst:
             return self._tool_names.include(moment.call.name) and all(
                 (value := moment.argument(name)) is not None and _meets(value[0], wanted)
-                for name, wanted in self.where.items()
+                for name, wanted in (self.where or {}).items()
             )
         if not self._tool_names.may_include(moment.call.name):
             return False
         return moment.args is None or self._may_have_arguments(moment.possible_arguments)
 
     def _may_have_arguments(self, arguments: PossibleArguments) -> bool:
-        for name, wanted in self.where.items():
+        for name, wanted in (self.where or {}).items():
             there = arguments.at(name)
             if not there.is_unread and not any(_may_meet(value, wanted) for value in there.values):
                 return False
@@ -362,7 +372,9 @@ class Event(Written):
             return f"message of {speaker} matching /{self.words}/{self.sameness}"
         parts = [f"call of {' or '.join(self.call)}{by}"]
         if self.where:
-            parts.append(" where " + " and ".join(f"{name} {_said(wanted)}" for name, wanted in self.where.items()))
+            parts.append(
+                " where " + " and ".join(f"{name} {_said(wanted)}" for name, wanted in (self.where or {}).items())
+            )
         return "".join([*parts, self.sameness, f" that {self.outcome}" if self.outcome else ""])
 
     @property

@@ -16,7 +16,7 @@ from vivavoce.metrics.rules.event import Event, Moment
 from vivavoce.metrics.rules.occurrences import Occurrences, PossibleOccurrences, possible_keys
 from vivavoce.records.score import shorten
 from vivavoce.work_time import counted_work
-from vivavoce.written import Written
+from vivavoce.written import AS_WRITTEN, Written
 
 _MAX_PHRASE_CHARS = 500
 
@@ -113,7 +113,8 @@ def read_rule(fields: Mapping[str, Any]) -> Rule:
         UsageError: it is not a rule, or one that cannot be broken; each mistake has its path.
     """
     try:
-        return Rule.model_validate({name: value for name, value in fields.items() if value is not None})
+        written = {name: value for name, value in fields.items() if value is not None}
+        return Rule.model_validate(written, context=AS_WRITTEN)
     except ValidationError as error:
         raise UsageError(*(_mistake(one) for one in error.errors(include_url=False))) from error
 

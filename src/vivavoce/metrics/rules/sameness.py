@@ -256,20 +256,44 @@ def _surely(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal]
 
 def _possibly(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal], bool]) -> bool:
     numbers = _readings(value)
-    if not numbers or (isinstance(value, str) and (has_unread(value) or _is_expression(value))):
+    if not numbers:
         return True
+    if isinstance(value, str):
+        if has_unread(value) or _is_expression(value) or (compare is lt and _FRACTION_OF.search(fold(value))):
+            return True
+        numbers += _hidden_readings(value)
     return any(compare(number, exact(limit)) for readings in numbers for number in readings)
+
+
+def _hidden_readings(text: str) -> list[tuple[Decimal, ...]]:
+    """Return what a text may mean besides its numbers: `(10)` and `10-` are debts, and `1 0 0 0` is one number."""
+    plain = fold(text)
+    hidden = [tuple(-number for number in readings) for readings in _readings(text) if _DEBT.search(plain)]
+    if _APART.fullmatch(plain):
+        hidden.append((Decimal("".join(filter(str.isdecimal, plain))),))
+    return hidden
+
+
+_DEBT = re.compile(r"\(\s*[^()]*\d[^()]*\)|\d\s*-\s*$")
+_APART = re.compile(r"\d(?:[\s,.'_-]\d){2,}")
+"""Digits with a mark between any two."""
+_FRACTION_OF = re.compile(r"\d\s*(?:%|‰|¢|percent|per cent|cents?\b|ct\b|pence\b)")
+"""An amount of which the unit is a part of another."""
 
 
 def _is_expression(text: str) -> bool:
     """Say whether a text may be a sum or a product, such as `2*300`: what it amounts to is not known."""
-    return _OPERATION.search(fold(text)) is not None
+    plain = fold(text)
+    return _OPERATION.search(plain) is not None or _OPERATION_IN_WORDS.search(plain) is not None
 
 
 _OPERATION = re.compile(
     r"\d\s{0,3}(?:[%€$£¥]|[a-z]{1,4})?\s{0,3}(?:[*×·^/÷+]|x(?=\s{0,3}\d)|-\s{0,3}(?=\d{1,30}\s{0,3}$))\s{0,3}\(?[€$£]?\d"
 )
 """A sign of arithmetic between two numbers."""
+_OPERATION_IN_WORDS = re.compile(
+    r"\d.*\b(?:times|twice|thrice|double|triple|each|every|minus|plus|divided)\b", re.DOTALL
+)
 
 
 def _readings(value: JsonValue) -> list[tuple[Decimal, ...]]:
