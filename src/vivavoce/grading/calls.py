@@ -33,7 +33,7 @@ from vivavoce.metrics.exact.tool_calls import (
     match_trajectory,
 )
 from vivavoce.metrics.exact.tool_calls import Calls as PairedCalls
-from vivavoce.metrics.rules.possible import may_have, may_name, names_of, spellings_of
+from vivavoce.metrics.rules.possible import BannedArguments, PossibleArguments, may_name, names_of, spellings_of
 from vivavoce.records.call_states import CallRecord, Outcome
 from vivavoce.records.score import shorten
 from vivavoce.work_time import counted_work
@@ -188,9 +188,11 @@ class Calls(Assertion):
         check_pairs(len(wanted) * len(calls))
         with counted_work() as check_time:
             weights: list[list[float]] = []
+            made = list(map(_MadeCall, calls))
             for one in wanted:
                 check_time()
-                weights.append([float(_may_be(call, one, self.arguments)) for call in calls])
+                banned = _Banned(one, self.arguments)
+                weights.append([float(banned.may_be(call)) for call in made])
             if not weights or not calls:
                 return []
             in_order = self.mode in ("strict", "in_order")
@@ -252,19 +254,22 @@ class NoCall(Assertion):
     def _forbids(self, scene: Scene, call: ToolCall, check_time: Callable[[], None]) -> bool:
         if self.no_call is True:
             return True
-        for one in (one for name in spellings_of(call.name) for one in self._by_spelling.get(name, ())):
+        made = _MadeCall(call)
+        for banned in (one for name in spellings_of(call.name) for one in self._by_spelling.get(name, ())):
             check_time()
-            if (not one.agent or scene.may_be_by(one.agent, call)) and _may_be(call, one, self.arguments):
+            agent = banned.wanted.agent
+            if (agent is None or scene.may_be_by(agent, call)) and banned.may_be(made):
                 return True
         return False
 
     @cached_property
-    def _by_spelling(self) -> Mapping[str, Sequence[WantedCall]]:
-        """The calls by each name that a call of one of them may have."""
-        calls = defaultdict[str, list[WantedCall]](list)
+    def _by_spelling(self) -> Mapping[str, Sequence[_Banned]]:
+        """The banned calls by each name that a call of one of them may have."""
+        calls = defaultdict[str, list[_Banned]](list)
         for one in cast("list[WantedCall]", self.no_call):
+            banned = _Banned(one, self.arguments)
             for name in names_of(one.name):
-                calls[name].append(one)
+                calls[name].append(banned)
         return calls
 
 
@@ -276,15 +281,29 @@ def _by_agent(calls: Sequence[WantedCall]) -> list[tuple[str | None, list[Wanted
     return list(groups.items()) or [(None, [])]
 
 
-def _may_be(call: ToolCall, banned: WantedCall, rule: ArgumentRule) -> bool:
-    """Say whether a call may be a banned one, as one with arguments that are not a JSON object may be."""
-    if not may_name(call.name, banned.name):
-        return False
-    try:
-        arguments = call.args
-    except (ValueError, RecursionError):
-        return True
-    return may_have(arguments, banned.arguments, rule.for_tool(banned.name))
+class _Banned:
+    """A banned call, which many calls are compared with."""
+
+    def __init__(self, wanted: WantedCall, rule: ArgumentRule) -> None:
+        self.wanted = wanted
+        self._arguments = BannedArguments(wanted.arguments, rule.for_tool(wanted.name))
+
+    def may_be(self, call: _MadeCall) -> bool:
+        """Say whether a call may be the banned one, as one with arguments that are not a JSON object may be."""
+        if not may_name(call.name, self.wanted.name):
+            return False
+        return call.arguments is None or self._arguments.may_be(call.arguments)
+
+
+class _MadeCall:
+    """A call with its arguments in every way to read them, None where they are not a JSON object."""
+
+    def __init__(self, call: ToolCall) -> None:
+        self.name = call.name
+        try:
+            self.arguments = PossibleArguments(call.args)
+        except (ValueError, RecursionError):
+            self.arguments = None
 
 
 def _why(record: CallRecord) -> str:

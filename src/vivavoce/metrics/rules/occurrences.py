@@ -9,18 +9,8 @@ from dataclasses import dataclass
 from itertools import accumulate, product
 from math import prod
 
-from pydantic import JsonValue
-
 from vivavoce.metrics.rules.event import Event, Moment
-from vivavoce.metrics.rules.sameness import (
-    identity,
-    is_missing,
-    leaves_of,
-    may_hold,
-    may_mention,
-    number_of,
-    possible_identities,
-)
+from vivavoce.metrics.rules.sameness import Meanings, identity, is_missing, may_mention
 
 _Key = tuple[Hashable, ...] | None
 
@@ -98,14 +88,10 @@ def _key(moment: Moment, paths: Sequence[str]) -> _Key:
 
 @dataclass(frozen=True, slots=True)
 class PossibleValue:
-    """What an argument of a call may be; `keys` are the identities of its values, and none is missing.
+    """What an argument of a call may be; none of its values is missing. With `is_unread`, it may be anything."""
 
-    With `is_unread`, it may be anything.
-    """
-
-    values: Sequence[JsonValue] = ()
+    values: Sequence[Meanings] = ()
     is_unread: bool = False
-    keys: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, moment: Moment, path: str) -> PossibleValue:
@@ -113,8 +99,7 @@ class PossibleValue:
         if moment.is_unread:
             return cls(is_unread=True)
         there = moment.possible_arguments.at(path)
-        values = [value for value in there.values if not is_missing(value)]
-        return cls(values, there.is_unread, frozenset().union(*map(possible_identities, values)))
+        return cls([Meanings(value) for value in there.values if not is_missing(value)], there.is_unread)
 
     @property
     def is_missing(self) -> bool:
@@ -127,23 +112,23 @@ class PossibleValue:
             return True
         if self.is_missing or other.is_missing:
             return self.is_missing and other.is_missing
-        if not self.keys.isdisjoint(other.keys):
-            return True
-        return any(
-            may_hold(value, wanted) or may_hold(wanted, value) for value in self.values for wanted in other.values
-        )
+        return any(value.may_be(wanted) for value in self.values for wanted in other.values)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The identities of its values."""
+        return frozenset[str]().union(*(value.keys for value in self.values))
 
     @property
     def kinds(self) -> Iterator[str]:
         """By what other values may find it besides its keys: it is a number, or a text that may state one."""
         for value in self.values:
-            if number_of(value) is not None:
+            if value.number is not None:
                 yield "number"
-            for leaf, is_broken in leaves_of(value):
-                if is_broken:
-                    yield "broken"
-                elif isinstance(leaf, str) and number_of(leaf) is None and any(map(str.isdigit, leaf)):
-                    yield "text"
+            elif value.may_state_numbers:
+                yield "text"
+            if value.is_broken:
+                yield "broken"
 
 
 _PARTNERS: Mapping[str, Sequence[str]] = {
@@ -151,7 +136,7 @@ _PARTNERS: Mapping[str, Sequence[str]] = {
     "text": ("number",),
     "broken": ("number", "text", "other"),
 }
-"""Of which kinds a value of a kind may be without a common key."""
+"""Of which kinds a value may be that is alike without a key in common."""
 _MAX_KEYS = 1000
 """Groups that a call may belong to; with more it may belong to any."""
 
@@ -187,11 +172,13 @@ class PossibleOccurrences:
         if head.is_unread or not self._values:
             yield from range(len(self._moments))
             return
-        keys = [*self._keys_of(head), "unread", *(part for kind in head.kinds for part in _PARTNERS[kind]), "broken"]
+        partners = [kind for own in head.kinds for kind in _PARTNERS[own]]
+        keys = [*head.keys, *partners, "broken", "unread", *(["missing"] if head.is_missing else [])]
         for key in dict.fromkeys(keys):
             yield from self._index.get(key, ())
 
     def _keys_of(self, value: PossibleValue) -> Iterator[str]:
+        """Yield by what a moment with this value is found."""
         yield from value.keys
         yield from set(value.kinds) or {"other"}
         if value.is_unread:
@@ -207,7 +194,8 @@ class PossibleOccurrences:
         if self._values:
             return all(map(PossibleValue.may_be, self._values[number], heads))
         return all(
-            wanted.is_unread or any(may_mention(moment.text, value) for value in wanted.values) for wanted in heads
+            wanted.is_unread or any(may_mention(moment.text, value.value) for value in wanted.values)
+            for wanted in heads
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,8 +16,19 @@ from pydantic import JsonValue
 
 from vivavoce.comparing.numbers import is_within
 from vivavoce.comparing.text import fold
-from vivavoce.metrics.exact.arguments import ArgumentRule, Arguments, Fuzzy, Matcher, Regex, Tolerance
+from vivavoce.metrics.exact.arguments import (
+    ArgumentRule,
+    Arguments,
+    Exact,
+    Fuzzy,
+    Matcher,
+    Regex,
+    Subset,
+    Tolerance,
+    WantedPart,
+)
 from vivavoce.metrics.rules.sameness import (
+    Meanings,
     is_missing,
     leaves_of,
     may_be_alike,
@@ -68,12 +79,22 @@ class PossibleArguments:
         self._arguments: JsonValue = dict(arguments)
         self._keys: dict[int, Mapping[str, Sequence[str]]] = {}
         self._opened: list[JsonValue] = []  # so that no other value gets the id of one of them
+        self._known: dict[str, Possible] = {}
+        self._meanings: dict[str, Sequence[Meanings]] = {}
 
     def at(self, path: str) -> Possible:
-        """Return what may be at a path: also in the items of a list, in JSON text, and in an object of all arguments.
+        """Return what may be at a path: in the items of a list, in JSON text, or in an object of all arguments, too."""
+        if path not in self._known:
+            self._known[path] = self._find(path)
+        return self._known[path]
 
-        A path that is there as it is written leads there alone, unless the value is there in another spelling as well.
-        """
+    def meanings_at(self, path: str) -> Sequence[Meanings]:
+        """Return the values that may be at a path, each in every way to read it."""
+        if path not in self._meanings:
+            self._meanings[path] = [Meanings(value) for value in self.at(path).values]
+        return self._meanings[path]
+
+    def _find(self, path: str) -> Possible:
         words = path.split(".")
         possible = self._look_up(self._arguments, words)
         if possible.values or possible.is_unread or not isinstance(self._arguments, dict):
@@ -81,7 +102,7 @@ class PossibleArguments:
         wrapped = [self._look_up(value, words) for name, value in self._arguments.items() if name.lower() in _WRAPPERS]
         return Possible([value for part in wrapped for value in part.values], any(part.is_unread for part in wrapped))
 
-    def other_than(self, names: Iterator[str]) -> Iterator[JsonValue]:
+    def other_than(self, names: Iterable[str]) -> Iterator[JsonValue]:
         """Yield the arguments that none of some paths may lead to."""
         known = {key_of(name.split(".")[0]) for name in names}
         if isinstance(self._arguments, dict):
@@ -131,20 +152,30 @@ class PossibleArguments:
         return self._keys[id(value)]
 
 
-def may_have(arguments: Arguments, banned: Arguments, rule: ArgumentRule) -> bool:
-    """Return whether a call may have the arguments of a banned one; `rule` says which of them count, and how.
+class BannedArguments:
+    """The arguments of a banned call, and a rule that says which of them count, and how.
 
     With the rule `exact`, a call with further arguments is another call.
     """
-    possible = PossibleArguments(arguments)
-    for part in rule.parts_of(banned):
-        there = possible.at(part.path)
-        if not there.is_unread and not any(_may_agree(part.matcher, value, part.wanted) for value in there.values):
+
+    def __init__(self, banned: Arguments, rule: ArgumentRule) -> None:
+        self._parts = [(part, Meanings(part.wanted)) for part in rule.parts_of(banned)]
+        self._is_exact = rule.others == "exact"
+        self._named = (*banned, *rule.named, *rule.ignored)
+
+    def may_be(self, possible: PossibleArguments) -> bool:
+        """Return whether a call may have these arguments."""
+        if not all(self._may_agree(possible, part, wanted) for part, wanted in self._parts):
             return False
-    if rule.others != "exact":
-        return True
-    named = iter((*banned, *rule.named, *rule.ignored))
-    return all(map(is_missing, possible.other_than(named)))
+        return not self._is_exact or all(map(is_missing, possible.other_than(self._named)))
+
+    def _may_agree(self, possible: PossibleArguments, part: WantedPart, wanted: Meanings) -> bool:
+        there = possible.at(part.path)
+        if there.is_unread:
+            return True
+        if isinstance(part.matcher, Exact | Subset) and wanted.is_plain:
+            return any(value.may_be(wanted) for value in possible.meanings_at(part.path))
+        return any(_may_agree(part.matcher, value, part.wanted) for value in there.values)
 
 
 def _may_agree(matcher: Matcher, value: JsonValue, wanted: JsonValue) -> bool:

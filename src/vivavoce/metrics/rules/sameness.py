@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from functools import cached_property
 from operator import gt, lt
 
 from pydantic import JsonValue
@@ -112,25 +113,82 @@ def leaves_of(value: JsonValue) -> Iterator[tuple[JsonValue, bool]]:
 
 def may_be_alike(a: JsonValue, b: JsonValue) -> bool:
     """Return whether two values may mean the same thing: as text or JSON, in quotes, in a list, or as an expression."""
-    if alike(a, b) or not possible_identities(a).isdisjoint(possible_identities(b)):
-        return True
-    return may_hold(a, b) or may_hold(b, a)
+    return Meanings(a).may_be(Meanings(b))
 
 
-def possible_identities(value: JsonValue) -> frozenset[str]:
-    """Return the identities of all that a value may be, so that two values may be alike if they share one."""
-    keys = {identity(value), *([] if isinstance(value, str) else [identity(open_value(value)[0])])}
-    for leaf, _ in leaves_of(value):
-        if is_missing(leaf):
-            continue
-        keys.add(identity(leaf))
-        if isinstance(leaf, bool):
-            keys.update(map(identity, _ABOUT_TRUTH[leaf]))
-        for text in _SEPARATORS.split(leaf) if isinstance(leaf, str) else ():
-            keys.update(_identities_of_text(text))
-        if isinstance(leaf, str) and number_of(leaf) is not None:
-            keys.update(f"={canonical(reading)}," for readings in _readings(leaf) for reading in readings)
-    return frozenset(keys)
+class Meanings:
+    """A value in every way to read it, worked out once for many comparisons."""
+
+    def __init__(self, value: JsonValue) -> None:
+        self.value = value
+
+    def may_be(self, other: Meanings) -> bool:
+        """Return whether two values may mean the same thing."""
+        return not self.keys.isdisjoint(other.keys) or self._may_hold(other) or other._may_hold(self)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The identities of all that the value may be, so that two values may be alike if they share one."""
+        keys = {identity(self.value)}
+        if not isinstance(self.value, str):
+            keys.add(identity(open_value(self.value)[0]))
+        for leaf, _ in self._leaves:
+            if is_missing(leaf):
+                continue
+            keys.add(identity(leaf))
+            if isinstance(leaf, bool):
+                keys.update(map(identity, _ABOUT_TRUTH[leaf]))
+            for text in _SEPARATORS.split(leaf) if isinstance(leaf, str) else ():
+                keys.update(_identities_of_text(text))
+            if isinstance(leaf, str) and number_of(leaf) is not None:
+                keys.update(f"={canonical(reading)}," for readings in _readings(leaf) for reading in readings)
+        return frozenset(keys)
+
+    @cached_property
+    def number(self) -> Decimal | None:
+        """The number that it is, None for anything else."""
+        return number_of(self.value)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether it is neither an object nor a list, also not as JSON text."""
+        return not isinstance(open_value(self.value)[0], dict | list)
+
+    @cached_property
+    def may_state_numbers(self) -> bool:
+        """Whether a text in it has digits."""
+        return any(map(_has_digit, self._texts))
+
+    @cached_property
+    def is_broken(self) -> bool:
+        """Whether a text in it begins like JSON and cannot be read."""
+        return any(is_broken for _, is_broken in self._leaves)
+
+    @cached_property
+    def _leaves(self) -> list[tuple[JsonValue, bool]]:
+        return list(leaves_of(self.value))
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return [leaf for leaf, _ in self._leaves if isinstance(leaf, str)]
+
+    def _may_hold(self, wanted: Meanings) -> bool:
+        """Return whether it may state a number, or is broken JSON that has a text in it."""
+        if wanted.value is None:
+            is_text = isinstance(self.value, str)
+            return is_missing(self.value) or (is_text and fold(str(self.value).strip(QUOTES)) in ("null", "none"))
+        if isinstance(wanted.value, dict | list):
+            return False
+        number = wanted.number
+        if number is not None and self.may_state_numbers:
+            texts = filter(_has_digit, self._texts)
+            if any(_is_expression(text) or may_state(text, number) for text in texts):
+                return True
+        return self.is_broken and any(mentions(text, wanted.value) for text in self._texts)
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def _identities_of_text(text: str) -> Iterator[str]:
@@ -143,23 +201,6 @@ def _identities_of_text(text: str) -> Iterator[str]:
     words = split_words(without_markup(plain))
     if any(word.isalpha() for word in words):
         yield f"words {' '.join(words)}"
-
-
-def may_hold(value: JsonValue, wanted: JsonValue) -> bool:
-    """Return whether a value may state a number, or be broken JSON that has a text in it."""
-    if isinstance(wanted, dict | list):
-        return False
-    if wanted is None:
-        return is_missing(value) or (isinstance(value, str) and fold(value.strip(QUOTES)) in ("null", "none"))
-    number = number_of(wanted)
-    for leaf, is_broken in leaves_of(value):
-        if not isinstance(leaf, str):
-            continue
-        if number is not None and (_is_expression(leaf) or may_state(leaf, number)):
-            return True
-        if is_broken and mentions(leaf, wanted):
-            return True
-    return False
 
 
 def may_match(text: str, pattern: str) -> bool:
