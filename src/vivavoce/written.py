@@ -29,7 +29,7 @@ class Written(BaseModel):
             if name in annotations and (path := find_truth_as_number(annotations[name], value)) is not None
         ]
         if wrong:
-            raise ValidationError.from_exception_data(cls.__name__, [_mistake(path, data) for path in wrong])
+            raise ValidationError.from_exception_data(cls.__name__, [_mistake(path, fields) for path in wrong])
         return cast("object", data)
 
 
@@ -46,8 +46,12 @@ def find_truth_as_number(annotation: Any, value: object) -> Path | None:
     if not isinstance(value, Mapping | list | tuple) or len(containers) != 1 or kinds & {Any, object}:
         return None
     inner = get_args(containers[0])
-    items = cast("Mapping[str, object]", value).items() if isinstance(value, Mapping) else enumerate(value)
-    for place, item in items:
+    items = (
+        cast("Mapping[str, object]", value)
+        if isinstance(value, Mapping)
+        else dict(enumerate(cast("list[object]", value)))
+    )
+    for place, item in items.items():
         if inner and (path := find_truth_as_number(inner[-1], item)) is not None:
             return (place, *path)
     return None

@@ -43,7 +43,7 @@ B: dict[str, Any] = {"call": "b"}
         ({"never": {"call": ""}}, "never.call"),
         ({"never": {"call": []}}, "never.call"),
         ({"never": {"user_says": "("}}, r"never.user_says: '\(' is not a regular expression"),
-        ({"never": {"assistant_says": "a*"}}, r"never.assistant_says: /a\*/ matches every text"),
+        ({"never": {"assistant_says": "a*"}}, r"never.assistant_says: /a\*/ matches an empty text too"),
         ({"never": {"assistant_says": "^$"}}, r"never.assistant_says: /\^\$/ matches an empty text too"),
         ({"never": {"assistant_says": "a^"}}, r"never.assistant_says: /a\^/ can match no text"),
         ({"never": {"assistant_says": "\bsecret\b"}}, "has a backspace in it"),

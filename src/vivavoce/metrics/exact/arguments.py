@@ -276,11 +276,13 @@ def without(value: JsonValue, steps: Steps, other: JsonValue) -> None:
     An object that is empty then is taken out as well where `other`, the value it is compared with, has none there. An
     item of a list is replaced by null, so that the items after it keep their numbers.
     """
-    holders, counterparts = [value], [(other,)]
+    holders: list[JsonValue] = [value]
+    counterparts: list[tuple[JsonValue] | None] = [(other,)]
     for step in steps[:-1]:
         [inner] = cast("tuple[JsonValue]", _item(holders[-1], step))
         holders.append(inner)
-        counterparts.append(None if counterparts[-1] is None else _item(counterparts[-1][0], step))
+        counterpart = counterparts[-1]
+        counterparts.append(None if counterpart is None else _item(counterpart[0], step))
     for place in reversed(range(len(steps))):
         holder, step = holders[place], steps[place]
         is_last = place == len(steps) - 1
@@ -493,11 +495,12 @@ def _copied(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
     pending: list[dict[str, JsonValue] | list[JsonValue]] = [copy]
     while pending:
         holder = pending.pop()
-        for key, value in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
-            if isinstance(value, dict | list):
-                inner = value.copy()
-                holder[key] = inner  # pyright: ignore[reportArgumentType]  # a key of a dict, or an index of a list
-                pending.append(inner)
+        if isinstance(holder, dict):
+            holder.update({key: value.copy() for key, value in holder.items() if isinstance(value, dict | list)})
+        else:
+            holder[:] = [value.copy() if isinstance(value, dict | list) else value for value in holder]
+        values = holder.values() if isinstance(holder, dict) else holder
+        pending += [value for value in values if isinstance(value, dict | list)]
     return copy
 
 

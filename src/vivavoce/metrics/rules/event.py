@@ -24,7 +24,7 @@ from vivavoce.comparing.json_values import same_json
 from vivavoce.comparing.numbers import show_number
 from vivavoce.comparing.text import fold, is_blank
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.expressions import expression, telling_expression
+from vivavoce.expressions import expression
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall
 from vivavoce.metrics.exact.arguments import Arguments, at_path, show
 from vivavoce.metrics.rules.possible import PossibleArguments, may_include, names_of, spellings_of
@@ -171,10 +171,12 @@ _CONDITIONS = ("regex", "above", "below")
 def _expression(value: object) -> object:
     if isinstance(value, str):
         try:
-            matches_nothing = telling_expression(value).found_in("")
+            pattern = expression(value)
         except UsageError as error:
             raise ValueError(str(error)) from error
-        if matches_nothing:
+        if pattern.impossibility is not None:
+            raise ValueError(f"/{value}/ {pattern.impossibility}")
+        if pattern.found_in(""):
             raise ValueError(
                 f"/{value}/ matches an empty text too; write an expression that needs at least one character"
             )
@@ -401,7 +403,7 @@ class ToolNames:
         patterns = [name for name in names if _MAGIC.search(name)]
         plain = [name for name in names if not _MAGIC.search(name)]
         self._names = frozenset(plain)
-        self._spellings = frozenset().union(*map(names_of, plain))
+        self._spellings = frozenset[str]().union(*map(names_of, plain))
         self._pattern = _any_of(patterns)
         self._folded_pattern = _any_of([fold(pattern) for pattern in patterns])
 
