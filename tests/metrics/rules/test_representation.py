@@ -127,7 +127,8 @@ def test_a_plain_amount_is_no_arithmetic(text: str) -> None:
 @given(st.recursive(st.integers() | st.booleans() | st.text("xyz", max_size=3), st.lists, max_leaves=4))
 def test_a_value_is_found_in_json_text(value: Any) -> None:
     text = json.dumps({"b": value})
-    for written in (text, json.dumps(text), f"```json\n{text}\n```", [{"b": value}]):
+    ways: list[Any] = [text, json.dumps(text), f"```json\n{text}\n```", [{"b": value}]]
+    for written in ways:
         there = PossibleArguments({"a": written}).at("a.b")
         assert there.values == [value]
         assert not there.is_unread
@@ -245,10 +246,10 @@ def test_what_may_happen_once_for_a_value_sees_the_same_value(second: Any) -> No
 
 @pytest.mark.parametrize("words", ["sec\u00adret", "ｓecret", "s**ec**ret", "s_e_c_r_e_t"])
 def test_a_rule_against_words_reads_them_in_every_way(words: str) -> None:
-    messages = [{"role": "user", "content": words}, {"role": "assistant", "content": words}]
+    messages: list[Any] = [{"role": "user", "content": words}, {"role": "assistant", "content": words}]
     assert RuleMetric(never={"assistant_says": "secret"}).evaluate(messages).passed is False
     assert RuleMetric(always={"assistant_says": "secret"}).evaluate(messages).passed is False
-    calls = [*messages, {"role": "assistant", "tool_calls": [{"id": "c", "name": "wire", "arguments": {}}]}]
+    calls: list[Any] = [*messages, {"role": "assistant", "tool_calls": [{"id": "c", "name": "wire", "arguments": {}}]}]
     assert RuleMetric(never={"call": "wire"}, after={"user_says": "secret"}).evaluate(calls).passed is False
 
 
