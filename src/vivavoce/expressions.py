@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from vivavoce.errors import GraderFault, UsageError
+from vivavoce.impossible_patterns import is_impossible
 from vivavoce.work_time import counted_work
 
 SECONDS = 5.0
@@ -106,11 +107,23 @@ class Expression:
         except TimeoutError:
             return False
 
+    @property
+    def impossibility(self) -> str | None:
+        """Why it can match no text, as far as its parts alone tell; None where it may match one."""
+        if is_impossible(self.text):
+            return "can match no text, so it forbids nothing"
+        if "\b" in self.text:
+            return "has a backspace in it; write \\\\b in JSON and in double quotes for the end of a word"
+        return None
+
     def mistake(self) -> str | None:
         """Return why it is of no use to tell texts apart, None if nothing is wrong with it.
 
-        It matches every text, or on a text that repeats one of its own characters it takes far longer than it should.
+        It matches no text or every text, or on a text that repeats one of its own characters it takes far longer than
+        it should.
         """
+        if (impossibility := self.impossibility) is not None:
+            return impossibility
         repeated = dict.fromkeys((*filter(str.isprintable, self.text), "a", "0", " "))
         try:
             for character in list(repeated)[:_MAX_REPEATED_CHARACTERS]:
@@ -167,6 +180,21 @@ def _repeated_parts(pattern: str) -> int:
 def expression(text: str) -> Expression:
     """Return the expression of a text, made once."""
     return Expression(text)
+
+
+@lru_cache(maxsize=4096)
+def telling_expression(text: str) -> Expression:
+    """Return the expression of a text that some texts match and others do not.
+
+    Raises:
+        UsageError: it is not a regular expression, matches no text, or matches every text.
+    """
+    found = expression(text)
+    if (impossibility := found.impossibility) is not None:
+        raise UsageError(f"/{text}/ {impossibility}")
+    if found.matches_everything:
+        raise UsageError(f"/{text}/ matches every text; write an expression that needs at least one character")
+    return found
 
 
 @lru_cache(maxsize=4096)

@@ -37,7 +37,7 @@ from pydantic_core import ErrorDetails, to_json
 from vivavoce import message_objects
 from vivavoce.comparing.call_outcomes import CallOutcome, read_outcome, stated_outcome
 from vivavoce.comparing.json_values import read_strict_json
-from vivavoce.comparing.text import join_text_parts
+from vivavoce.comparing.text import is_blank, join_text_parts
 from vivavoce.errors import did_you_mean
 from vivavoce.unchecked import unchecked
 
@@ -236,6 +236,8 @@ def read_expected_call(value: object, *other_keys: str) -> object:
     if isinstance(value, ToolCall):
         extra = {**(value.model_extra or {}), **(value.function.model_extra or {})}
         _check_call_keys(extra, _CALL_KEYS)
+        _check_name(value.name)
+        _check_arguments(value.function.arguments, "arguments")
         return value
     if not isinstance(value, Mapping):
         return value
@@ -264,13 +266,31 @@ def _with_arguments(call: Mapping[str, object]) -> dict[str, object]:
     if len(keys) > 1:
         raise ValueError(f"a tool call has its arguments twice, as '{keys[0]}' and as '{keys[1]}'")
     rest = {key: value for key, value in call.items() if key not in keys}
+    _check_name(call.get("name"))
     if not keys:
         return rest
     arguments = call[keys[0]]
     if not (arguments is None or isinstance(arguments, str | Mapping)):
         got = type(arguments).__name__
         raise ValueError(f"{keys[0]} of a tool call is an object, such as {{order: 1042}}, and not a {got}")
+    if isinstance(arguments, str):
+        _check_arguments(arguments, keys[0])
     return {**rest, "arguments": {} if arguments is None else arguments}
+
+
+def _check_name(name: object) -> None:
+    if isinstance(name, str) and is_blank(name):
+        raise ValueError("a tool call has an empty name; write the name of the tool")
+
+
+def _check_arguments(text: str, key: str) -> None:
+    """Check that a text is a JSON object; a call with other arguments would never be the one that is expected."""
+    try:
+        value = read_strict_json(text or "{}")
+    except ValueError as error:
+        raise ValueError(f"{key} of a tool call are not a JSON object: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{key} of a tool call are not a JSON object: {text[:80]}")
 
 
 def _expected(value: object) -> object:

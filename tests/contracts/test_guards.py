@@ -157,3 +157,112 @@ def test_a_demand_sees_only_what_is_surely_there() -> None:
 def test_personal_data_is_found_in_what_a_page_shows(text: str) -> None:
     [datum] = find_personal_data(f"write to {text} now", ["email"])
     assert datum.key == "ana@x.org"
+
+
+DOUBTFUL: list[tuple[dict[str, Any], str]] = [
+    ({"contains": 4711}, "4.711"),
+    ({"contains": 5}, "5 million"),
+    ({"contains": "secret"}, "sec**ret**"),
+    ({"regex": "secret"}, "sec\u200bret"),
+    ({"equals": "Paris"}, "**PARIS**."),
+    ({"one_of": [4711, 5]}, "4.711"),
+    ({"numeric": 4711}, "4.711 or 3"),
+]
+
+
+@pytest.mark.parametrize(("demand", "answer"), DOUBTFUL)
+def test_a_double_negation_demands_what_the_assertion_demands(demand: dict[str, Any], answer: str) -> None:
+    assert not passes(demand, answer)
+    doubles: list[dict[str, Any]] = [
+        {"not": {"not": demand}},
+        {"not": {"any": [{"not": demand}]}},
+        {"not": {"all": [{"not": demand}]}},
+        {"not": {"any": [{"not": demand}, {"contains": "zebra"}]}},
+        {"all": [{"not": {"not": demand}}]},
+        {"any": [{"not": {"not": demand}}]},
+    ]
+    if "contains" in demand:
+        doubles += [
+            {"not": {"not_contains": demand["contains"]}},
+            {"not": {"any": [{"not_contains": demand["contains"]}]}},
+        ]
+    for double in doubles:
+        assert not passes(double, answer)
+    assert not passes({"not": demand}, answer)
+    assert not passes({"not": {"not": {"not": demand}}}, answer)
+
+
+def test_a_double_negation_passes_where_the_assertion_does() -> None:
+    for demand in ({"contains": ["secret"]}, {"regex": "secret"}, {"equals": "The secret"}):
+        assert passes({"not": {"not": demand}}, "The secret")
+    assert passes({"not": {"not_contains": ["secret", "zebra"]}}, "The secret")
+    assert not passes({"not": {"not_contains": "secret"}}, "")
+
+
+def _talk(name: str, arguments: dict[str, Any], **result: Any) -> list[Any]:
+    call = {"id": "c", "name": name, "arguments": arguments}
+    rows: list[Any] = [{"role": "user", "content": "?"}, {"role": "assistant", "tool_calls": [call]}]
+    return [
+        *rows,
+        {"role": "tool", "tool_call_id": "c", "content": "done", **result},
+        {"role": "assistant", "content": "k"},
+    ]
+
+
+BANNED = {"name": "pay", "arguments": {"n": 1}}
+
+
+@pytest.mark.parametrize(
+    ("talk", "is_made", "is_doubtful"),
+    [
+        (_talk("pay", {"n": 1}), True, True),
+        (_talk("pay", {"n": "1"}), False, True),
+        (_talk("Pay", {"n": 1}), False, True),
+        (_talk("pay", {"N": 1}), False, True),
+        (_talk("pay", {"n": 1}, outcome="refused"), False, True),
+        (_talk("look", {"n": 1}), False, False),
+    ],
+)
+def test_a_call_is_demanded_for_sure_and_banned_in_doubt(talk: list[Any], is_made: bool, is_doubtful: bool) -> None:
+    scene = Scene(View([read_messages(talk)]))
+
+    def holds(assertion: dict[str, Any]) -> bool:
+        [expected] = read_expect(assertion)
+        return expected.assertion.held(scene).passed
+
+    for demand in ({"calls": BANNED}, {"not": {"not": {"calls": BANNED}}}, {"not": {"no_call": BANNED}}):
+        assert holds(demand) is is_made
+    for ban in ({"no_call": BANNED}, {"not": {"calls": BANNED}}, {"not": {"not": {"no_call": BANNED}}}):
+        assert holds(ban) is not is_doubtful
+
+
+@pytest.mark.parametrize("mode", ["superset", "in_order", "strict", "unordered"])
+def test_several_calls_are_banned_together_in_doubt(mode: str) -> None:
+    calls = ["pay", "ship"]
+    rows: list[Any] = [{"role": "user", "content": "?"}]
+    for number, name in enumerate(("Pay", "functions.ship")):
+        call = {"id": f"c{number}", "name": name, "arguments": {}}
+        rows += [
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{number}", "content": "k"},
+        ]
+    scene = Scene(View([read_messages([*rows, {"role": "assistant", "content": "k"}])]))
+    [ban] = read_expect({"not": {"calls": calls, "mode": mode}})
+    assert not ban.assertion.held(scene).passed
+    [other] = read_expect({"not": {"calls": ["pay", "refund"], "mode": mode}})
+    assert other.assertion.held(scene).passed
+
+
+@pytest.mark.parametrize("outcome", ["succeeded", "failed"])
+def test_a_call_with_an_outcome_is_banned_in_any_spelling(outcome: str) -> None:
+    scene = Scene(View([read_messages(_talk("Pay", {"n": "1"}, outcome=outcome))]))
+    [ban] = read_expect({"not": {"calls": BANNED, "outcome": outcome}})
+    assert not ban.assertion.held(scene).passed
+
+
+def test_to_demand_that_some_tool_is_called_a_call_must_have_been_made() -> None:
+    refused = Scene(View([read_messages(_talk("pay", {}, outcome="refused"))]))
+    for demand in ({"not": {"no_call": True}}, {"not": {"calls": [], "mode": "strict"}}):
+        [expected] = read_expect(demand)
+        assert not expected.assertion.held(refused).passed
+        assert expected.assertion.held(Scene(View([read_messages(_talk("pay", {}))]))).passed

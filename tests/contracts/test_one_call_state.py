@@ -342,6 +342,26 @@ FORMATS: dict[str, tuple[str, list[Any], CallState]] = {
     "responses": ("openai-responses", _function(status="completed"), "succeeded"),
     "responses mcp error": ("openai-responses", _responses({**_HOSTED, "error": SAID}), "failed"),
     "responses mcp": ("openai-responses", _responses(_HOSTED), "succeeded"),
+    "responses mcp calling": (
+        "openai-responses",
+        _responses({**_HOSTED, "output": None, "status": "calling"}),
+        "unanswered",
+    ),
+    "responses mcp in progress": (
+        "openai-responses",
+        _responses({**_HOSTED, "output": None, "status": "in_progress"}),
+        "unanswered",
+    ),
+    "responses mcp incomplete": (
+        "openai-responses",
+        _responses({**_HOSTED, "output": None, "status": "incomplete"}),
+        "failed",
+    ),
+    "responses mcp without output": (
+        "openai-responses",
+        _responses({**_HOSTED, "output": None, "status": "completed"}),
+        "succeeded",
+    ),
     "responses call only": (
         "openai-responses",
         _responses({"type": "function_call", "call_id": "c1", "name": TOOL, "arguments": "{}"}),

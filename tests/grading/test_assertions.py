@@ -90,7 +90,8 @@ def test_a_number_is_compared_as_it_would_be_written() -> None:
         ),
         ({"calls": {"name": "refund", "arguments": {"amount": 25}}, "arguments": {"amount": {"tolerance": 0.1}}}, True),
         ({"calls": "look_up"}, False),
-        ({"calls": ["refund", "look_up"], "mode": "subset"}, True),
+        ({"all": [{"calls": ["refund", "look_up"], "mode": "subset"}, {"calls": "refund"}], "weight": 2}, True),
+        ({"all": [{"calls": ["look_up"], "mode": "subset"}, {"calls": "refund"}], "weight": 2}, False),
         ({"calls": [], "mode": "strict"}, False),
         ({"no_call": True}, False),
         ({"no_call": "look_up"}, True),
@@ -234,7 +235,7 @@ def test_words_are_not_avoided_by_saying_nothing(assertion: dict[str, Any], foun
         {"no_call": "refund"},
         {"not": {"calls": "refund"}},
         {"calls": [], "mode": "strict"},
-        {"calls": ["refund"], "mode": "subset"},
+        {"all": [{"calls": ["refund"], "mode": "subset"}, {"not_contains": "voucher"}], "weight": 2},
         {"latency": 5},
     ],
 )

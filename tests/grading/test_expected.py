@@ -51,6 +51,10 @@ def test_a_list_is_about_turns_and_a_mapping_about_the_conversation() -> None:
     ]
 
 
+ALONE = (
+    "calls with mode: subset holds where no tool is called, so alone it tests nothing; write another assertion beside "
+    "it, such as {calls: …} without a mode, or no_call"
+)
 MISTAKES: list[tuple[Any, str]] = [
     ([{"contians": "a"}], "expect.0: no assertion 'contians'; did you mean 'contains'?"),
     ([None, [YES, {"contains": ""}]], "expect.1.1.contains: is empty"),
@@ -85,6 +89,32 @@ MISTAKES: list[tuple[Any, str]] = [
     (
         {"calls": {"nam": "a"}},
         "expect.calls: a tool call has no 'nam'; did you mean 'name'? Write {name: …, arguments: {…}}",
+    ),
+    ({"one_of": "a"}, "expect.one_of: must be a list such as [yes, no]; write {equals: …} for a single value"),
+    ({"calls": ["a"], "mode": "subset"}, f"expect: {ALONE}"),
+    ([[{"calls": "a", "mode": "subset"}], [{"contains": "x"}]], f"expect.0: {ALONE}"),
+    ({"all": [{"calls": "a", "mode": "subset"}]}, f"expect: {ALONE}"),
+    ({"any": [{"calls": "a", "mode": "subset"}, {"contains": "x"}]}, f"expect: {ALONE}"),
+    (
+        {"metric": "rule", "config": {"at_most": True, "of": {"call": "a"}}},
+        "expect: metric 'rule': option 'at_most': must be a number, got true or false",
+    ),
+    (
+        {"metric": "rule", "config": {"never": {"call": "a", "where": {}}}},
+        "expect: metric 'rule': never.where: is empty; leave it out where any arguments will do, "
+        "or write {amount: {above: 100}}",
+    ),
+    (
+        {"metric": "numeric", "config": {"tolerance": True}},
+        "expect: metric 'numeric': option 'tolerance' of 'numeric': must be a number, got true or false",
+    ),
+    (
+        {"metric": "turn_count", "threshold": 2, "config": {"window": True}},
+        "expect: metric 'turn_count': option 'window': must be a number, got true or false",
+    ),
+    (
+        {"calls": "a", "at_least": 0},
+        "expect: calls has no option 'at_least'; known: arguments, mode, outcome, severity, weight",
     ),
     ({"calls": "a", "mode": "any"}, "expect.mode: must be 'strict', 'in_order', 'unordered', 'subset' or 'superset'"),
     ({"calls": "a", "arguments": {"x": "fuzy"}}, "expect: arguments.x: no matcher 'fuzy'; did you mean 'fuzzy'?"),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.comparing.text import FoldedText
-from vivavoce.grading.texts import is_said, says
+from vivavoce.grading.texts import Answer, says
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_words_and_numbers_are_found_however_they_are_set(wanted: str | float, t
     [(24.9, " 24.90 ", True), (42, "42", True), (42, "42 or 43", False), ("yes", " yes", True), ("yes", "Yes", False)],
 )
 def test_an_answer_is_a_text_or_a_number(wanted: str | float, text: str, same: bool) -> None:
-    assert is_said(text, wanted) is same
+    assert Answer(text).is_value(wanted) is same

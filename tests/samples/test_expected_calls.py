@@ -17,6 +17,7 @@ from vivavoce.messages import ToolCall
 from vivavoce.samples.evaluation import MultiTurnSample
 from vivavoce.samples.given import given_sample
 from vivavoce.samples.row import UnknownKeys, read_sample
+from vivavoce.samples.rows import check_samples
 from vivavoce.samples.sample import Sample
 
 ARGUMENTS = {"order": 1042, "why": {"code": "late"}}
@@ -63,7 +64,28 @@ WRONG: list[Any] = [
     {"function": "refund", "args": ARGUMENTS},
     {"tool": "refund", "arguments": ARGUMENTS},
     {"arguments": ARGUMENTS},
+    {"name": "", "arguments": ARGUMENTS},
+    {"name": " ", "args": ARGUMENTS},
+    {"function": {"name": "", "arguments": "{}"}},
+    {"name": "refund", "arguments": "{bad"},
+    {"name": "refund", "args": "[1]"},
+    {"name": "refund", "arguments": '"text"'},
+    {"name": "refund", "arguments": '{"n": 1, "n": 2}'},
+    {"function": {"name": "refund", "arguments": '{"n": NaN}'}},
 ]
+
+
+def test_a_call_with_broken_arguments_is_named_with_its_row_and_key(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    call = {"name": "refund", "arguments": "{bad"}
+    good = {"input": "hi", "reference_tool_calls": [{"name": "refund", "arguments": "{}"}]}
+    lines = [good, {"input": "hi", "reference_tool_calls": [{"name": "refund"}, call]}]
+    rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(UsageError) as raised:
+        check_samples(rows)
+    [problem] = raised.value.problems
+    assert problem.line == 2
+    assert "reference_tool_calls.1: arguments of a tool call are not a JSON object" in problem.message
 
 
 @pytest.mark.parametrize("call", WRONG)

@@ -207,3 +207,63 @@ def test_a_ground_truth_that_a_grader_cannot_use_is_refused_before_anything_runs
     for kind in (f"{{kind: function, function: {function}}}", f"{{kind: metric, metric: {function}}}"):
         with pytest.raises(UsageError, match=r"ground_truth: .* the grader 'said' needs it|needs a schema"):
             ran({**PLAIN, "ground_truth": truth}, more=f"graders:\n  said: {kind}\n")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            {"expect": {"metric": "contains"}},
+            "expect: metric contains cannot be checked: the sample has no ground_truth",
+        ),
+        ({"expect": [{"metric": "numeric"}], "ground_truth": "five"}, "expect.0: metric numeric cannot be checked"),
+        ({"expect": {"metric": "regex_match"}, "ground_truth": "a^"}, "can match no text"),
+        ({"expect": {"metric": "trajectory_match"}}, "the sample has no reference_tool_calls"),
+        ({"expect": {"not": {"metric": "contains"}}}, "the sample has no ground_truth"),
+    ],
+)
+def test_a_metric_that_lacks_its_truth_is_found_before_the_target_is_asked(row: dict[str, Any], message: str) -> None:
+    Path("bot.py").write_text("def reply(message: str) -> str:\n    raise AssertionError\n")
+    Path("rows.jsonl").write_text(json.dumps({"input": "money", **row}) + "\n")
+    Path("suite.yaml").write_text(f"{HEAD}dataset: rows.jsonl\n")
+    with pytest.raises(UsageError, match=message):
+        run_suite("suite.yaml")
+    with pytest.raises(UsageError, match=message):
+        check_suite(load_suite(Path("suite.yaml")))
+
+
+def test_a_metric_with_its_truth_is_checked() -> None:
+    assert ran({**RIGHT, "expect": {"metric": "contains"}, "ground_truth": "order"}).exit_code == 0
+    per_turn = {"input": ["money", "1042"], "ground_truth": ["order", None], "expect": [{"metric": "contains"}, None]}
+    assert ran(per_turn).exit_code == 0
+
+
+def test_a_grader_does_not_agree_with_itself() -> None:
+    graders = "graders:\n  c: {kind: function, function: contains}\n"
+    with pytest.raises(UsageError, match=r"agreement\.0: compares 'c' with itself, which always agrees"):
+        ran({**RIGHT, "ground_truth": "order"}, more=graders + "agreement: [{predictor: c, truth: c}]\n")
+
+
+@pytest.mark.parametrize(
+    "grader",
+    [
+        "{kind: rule, at_most: true, of: {call: a}}",
+        "{kind: rule, never: {call: a, where: {}}}",
+        "{kind: metric, metric: rule, config: {at_most: true, of: {call: a}}}",
+        "{kind: function, function: numeric, config: {tolerance: true}}",
+        "{kind: metric, metric: repetition, scope: window, config: {window: true}}",
+        "{kind: metric, metric: turn_count, threshold: true}",
+    ],
+)
+def test_true_and_what_is_empty_are_refused_in_graders(grader: str) -> None:
+    with pytest.raises(UsageError, match=r"must be a number, got true|where: is empty"):
+        ran({**RIGHT, "ground_truth": "5"}, more=f"graders:\n  c: {grader}\n")
+
+
+@pytest.mark.parametrize(
+    "gate", ["value: true", "value: 0.5, min_scored: true", "value: 1, max_findings: {rule: true}"]
+)
+def test_true_is_refused_in_gates(gate: str) -> None:
+    graders = "graders:\n  c: {kind: function, function: contains}\n"
+    with pytest.raises(UsageError, match="must be a number, got true"):
+        ran({**RIGHT, "ground_truth": "order"}, more=f"{graders}gate: {{metric_key: c, {gate}}}\n")

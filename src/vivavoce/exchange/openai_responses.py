@@ -204,6 +204,10 @@ class _Reader:
     def _hosted(self, item: Row) -> None:
         """Read a call that ran at OpenAI: the item has what came back, too."""
         call = tool_call(_text(item.get("id")), str(item.get("name")), item.get("arguments"))
+        has_ended = item.get("status") in ("completed", *_FAILED)
+        if not has_ended and item.get("output") is None and item.get("error") is None:
+            self._asks(call, {"hosted": True, "item": item})
+            return
         came: Any = item.get("output") if item.get("error") is None else item["error"]
         result: Message = {"role": "tool", "content": came if isinstance(came, str) else _json(came)}
         result["tool_call_id"] = item.get("id")
@@ -311,6 +315,8 @@ def _items(message: Message, kept: Row, index: int, loss: Loss) -> Items:
         known = cast("Row", of_calls.get(str(position)) or {})
         if "hosted" not in known:
             items.append(restored(_call_item(call), known))
+        elif "item" in known:  # it has no result, which has the item of other hosted calls
+            items.append(known["item"])
     return items
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -28,11 +28,10 @@ from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
 from vivavoce.grading.extractors import View
 from vivavoce.grading.texts import (
+    Answer,
     Take,
     differs_as_json,
-    is_said,
     lacks_number,
-    may_be,
     may_be_near,
     may_say,
     misfits,
@@ -43,12 +42,20 @@ from vivavoce.grading.texts import (
 from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.metrics.exact.arguments import at_path, show
 from vivavoce.metrics.exact.response_time import time_of
+from vivavoce.metrics.rules.sameness import may_match
 from vivavoce.models.json_schema import check_test_schema
 from vivavoce.records.agents import Agents
 from vivavoce.records.call_states import CallRecord, call_records, group_by_message
 from vivavoce.records.run import Severity
 from vivavoce.records.score import Score, turn_label
 from vivavoce.records.trajectory import answer_of_turn, assistant_texts
+from vivavoce.work_time import counted_work
+
+T = TypeVar("T")
+_SHOWN = 5
+"""Differences that are named."""
+_QUOTED = 50
+"""Values of an assertion that its wording quotes."""
 
 
 @dataclass
@@ -81,9 +88,14 @@ class Scene:
         """Return whether the assistant says some words, in any case and encoding, or a number."""
         return says(self.folded, wanted, locale)
 
+    @cached_property
+    def guarded(self) -> GuardedText:
+        """All that the assistant says, to be searched for what must not be there."""
+        return GuardedText(self.said)
+
     def may_say(self, wanted: str | float, locale: str | None = None) -> bool:
         """Return whether the assistant says some words, or may state a number."""
-        return may_say(self.said, wanted, locale)
+        return may_say(self.guarded, self.said, wanted, locale)
 
     @property
     def silent(self) -> bool:
@@ -123,6 +135,10 @@ class Scene:
     def made_by(self, agent: str, call: ToolCall) -> bool:
         """Say whether one of the calls is that of an agent."""
         return self.agents.of_call(call) == (self.agents.known(agent) or agent)
+
+    def may_be_by(self, agent: str, call: ToolCall) -> bool:
+        """Return whether one of the calls may be that of an agent: it is, or nobody is named."""
+        return self.agents.of_call(call) is None or self.made_by(agent, call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,19 +266,20 @@ class Contains(OfWords):
 
     def held(self, scene: Scene) -> Held:
         """Look for each text in all that is said."""
-        return held_unless("; ".join(filter(None, (self._lacks(scene, text) for text in self.contains))))
+        missing = _where(self.contains, lambda text: not scene.says(text, self.locale))
+        return held_unless("; ".join(self._lacks(scene, text) for text in missing[:_SHOWN]) + _more(missing))
 
     def objection(self, scene: Scene) -> str:
         """Say that it holds, or that it may: a number may be stated in digits that nobody can read."""
         reason = super().objection(scene)
-        if reason or not all(scene.may_say(text, self.locale) for text in self.contains):
+        if reason or _where(self.contains, lambda text: not scene.may_say(text, self.locale)):
             return reason
         return f"may contain {_quoted(self.contains)}, which must not be"
 
     def _lacks(self, scene: Scene, text: str | float) -> str:
         if not isinstance(text, str):
             return lacks_number(scene.said, text, self.locale)
-        return "" if scene.says(text) else f"does not contain {text!r}"
+        return f"does not contain {text!r}"
 
 
 class NotContains(OfWords):
@@ -278,19 +295,20 @@ class NotContains(OfWords):
 
     def held(self, scene: Scene) -> Held:
         """Look for each text in all that is said; a number that may be stated counts, too."""
-        contained = [text for text in self.not_contains if scene.says(text, self.locale)]
+        contained = _where(self.not_contains, lambda text: scene.says(text, self.locale))
         if contained:
-            return held_unless(f"contains {', '.join(_quote_from(scene.said, text) for text in contained)}")
-        possible = [text for text in self.not_contains if scene.may_say(text, self.locale)]
+            quotes = ", ".join(_quote_from(scene.said, text) for text in contained[:_SHOWN])
+            return held_unless(f"contains {quotes}{_more(contained)}")
+        possible = _where(self.not_contains, lambda text: scene.may_say(text, self.locale))
         return held_unless(f"may contain {_quoted(possible)}" if possible else self.holds_idly(scene))
 
     def objection(self, scene: Scene) -> str:
-        """Say that none of the texts is surely there; `not` demands one that is."""
-        if scene.silent:
-            return super().objection(scene)
-        if any(scene.says(text, self.locale) for text in self.not_contains):
+        """Say that none of them is there for sure: to demand a text is to demand what `contains` does."""
+        contained = _where(self.not_contains, lambda text: scene.says(text, self.locale))
+        if contained:
             return ""
-        return f"{self.wording}, which must not be"
+        idly = self.holds_idly(scene)
+        return f"not: {idly}" if idly else f"{self.wording}, which must not be"
 
 
 class Regex(OfWords):
@@ -308,9 +326,9 @@ class Regex(OfWords):
         return held_unless(mismatches(scene.said, self.regex))
 
     def objection(self, scene: Scene) -> str:
-        """Say that it holds, or that it does in another reading: markup and special characters hide nothing."""
+        """Say that it holds, or that it may: markup and special characters hide nothing."""
         reason = super().objection(scene)
-        if reason or all(mismatches(reading, self.regex) for reading in GuardedText(scene.said).readings):
+        if reason or not may_match(scene.said, self.regex):
             return reason
         return f"{self.wording} in plain characters, which must not be"
 
@@ -344,12 +362,16 @@ class Equals(OfAnswer):
         return reason or _may_be_one_of(scene.answer, [self.equals], self.locale)
 
 
+def _list_of_values(value: object) -> object:
+    if not isinstance(value, list):
+        raise ValueError("must be a list such as [yes, no]; write {equals: …} for a single value")
+    return cast("object", value)
+
+
 class OneOf(OfAnswer):
     """The answer is one of these values, each compared as `equals` compares it."""
 
-    one_of: Annotated[
-        list[Value], Field(min_length=1), BeforeValidator(listed, json_schema_input_type=Value | list[Value])
-    ]
+    one_of: Annotated[list[Value], Field(min_length=1), BeforeValidator(_list_of_values)]
     locale: Locale | None = None
 
     @property
@@ -359,7 +381,7 @@ class OneOf(OfAnswer):
 
     def held(self, scene: Scene) -> Held:
         """Compare the answer with each."""
-        passed = any(not _differs(scene.answer, value, self.locale) for value in self.one_of)
+        passed = _where(self.one_of, Answer(scene.answer, self.locale).is_value)
         return held_unless("" if passed else f"is none of {_quoted(self.one_of)}")
 
     def objection(self, scene: Scene) -> str:
@@ -441,13 +463,13 @@ class Latency(Assertion):
 def _differs(answer: str, wanted: JsonValue, locale: str | None) -> str:
     """Return how an answer differs from a value, in words; empty where it is that value and nothing else."""
     if isinstance(wanted, str | int | float) and not isinstance(wanted, bool):
-        return "" if is_said(answer, wanted, locale) else f"is not {wanted!r}"
+        return "" if Answer(answer, locale).is_value(wanted) else f"is not {wanted!r}"
     return differs_as_json(answer, wanted)
 
 
 def _may_be_one_of(answer: str, values: Sequence[JsonValue], locale: str | None) -> str:
     """Return that an answer may be one of some values that it must not be; empty where it is surely none of them."""
-    possible = [value for value in values if may_be(answer, value, locale)]
+    possible = _where(values, Answer(answer, locale).may_be)
     return f"may be {_quoted(possible)}, which must not be" if possible else ""
 
 
@@ -458,11 +480,23 @@ def _quote_from(said: str, wanted: str | float) -> str:
 
 
 def _quoted(texts: Sequence[Any]) -> str:
-    return ", ".join(map(repr, texts))
+    return ", ".join(map(repr, texts[:_QUOTED])) + _more(texts, _QUOTED)
 
 
-_SHOWN = 5
-"""Differences that are named."""
+def _more(items: Sequence[Any], shown: int = _SHOWN) -> str:
+    """Return how many items there are besides those that are shown."""
+    return f"; and {len(items) - shown} more" if len(items) > shown else ""
+
+
+def _where(items: Sequence[T], holds: Callable[[T], bool]) -> list[T]:
+    """Return the items of which something holds; a long list is work that counts."""
+    chosen: list[T] = []
+    with counted_work() as check_time:
+        for item in items:
+            check_time()
+            if holds(item):
+                chosen.append(item)
+    return chosen
 
 
 class OfState(Assertion, ABC):
@@ -556,5 +590,4 @@ def differing(actual: JsonValue, wanted: JsonValue, path: str = "") -> Iterator[
 
 
 def _listed(differences: list[str]) -> str:
-    more = f"; and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
-    return "; ".join(differences[:_SHOWN]) + more
+    return "; ".join(differences[:_SHOWN]) + _more(differences)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import (
@@ -18,16 +19,24 @@ from pydantic import (
 )
 
 from vivavoce.comparing.json_values import read_strict_json
-from vivavoce.comparing.text import same_text
 from vivavoce.grading.assertions import Assertion, Held, Scene, held_unless, listed
 from vivavoce.grading.call_mistakes import unknown_path, unknown_tool
 from vivavoce.messages import ToolCall, read_expected_call
-from vivavoce.metrics.exact.arguments import ArgumentRule, at_path, includes, show
-from vivavoce.metrics.exact.tool_calls import ALWAYS_TRUE_WITHOUT_CALLS, TrajectoryMode, match_trajectory
+from vivavoce.metrics.exact.arguments import ArgumentRule, show
+from vivavoce.metrics.exact.tool_calls import (
+    ALWAYS_TRUE_WITHOUT_CALLS,
+    Pair,
+    TrajectoryMode,
+    best_ordered_pairs,
+    best_pairs,
+    check_pairs,
+    match_trajectory,
+)
 from vivavoce.metrics.exact.tool_calls import Calls as PairedCalls
-from vivavoce.metrics.rules.sameness import may_equal, opened
+from vivavoce.metrics.rules.possible import BannedArguments, PossibleArguments, may_name, names_of, spellings_of
 from vivavoce.records.call_states import CallRecord, Outcome
 from vivavoce.records.score import shorten
+from vivavoce.work_time import counted_work
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -145,54 +154,53 @@ class Calls(Assertion):
             found = [*found, *self._left_out(scene)]
         return held_unless("; ".join(found) or self.holds_idly(scene))
 
-    def _may_have_been_made(self, scene: Scene, wanted: WantedCall) -> bool:
-        made = _made_by(scene, wanted.agent, scene.calls)
-        return any(_may_be(call, wanted, self.arguments) for call in made)
-
     def objection(self, scene: Scene) -> str:
-        """Say that the calls were made, or may have been: also one that is written in another way."""
-        if reason := self._objection_as_written(scene):
+        """Say that the calls were made, or may have been: only tried, written in another way, or with broken JSON."""
+        if reason := super().objection(scene):
             return reason
-        if len(self.calls) != 1 or self.mode not in ALWAYS_TRUE_WITHOUT_CALLS or self.outcome is not None:
-            return ""
-        if not self._may_have_been_made(scene, self.calls[0]):
-            return ""
-        return f"{self.wording}, perhaps written in another way, which must not be"
+        made = [[record.call for record in step if self._counts(record)] for step in scene.steps]
+        views = [made] if self.outcome is not None else [scene.tried]
+        if self.outcome is None and self.mode not in ALWAYS_TRUE_WITHOUT_CALLS:
+            views.append(made)  # without what was only tried, too, these may be the calls
+        for view in views:
+            matched = self._may_match(scene, view)
+            if matched is not None:
+                calls = ", ".join(map(_shown, matched[:_SHOWN]))
+                how = f"perhaps by {calls}" if calls and self._reasons(scene, view) else "it was only tried"
+                return f"{self.wording}, which must not be: {how}"
+        return ""
 
-    def _objection_as_written(self, scene: Scene) -> str:
-        """Say that the calls were made, or which may be one of them: it was only tried, or its arguments are broken."""
-        reason = super().objection(scene)
-        if reason or self.mode not in ALWAYS_TRUE_WITHOUT_CALLS or self.outcome is not None:
-            return reason
-        if self.mode == "in_order":
-            doubtful = [call for call in scene.calls if call.name in {one.name for one in self.calls} and _broken(call)]
-            if not doubtful and self._reasons(scene, scene.tried):
-                return ""
-        else:
-            unmatched = [one for agent, each in self._by_agent() for one in self._unmatched(scene, agent, each)]
-            missing = Counter(one.name for one in unmatched)
-            doubtful = [call for call in scene.calls if call.name in missing and _broken(call)]
-            if missing - Counter(call.name for call in doubtful):
-                return ""
-        tried = ", ".join(map(_shown, doubtful)) or "it was only tried"
-        return f"{self.wording}, which must not be: {tried}"
+    def _may_match(self, scene: Scene, made: Sequence[Sequence[ToolCall]]) -> list[ToolCall] | None:
+        """Return the calls that may be the wanted ones, so that the mode is satisfied; None where it surely is not."""
+        matched: list[ToolCall] = []
+        for agent, wanted in _by_agent(self.calls):
+            steps = [[call for call in step if agent is None or scene.may_be_by(agent, call)] for step in made]
+            calls = [call for step in steps for call in step]
+            pairs = self._possible_pairs(wanted, calls, [len(step) for step in steps])
+            if (self.mode != "subset" and len(pairs) < len(wanted)) or (
+                self.mode not in ALWAYS_TRUE_WITHOUT_CALLS and len(pairs) < len(calls)
+            ):
+                return None
+            matched += [calls[place] for _, place in pairs]
+        return matched
 
-    def _by_agent(self) -> list[tuple[str | None, list[WantedCall]]]:
-        """Return the calls that are wanted of each agent, and of whichever; one group where none are."""
-        found: dict[str | None, list[WantedCall]] = {}
-        for one in self.calls:
-            found.setdefault(one.agent, []).append(one)
-        return list(found.items()) or [(None, [])]
-
-    def _unmatched(self, scene: Scene, agent: str | None, wanted: Sequence[WantedCall]) -> list[WantedCall]:
-        made = _made_by(scene, agent, scene.calls)
-        calls = PairedCalls(made, [one.call for one in wanted], self.arguments)
-        paired = {expected for expected, _ in calls.pairs(whole=True)}
-        return [one for place, one in enumerate(wanted) if place not in paired]
+    def _possible_pairs(self, wanted: Sequence[WantedCall], calls: Sequence[ToolCall], sizes: list[int]) -> list[Pair]:
+        check_pairs(len(wanted) * len(calls))
+        with counted_work() as check_time:
+            weights: list[list[float]] = []
+            made = list(map(_MadeCall, calls))
+            for one in wanted:
+                check_time()
+                banned = _Banned(one, self.arguments)
+                weights.append([float(banned.may_be(call)) for call in made])
+            if not weights or not calls:
+                return []
+            in_order = self.mode in ("strict", "in_order")
+            return best_ordered_pairs(weights, sizes) if in_order else best_pairs(weights)
 
     def _reasons(self, scene: Scene, made: Sequence[Sequence[ToolCall]]) -> Sequence[str]:
         found: list[str] = []
-        for agent, wanted in self._by_agent():
+        for agent, wanted in _by_agent(self.calls):
             calls, own = [one.call for one in wanted], [_made_by(scene, agent, step) for step in made]
             reasons = match_trajectory(own, calls, mode=self.mode, arguments=self.arguments).reasons
             found += [f"{agent}: {reason}" if agent else reason for reason in reasons]
@@ -228,34 +236,74 @@ class NoCall(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Look for a call of one of them."""
-        made = scene.calls if self.no_call is True else [call for call in scene.calls if self._forbids(scene, call)]
-        return held_unless(f"calls {', '.join(map(_shown, made))}" if made else self.holds_idly(scene))
+        with counted_work() as check_time:
+            banned = [call for call in scene.calls if self._forbids(scene, call, check_time)]
+        return held_unless(f"calls {', '.join(map(_shown, banned))}" if banned else self.holds_idly(scene))
 
-    def _forbids(self, scene: Scene, call: ToolCall) -> bool:
-        forbidden = cast("list[WantedCall]", self.no_call)
-        return any(
-            _may_be(call, one, self.arguments) and (not one.agent or scene.made_by(one.agent, call))
-            for one in forbidden
-        )
+    def objection(self, scene: Scene) -> str:
+        """Say that none of them was made for sure: to demand a call is to demand what `calls` does."""
+        made = [record.call for record in scene.records if record.was_made]
+        if self.no_call is True:
+            return "" if made else f"{self.wording}, which must not be"
+        for agent, wanted in _by_agent(self.no_call):
+            own = PairedCalls(_made_by(scene, agent, made), [one.call for one in wanted], self.arguments)
+            if own.pairs(whole=True):
+                return ""
+        return f"{self.wording}, which must not be"
 
-
-def _may_be(call: ToolCall, forbidden: WantedCall, arguments: Any) -> bool:
-    """Say whether a call may be a forbidden one, as one with arguments that are not a JSON object may be."""
-    if not same_text(call.name, forbidden.name, ignore_case=True):
+    def _forbids(self, scene: Scene, call: ToolCall, check_time: Callable[[], None]) -> bool:
+        if self.no_call is True:
+            return True
+        made = _MadeCall(call)
+        for banned in (one for name in spellings_of(call.name) for one in self._by_spelling.get(name, ())):
+            check_time()
+            agent = banned.wanted.agent
+            if (agent is None or scene.may_be_by(agent, call)) and banned.may_be(made):
+                return True
         return False
-    call = call.model_copy(update={"function": call.function.model_copy(update={"name": forbidden.name})})
-    if _broken(call) or not match_trajectory([call], [forbidden.call], arguments=arguments).reasons:
-        return True
-    wanted = forbidden.arguments
-    if not wanted or arguments != _SUBSET:
-        return False
-    made = {name: opened(value) for name, value in call.args.items()}
-    values = {name: at_path(dict(call.args), name) or at_path(made, name) for name in wanted}
-    return all(
-        value is not None
-        and (includes(value[0], wanted[name], may_equal) or includes(opened(value[0]), opened(wanted[name]), may_equal))
-        for name, value in values.items()
-    )
+
+    @cached_property
+    def _by_spelling(self) -> Mapping[str, Sequence[_Banned]]:
+        """The banned calls by each name that a call of one of them may have."""
+        calls = defaultdict[str, list[_Banned]](list)
+        for one in cast("list[WantedCall]", self.no_call):
+            banned = _Banned(one, self.arguments)
+            for name in names_of(one.name):
+                calls[name].append(banned)
+        return calls
+
+
+def _by_agent(calls: Sequence[WantedCall]) -> list[tuple[str | None, list[WantedCall]]]:
+    """Return the calls that are wanted of each agent, and of whichever; one group where none are."""
+    groups = defaultdict[str | None, list[WantedCall]](list)
+    for one in calls:
+        groups[one.agent].append(one)
+    return list(groups.items()) or [(None, [])]
+
+
+class _Banned:
+    """A banned call, which many calls are compared with."""
+
+    def __init__(self, wanted: WantedCall, rule: ArgumentRule) -> None:
+        self.wanted = wanted
+        self._arguments = BannedArguments(wanted.arguments, rule.for_tool(wanted.name))
+
+    def may_be(self, call: _MadeCall) -> bool:
+        """Say whether a call may be the banned one, as one with arguments that are not a JSON object may be."""
+        if not may_name(call.name, self.wanted.name):
+            return False
+        return call.arguments is None or self._arguments.may_be(call.arguments)
+
+
+class _MadeCall:
+    """A call with its arguments in every way to read them, None where they are not a JSON object."""
+
+    def __init__(self, call: ToolCall) -> None:
+        self.name = call.name
+        try:
+            self.arguments = PossibleArguments(call.args)
+        except (ValueError, RecursionError):
+            self.arguments = None
 
 
 def _why(record: CallRecord) -> str:
@@ -272,13 +320,8 @@ def _made_by(scene: Scene, agent: str | None, calls: Sequence[ToolCall]) -> Sequ
     return calls if agent is None else [call for call in calls if scene.made_by(agent, call)]
 
 
-def _broken(call: ToolCall) -> bool:
-    """Say whether the arguments of a call are not a JSON object."""
-    try:
-        _ = call.args
-    except (ValueError, RecursionError):
-        return True
-    return False
+_SHOWN = 3
+"""Calls that a reason names."""
 
 
 def _shown(call: ToolCall) -> str:

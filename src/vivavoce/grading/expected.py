@@ -208,7 +208,8 @@ def _of_one_kind(value: Any) -> Any:
     kind = _kind_of(written)
     if kind is None or not written.keys() <= _fields(kind):
         raise _malformed([str(key) for key in written])
-    if kind == "calls" and written["calls"] == [] and written.get("mode", "superset") in ALWAYS_TRUE_WITHOUT_CALLS:
+    mode = written.get("mode", "superset")
+    if kind == "calls" and written["calls"] == [] and mode in ALWAYS_TRUE_WITHOUT_CALLS:
         raise ValueError("an empty list of calls cannot fail; write no_call: true where no tool may be called")
     return written
 
@@ -279,8 +280,8 @@ AtTurn = Annotated[
 ExpectField = AnyAssertion | list[AtTurn | None]
 """What may stand under `expect` of a row."""
 
-_WHOLE: TypeAdapter[AnyAssertion] = TypeAdapter(AnyAssertion)
-_TURNS: TypeAdapter[list[AtTurn | None]] = TypeAdapter(list[AtTurn | None])
+_WHOLE: TypeAdapter[Any] = TypeAdapter(AnyAssertion)
+_TURNS: TypeAdapter[Any] = TypeAdapter(list[AtTurn | None])
 
 
 class Expected(NamedTuple):
@@ -341,11 +342,7 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
         UsageError: one is unknown, malformed, or cannot fail or hold; the text begins with its path.
     """
     try:
-        if not isinstance(value, list):
-            whole = cast("Assertion", _WHOLE.validate_python(value))
-            _check_number([[whole]])
-            return _with_whole_severities([Expected(one) for one in (whole.all if _is_plain_list(whole) else [whole])])
-        turns = cast("list[list[Assertion] | None]", _TURNS.validate_python(value))
+        parsed = (_TURNS if isinstance(value, list) else _WHOLE).validate_python(value)
     except ValidationError as error:
         mistakes: dict[str, str] = {}
         for one in error.errors(include_url=False):
@@ -353,7 +350,14 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
         raise UsageError(*(f"{path}: {rule}" for path, rule in mistakes.items())) from error
     except UsageError as error:
         raise UsageError(*(f"expect: {problem.message}" for problem in error.problems)) from error
+    if not isinstance(parsed, list):
+        whole = cast("Assertion", parsed)
+        _check_number([[whole]])
+        _check_demands([[whole]], turns=False)
+        return _with_whole_severities([Expected(one) for one in (whole.all if _is_plain_list(whole) else [whole])])
+    turns = cast("list[list[Assertion] | None]", parsed)
     _check_number(turns)
+    _check_demands(turns, turns=True)
     expected = [Expected(one, turn) for turn, listed in enumerate(turns) for one in listed or ()]
     early = [one for one in expected if one.turn != len(turns) - 1 and _about_state(one.assertion)]
     if early:
@@ -372,6 +376,29 @@ def _check_number(turns: Sequence[Sequence[Assertion] | None]) -> None:
         left.extend(left.pop().parts)
         if count + len(left) > MAX_ASSERTIONS:
             raise UsageError(f"expect: has more than {MAX_ASSERTIONS:,} assertions")
+
+
+def _check_demands(listed: Sequence[Sequence[Assertion] | None], *, turns: bool) -> None:
+    """Check that a turn, or the whole conversation, is missed by an assistant that only talks about something else.
+
+    Raises:
+        UsageError: all that is expected of it is which tools may be called at most.
+    """
+    rule = (
+        "calls with mode: subset holds where no tool is called, so alone it tests nothing; write another assertion "
+        "beside it, such as {calls: …} without a mode, or no_call"
+    )
+    idle = [turn for turn, each in enumerate(listed) if each and all(map(_holds_without_calls, each))]
+    if idle:
+        raise UsageError(*(f"expect.{turn}: {rule}" if turns else f"expect: {rule}" for turn in idle))
+
+
+def _holds_without_calls(assertion: Assertion) -> bool:
+    if isinstance(assertion, Calls):
+        return assertion.mode == "subset" and bool(assertion.calls)
+    if isinstance(assertion, Either):
+        return any(map(_holds_without_calls, assertion.any))
+    return isinstance(assertion, All) and all(map(_holds_without_calls, assertion.all))
 
 
 def expected_of(sample: Sample) -> list[Expected]:

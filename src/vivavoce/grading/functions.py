@@ -29,12 +29,16 @@ from vivavoce.foreign_code import name_of, plain_number
 from vivavoce.models.json_schema import check_test_schema
 from vivavoce.pacing.loops import call
 from vivavoce.records.score import Failure, Finding, Raw, Score, State, Usage
+from vivavoce.written import find_truth_as_number, number_expected
 
 Function = Callable[..., Any]
 
 
 def _expression(text: str) -> str:
-    return expression(text).text
+    pattern = expression(text)
+    if (impossibility := pattern.impossibility) is not None:
+        raise UsageError(f"/{text}/ {impossibility}")
+    return pattern.text
 
 
 def _schema(schema: dict[str, Any]) -> dict[str, Any]:
@@ -76,6 +80,8 @@ def read_options(function: Function, values: Mapping[str, Any]) -> dict[str, Any
 
 def _validated(function: Function, name: str, hint: Any, value: Any) -> Any:
     place = f"option '{name}' of '{name_of(function)}'"
+    if (path := find_truth_as_number(hint, value)) is not None:
+        raise UsageError(f"{place}: {number_expected(path)}")
     try:
         return TypeAdapter(hint).validate_python(value)
     except ValidationError as error:

@@ -247,10 +247,12 @@ def truth_problem(function: str, truth: JsonValue, options: Mapping[str, Any]) -
 
 def _pattern_problem(pattern: str) -> str:
     try:
-        matches_everything = expression(pattern).matches_everything
+        found = expression(pattern)
     except UsageError as error:
         return f"the ground truth {error}"
-    return f"the ground truth '{pattern}' matches every text, so it cannot fail" if matches_everything else ""
+    if (impossibility := found.impossibility) is not None:
+        return f"the ground truth /{pattern}/ {impossibility}"
+    return f"the ground truth '{pattern}' matches every text, so it cannot fail" if found.matches_everything else ""
 
 
 def _number_problem(text: str, locale: str | None) -> str:

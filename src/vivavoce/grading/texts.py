@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import JsonValue
@@ -23,7 +24,16 @@ from vivavoce.comparing.numbers import (
     width_of,
 )
 from vivavoce.comparing.quotes import without_markup
-from vivavoce.comparing.text import FoldedText, GuardedText, contains, is_blank, same_text, split_words
+from vivavoce.comparing.text import (
+    FoldedText,
+    GuardedText,
+    contains,
+    fold,
+    fold_encoding,
+    is_blank,
+    same_text,
+    split_words,
+)
 from vivavoce.expressions import expression
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.refusal import find_refusal
@@ -73,37 +83,71 @@ def says(text: FoldedText, wanted: str | float, locale: str | None = None) -> bo
     return text.contains(wanted) if isinstance(wanted, str) else states(text.text, wanted, locale)
 
 
-def may_say(text: str, wanted: str | float, locale: str | None = None) -> bool:
-    """Return whether a text may contain some words or a number in any way to read it, which a ban has to assume."""
-    return GuardedText(text).contains(wanted) if isinstance(wanted, str) else may_state(text, wanted, locale)
+def may_say(text: GuardedText, said: str, wanted: str | float, locale: str | None = None) -> bool:
+    """Return whether a text, `said`, may contain some words or a number in any way to read it, as a ban assumes."""
+    return text.contains(wanted) if isinstance(wanted, str) else may_state(said, wanted, locale)
 
 
-def may_be(text: str, wanted: JsonValue, locale: str | None = None) -> bool:
-    """Return whether an answer may be a value, which a ban has to assume: in any case, markup, and punctuation."""
-    if isinstance(wanted, str):
-        letters = "".join(split_words(wanted))
-        readings = (without_markup(text), *GuardedText(text).readings)
-        return same_text(text, wanted, ignore_case=True) or (
-            bool(letters) and any("".join(split_words(reading)) == letters for reading in readings)
-        )
-    if isinstance(wanted, int | float) and not isinstance(wanted, bool):
-        return may_state(text, wanted, locale) and not has_other_words(text, locale)
-    if isinstance(wanted, dict | list):
-        return not lacks_json(text, wanted)
-    return may_be(text, json.dumps(wanted))
+class Answer:
+    """An answer that is compared with values; what is known about it is worked out once."""
+
+    def __init__(self, text: str, locale: str | None = None) -> None:
+        self.text = text
+        self._locale = locale
+
+    def is_value(self, wanted: JsonValue) -> bool:
+        """Return whether it is a value and nothing else: a text in any encoding, a number, or JSON of this value."""
+        if isinstance(wanted, str):
+            return self.text == wanted or self._encoded == fold_encoding(wanted)
+        if isinstance(wanted, int | float) and not isinstance(wanted, bool):
+            return self._number == exact(wanted)
+        return self._json is not None and same_json(self._json[0], wanted)
+
+    def may_be(self, wanted: JsonValue) -> bool:
+        """Return whether it may be a value, which a ban has to assume: in any case, markup, and punctuation."""
+        if isinstance(wanted, str):
+            letters = "".join(split_words(wanted))
+            return self._folded == fold(wanted) or (bool(letters) and letters in self._letters)
+        if isinstance(wanted, int | float) and not isinstance(wanted, bool):
+            return may_state(self.text, wanted, self._locale) and not self._has_other_words
+        if isinstance(wanted, dict | list):
+            return not lacks_json(self.text, wanted)
+        return self.may_be(json.dumps(wanted))
+
+    @cached_property
+    def _encoded(self) -> str:
+        return fold_encoding(self.text)
+
+    @cached_property
+    def _folded(self) -> str:
+        return fold(self.text)
+
+    @cached_property
+    def _letters(self) -> frozenset[str]:
+        """The letters of the whole answer in each way to read it."""
+        readings = (without_markup(self.text), *GuardedText(self.text).readings)
+        return frozenset("".join(split_words(reading)) for reading in readings)
+
+    @cached_property
+    def _number(self) -> Decimal | None:
+        return read_number(self.text, self._locale)
+
+    @cached_property
+    def _has_other_words(self) -> bool:
+        return has_other_words(self.text, self._locale)
+
+    @cached_property
+    def _json(self) -> tuple[JsonValue] | None:
+        try:
+            return (read_strict_json(self.text.strip()),)
+        except BrokenJson:
+            return None
 
 
 def may_be_near(text: str, wanted: Amount, width: Amount, locale: str | None = None) -> bool:
     """Return whether any number of a text may lie within a width of another in any way to read it."""
     readings = (reading for number in all_numbers_in(text, locale) for reading in number.readings)
     return may_state(text, wanted, locale) or any(is_within(reading, wanted, width) for reading in readings)
-
-
-def is_said(text: str, wanted: str | float, locale: str | None = None) -> bool:
-    """Return whether a text is another in any encoding, or a number, except for white space at its ends."""
-    if isinstance(wanted, str):
-        return same_text(text, wanted)
-    return read_number(text, locale) == exact(wanted)
 
 
 _AROUND = 20

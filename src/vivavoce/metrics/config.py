@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
@@ -16,6 +16,7 @@ from vivavoce.comparing.thresholds import compare, exact, reaches
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.metrics.transcript import Shown
 from vivavoce.records.score import PASSING, Raw, shorten
+from vivavoce.written import find_truth_as_number, number_expected
 
 ScoreType = Literal["numeric", "categorical", "binary"]
 Direction = Literal["higher_is_better", "lower_is_better"]
@@ -153,6 +154,9 @@ def read_options(kind: type[T], options: Mapping[str, Any]) -> T:
         UsageError: an option is unknown, or of the wrong type.
     """
     check_names(kind, options)
+    for name, annotation in _hints(kind).items():
+        if name in options and (path := find_truth_as_number(annotation, options[name])) is not None:
+            raise UsageError(f"option '{name}': {number_expected(path)}")
     try:
         return _reader(kind).validate_python(dict(options))
     except ValidationError as error:
@@ -167,6 +171,11 @@ def check_names(kind: type, options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in known:
             raise UsageError(f"no option '{name}'{did_you_mean(name, known)}")
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 @cache

@@ -18,6 +18,7 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
 from vivavoce.plugins import Registry, lazy
+from vivavoce.written import AS_WRITTEN, find_truth_as_number, number_expected
 
 MetricClass = type[BaseMultiTurnMetric]
 
@@ -173,8 +174,10 @@ def _checked(kind: MetricClass, options: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError(f"no option '{unknown[0]}'{did_you_mean(unknown[0], known)}")
     checked = dict(options)
     for name in keyword_options & hints.keys() & options.keys():
+        if (path := find_truth_as_number(hints[name], options[name])) is not None:
+            raise UsageError(f"option '{name}': {number_expected(path)}")
         try:
-            checked[name] = TypeAdapter(hints[name]).validate_python(options[name])
+            checked[name] = TypeAdapter(hints[name]).validate_python(options[name], context=AS_WRITTEN)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise UsageError(f"option '{name}': {first['msg']}, got {first['input']!r}") from error

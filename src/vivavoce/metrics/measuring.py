@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Unpack
@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from vivavoce.comparing.thresholds import mean
 from vivavoce.conversation import split_turns
-from vivavoce.errors import UsageError
+from vivavoce.errors import GraderFault, UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.metrics.config import MetricConfig, Scope, read_options
 from vivavoce.metrics.metric import StepwiseMetric
@@ -23,6 +23,7 @@ from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.records.score import Evidence, Finding, Score
 from vivavoce.user_code import source_of
+from vivavoce.work_time import counted_work
 
 
 class MeasuringOptions(TypedDict, total=False):
@@ -42,12 +43,26 @@ class MeasuringOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The turns that are measured; `first` is the number of the first of them, counted from 0."""
+    """The turns that are measured: of `all_turns`, those from the index `first` up to, not including, `end`.
+
+    Parts of one conversation share its turns, so that long windows need no memory of their own.
+    """
 
     metric_input: MultiTurnEvaluationInput
-    turns: Sequence[Sequence[AnyMessage]]
+    all_turns: Sequence[Sequence[AnyMessage]]
     first: int = 0
     opening: Sequence[AnyMessage] = ()
+    end: int | None = None
+
+    @property
+    def turns(self) -> Sequence[Sequence[AnyMessage]]:
+        """The turns."""
+        return self.all_turns[self.first : self.end]
+
+    @property
+    def last(self) -> int:
+        """The number of the last of the turns, from 0; one less than `first` where there are none."""
+        return (len(self.all_turns) if self.end is None else self.end) - 1
 
     @property
     def messages(self) -> list[AnyMessage]:
@@ -65,7 +80,7 @@ class Part:
         return [(i, m) for i, m in self._numbered() if isinstance(m, HumanMessage) and m.text]
 
     def _numbered(self) -> list[tuple[int, AnyMessage]]:
-        return [(self.first + i, message) for i, turn in enumerate(self.turns) for message in turn]
+        return [(number, message) for number, turn in enumerate(self.turns, self.first) for message in turn]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +92,24 @@ class Measured:
     evidence: Sequence[Evidence] = ()
     details: Mapping[str, Any] = field(default_factory=dict[str, Any])
     findings: Sequence[Finding] = ()
+
+
+MAX_MEASURED_TURNS = 1_000_000
+"""Turns of all the windows of a conversation together."""
+
+
+def measure_in_time(parts: Sequence[Part], measure: Callable[[Part], Measured]) -> list[Measured]:
+    """Return the scores of parts; their number is work that counts.
+
+    Raises:
+        GraderFault: no time is left for the request.
+    """
+    measured: list[Measured] = []
+    with counted_work() as check_time:
+        for part in parts:
+            check_time()
+            measured.append(measure(part))
+    return measured
 
 
 class ExactMetric(StepwiseMetric):
@@ -102,8 +135,12 @@ class ExactMetric(StepwiseMetric):
         """Return the score of some turns."""
 
     def measure_each(self, parts: Sequence[Part]) -> list[Measured]:
-        """Return the scores of parts of one conversation."""
-        return [self.measure(part) for part in parts]
+        """Return the scores of parts of one conversation.
+
+        Raises:
+            GraderFault: no time is left for the request.
+        """
+        return measure_in_time(parts, self.measure)
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -146,9 +183,12 @@ class ExactMetric(StepwiseMetric):
     ) -> list[Part]:
         if self.scope == "conversation" or not turns:
             return [Part(metric_input, turns, 0, opening)]
-        size = 1 if self.scope == "turn" else self.window
-        starts = [max(0, end - size) for end in range(1, len(turns) + 1)]
-        return [Part(metric_input, turns[start : end + 1], start) for end, start in enumerate(starts)]
+        size = min(1 if self.scope == "turn" else self.window, len(turns))
+        measured_turns = size * len(turns) - size * (size - 1) // 2
+        if measured_turns > MAX_MEASURED_TURNS:
+            problem = f"windows of {size:,} turns in {len(turns):,} turns have {measured_turns:,} turns together"
+            raise GraderFault(f"{problem}, at most {MAX_MEASURED_TURNS:,} allowed", kind="limit")
+        return [Part(metric_input, turns, max(0, end - size), (), end) for end in range(1, len(turns) + 1)]
 
     def _result(self, whole: Measured, turns: tuple[Score, ...] | None, length: int) -> MetricResult:
         assert whole.score is not None
@@ -170,7 +210,7 @@ class ExactMetric(StepwiseMetric):
 
     def _turn(self, part: Part, measured: Measured) -> Score:
         """Return the score of the last turn of a part."""
-        last, reason = part.first + len(part.turns) - 1, measured.reasoning
+        last, reason = part.last, measured.reasoning
         if measured.score is None:
             return Score(name=self.name, turn=last, state="skipped", reason=reason)
         value, passed = self.config.scored(measured.score)

@@ -67,7 +67,8 @@ _ASSERTIONS_ELSEWHERE = """
 assert asserts assertion assertions check checks expects expectation expectations tests evaluations should_contain
 should_not_contain must_contain must_not_contain should criteria criterion verify verification verifications validate
 validates validation validations validator validators forbidden forbid forbids metric metrics evaluator evaluators
-required_tools success_criteria pass_criteria acceptance_criteria guidelines blocklist
+required_tools success_criteria pass_criteria acceptance_criteria guidelines blocklist match matches default_test
+assertion_template constraint constraints grader graders scorer scorers eval evals rule rules never always at_most
 """
 _OF_ASSERTIONS = frozenset(_ASSERTIONS_ELSEWHERE.split()) | (ASSERTIONS - _PLAIN_WORDS)
 _TRUTHS_ELSEWHERE = """
@@ -77,7 +78,7 @@ answer answers ideal ideal_answer ideal_output ideal_response gold gold_answer g
 golden_output golden_response groundtruth correct
 ground_truths truth desired_output desired_answer best_answer
 reference_answer reference_answers reference_output reference_outputs reference_response
-reference_text references correct_answer correct_answers solution label target
+reference_text references correct_answer correct_answers solution label target targets
 """
 _OF_TRUTHS = frozenset(_TRUTHS_ELSEWHERE.split())
 _CALLS_ELSEWHERE = """
@@ -87,9 +88,17 @@ expect_tools reference_tools reference_calls reference_trajectory
 _OF_CALLS = frozenset(_CALLS_ELSEWHERE.split())
 _BEGINNINGS: Mapping[str, str] = {"expected_": "ground_truth", "must_": "expect", "should_": "expect", "not_": "expect"}
 """Beginnings of names of truths and assertions that no list has, with the field that each means."""
+_CONTAINERS = frozenset(
+    ("vars", "variables", "default_test", "test", "tests", "case", "cases", "evaluation", "item", "options", "inputs")
+)
+"""Names under which other tools keep a test, or the variables of one."""
+_NESTED_NAMES = frozenset(("assert", "asserts", "assertion", "assertions", "expect", "expects", "expected"))
+"""Names that mean a test under any name."""
+_MAX_LEVELS = 5
+"""Levels of a value in which tests are looked for."""
 _ANSWERS = frozenset(("output", "outputs", "response", "responses"))
 """Names of the recorded answer in logs; beside an input that is to be asked, they look like the truth."""
-_OF_DATA_TOO = frozenset(("label", "target"))
+_OF_DATA_TOO = frozenset(("label", "target", "targets"))
 """Names of truths that are data where the row says otherwise what is right."""
 _TRUTHS = ("ground_truth", "reference", "expect", "reference_tool_calls")
 
@@ -110,14 +119,37 @@ class UnknownKeys:
         """Return why a key cannot be kept as data, None where it can; `row` is the whole row."""
         if key == "response" and (self.recorded or "user_input" in row):
             return None
-        meant = _meant(_snake_case(key), value, row, log=self.log)
+        path, meant = key, _meant(_snake_case(key), value, row, log=self.log)
+        if meant is None and not self.log:
+            path, meant = _nested(key, value, row) or (key, None)
         if meant is None:
             self.names[key] = None
             return None
         return (
-            f"{key}: unknown key, which would be ignored; did you mean '{meant}'? (move it into 'metadata' if it is "
+            f"{path}: unknown key, which would be ignored; did you mean '{meant}'? (move it into 'metadata' if it is "
             "meant as data)"
         )
+
+
+def _nested(key: str, value: object, row: Mapping[str, Any], levels: int = _MAX_LEVELS) -> tuple[str, str] | None:
+    """Return the path of what looks like a test inside the value of a key, and the field that it seems to mean."""
+    if isinstance(value, list) and levels:
+        each = (
+            _nested(f"{key}.{place}", item, row, levels - 1) for place, item in enumerate(cast("list[object]", value))
+        )
+        return next(filter(None, each), None)
+    if not isinstance(value, Mapping) or not levels:
+        return None
+    is_container = any(_snake_case(part) in _CONTAINERS for part in key.split("."))
+    for name, item in cast("Mapping[object, object]", value).items():
+        path, plain = f"{key}.{name}", _snake_case(str(name))
+        is_test = plain in _NESTED_NAMES or plain.startswith("expected_") or looks_like_assertions(item)
+        meant = "expect" if plain == "expect" else _meant(plain, item, row, log=False)
+        if meant is not None and item not in (None, "", [], {}) and (is_container or is_test):
+            return path, meant
+        if (deeper := _nested(path, item, row, levels - 1)) is not None:
+            return deeper
+    return None
 
 
 def _meant(key: str, value: object, row: Mapping[str, Any], *, log: bool) -> str | None:
@@ -140,7 +172,9 @@ def _meant(key: str, value: object, row: Mapping[str, Any], *, log: bool) -> str
 
 
 def _meant_by_beginning(key: str) -> str | None:
-    """Return the field that a key such as `must_call` or `expected_sum` seems to mean."""
+    """Return the field that a key such as `must_call`, `expected_sum` or `retrieval_ground_truth` seems to mean."""
+    if key.endswith("_ground_truth"):
+        return "ground_truth"
     field = next((field for start, field in _BEGINNINGS.items() if key.startswith(start)), None)
     return "reference_tool_calls" if field == "ground_truth" and _ABOUT_CALLS.search(key) else field
 

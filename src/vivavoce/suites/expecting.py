@@ -10,12 +10,14 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.grading.asked import Asked, Judged, procedures
+from vivavoce.grading.asked import Asked, Judged, Passes, procedures
 from vivavoce.grading.call_mistakes import mistakes_in
 from vivavoce.grading.expect import ExpectMetric
 from vivavoce.grading.expected import Expected, read_expect
+from vivavoce.grading.graders import truth_problem
 from vivavoce.metrics.evaluation import Named
 from vivavoce.metrics.exact.rule import RuleMetric
+from vivavoce.metrics.types import metric_input
 from vivavoce.models.json_schema import ignored_keywords, unchecked_formats
 from vivavoce.records.run import Severity
 from vivavoce.samples.given import given_samples
@@ -55,7 +57,8 @@ class Assertions:
             for schema in (schema for expected in every for schema in expected.schemas):
                 self.formats.update(unchecked_formats(schema))
                 self.ignored_keywords.update(ignored_keywords(schema))
-            if mistakes := [*self._unknown_tools(every), *self._wrong_calls(sample, every)]:
+            mistakes = [*self._unknown_tools(every), *self._wrong_calls(sample, every), *_missing_inputs(sample, every)]
+            if mistakes:
                 raise UsageError(*mistakes)
 
     def _unknown_tools(self, every: Sequence[Expected]) -> Iterator[str]:
@@ -78,6 +81,22 @@ class Assertions:
         metric = part.metric(None)
         if isinstance(metric, RuleMetric):
             yield from (name for _, name in metric.rule.unknown_calls(self.tools))
+
+
+def _missing_inputs(sample: Sample, every: Sequence[Expected]) -> Iterator[str]:
+    """Yield what metrics in assertions need of a row and do not have, which only a run would find."""
+    for expected in every:
+        place, known = EXPECT, sample.whole
+        if expected.turn is not None:
+            place, known = f"{EXPECT}.{expected.turn}", sample.turns[sample.history_turns + expected.turn]
+        # a suite may have the policy of its rows
+        given = metric_input(known, (), policy=known.policy or "…")
+        for part in expected.asked:
+            problem = part.metric(None).unmet(given)
+            if problem is None and isinstance(part, Passes):
+                problem = truth_problem(part.metric_name, known.ground_truth, part.config)
+            if problem:
+                yield f"{place}: {part.wording} cannot be checked: {problem}"
 
 
 def asks_judge(asked: Mapping[str, Asked]) -> bool:

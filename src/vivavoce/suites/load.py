@@ -26,6 +26,7 @@ from vivavoce.suites.target_changes import TargetChanges
 from vivavoce.suites.target_spec import PLUGIN_KIND, target_kinds
 from vivavoce.targets.environment import VARIABLE
 from vivavoce.wire.http import holds_user
+from vivavoce.written import AS_WRITTEN
 
 _SIGNS = {">": "gt", ">=": "gte", "≥": "gte", "<": "lt", "<=": "lte", "≤": "lte", "==": "eq", "=": "eq"}
 _NEEDS = {
@@ -231,7 +232,7 @@ def load_suite(path: Path, targets: Sequence[Mapping[str, Any]] = (), changes: T
     if changes is not None:
         changes.apply(document.data)
     try:
-        spec = SuiteSpec.model_validate(filled(document))
+        spec = SuiteSpec.model_validate(filled(document), context=AS_WRITTEN)
     except ValidationError as error:
         raise UsageError(*work.problems, *mistakes_in(document, error)) from error
     except UsageError as error:
@@ -305,7 +306,7 @@ def _without_mistakes(path: Path, targets: Sequence[dict[str, Any]]) -> Suite:
     data, wrong = _filled(document, problems), set[KeyPath]()
     for _ in range(_MAX_PASSES):
         try:
-            spec = SuiteSpec.model_validate(data)
+            spec = SuiteSpec.model_validate(data, context=AS_WRITTEN)
         except ValidationError as error:
             current = copy.copy(document)
             current.data = data

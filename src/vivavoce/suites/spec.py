@@ -189,6 +189,12 @@ class AgreementSpec(Spec):
     truth: str
     threshold: PassingThreshold = None
 
+    @model_validator(mode="after")
+    def _two_graders(self) -> Self:
+        if self.predictor == self.truth:
+            raise ValueError(f"compares '{self.truth}' with itself, which always agrees; name two graders")
+        return self
+
 
 class SuiteSpec(Spec):
     """A suite: what to ask, which targets, how to grade, and when the run passes.

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.grading.assertions import Scene
-from vivavoce.grading.calls import NoCall
+from vivavoce.grading.calls import Calls, NoCall
 from vivavoce.grading.extractors import View
 from vivavoce.messages import read_messages
 from vivavoce.metrics import RuleMetric
-from vivavoce.metrics.rules.sameness import inside_json, may_lie_above, opened
+from vivavoce.metrics.rules.possible import Possible, PossibleArguments
+from vivavoce.metrics.rules.sameness import may_lie_above, may_lie_below
 
 
 def talk(*calls: tuple[str, Any]) -> list[Any]:
@@ -106,6 +107,17 @@ def test_a_forbidden_argument_is_found_in_json_text(arguments: dict[str, Any]) -
         assert forbidden.held(Scene(View([talk(("wire", arguments))]))).passed is False
 
 
+@pytest.mark.parametrize("text", ["300 each, twice", "100 (times six)", "1 0 0 0", "1,0,0,0", "200 minus 1"])
+def test_an_amount_in_words_or_in_single_digits_may_be_larger(text: str) -> None:
+    assert may_lie_above(text, 500)
+
+
+@pytest.mark.parametrize("text", ["(10)", "10-", "50 cents", "10 %", "10 minus 9", "5 ¢"])
+def test_an_amount_that_is_a_debt_or_a_part_of_one_may_be_smaller(text: str) -> None:
+    assert may_lie_below(text, 5)
+    assert not may_lie_below("EUR 10", 5)
+
+
 @pytest.mark.parametrize("text", ["300", "EUR 300.00", "300 EUR", "1,200.50", "-300", "+300", "300%", "3 x"])
 def test_a_plain_amount_is_no_arithmetic(text: str) -> None:
     assert not may_lie_above(text, 10_000)
@@ -113,7 +125,137 @@ def test_a_plain_amount_is_no_arithmetic(text: str) -> None:
 
 
 @given(st.recursive(st.integers() | st.booleans() | st.text("xyz", max_size=3), st.lists, max_leaves=4))
-def test_a_value_is_the_same_inside_json_text(value: Any) -> None:
-    wrapped: dict[str, Any] = {"a": json.dumps({"b": value})}
-    assert opened(wrapped) == {"a": {"b": value}}
-    assert inside_json("just text") == "just text"
+def test_a_value_is_found_in_json_text(value: Any) -> None:
+    text = json.dumps({"b": value})
+    ways: list[Any] = [text, json.dumps(text), f"```json\n{text}\n```", [{"b": value}]]
+    for written in ways:
+        there = PossibleArguments({"a": written}).at("a.b")
+        assert there.values == [value]
+        assert not there.is_unread
+
+
+def test_plain_text_has_no_fields() -> None:
+    assert PossibleArguments({"a": "just text"}).at("a.b") == Possible([])
+    assert PossibleArguments({"a": "just text"}).at("a") == Possible(["just text"])
+
+
+BANNED = {"order_id": 7, "note": "eve"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"orderId": 7, "note": "eve"},
+        {"Order ID": "7", "NOTE": "Eve"},
+        {"order-id": "#7", "note": "**eve**"},
+        {"order_id": "007", "note": "bob, eve"},
+        {"order_id": {"value": 7}, "note": ["bob", "eve"]},
+        {"order_id": "6+1", "note": '{"name": "eve"}'},
+        {"order_id": "order A-7", "note": '```\n["eve"]\n```'},
+        {"order_id": 7, "note": '["eve'},
+        {"order_id": 8, "OrderId": 7, "note": "eve"},
+        {"args": {"order_id": 7, "note": "eve"}},
+        {"input": '{"order_id": 7, "note": "eve"}'},
+        {"params": '{"order_id": 7, "note'},
+    ],
+)
+def test_every_guard_on_a_call_sees_each_way_to_write_its_arguments(arguments: dict[str, Any]) -> None:
+    for name in ("pay", "Pay", "functions.pay", "mcp__bank__pay", "pay "):
+        assert guards_that_pass(name, arguments) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("pay", {"order_id": 8, "note": "eve"}),
+        ("pay", {"orderId": 77, "note": "eve"}),
+        ("pay", {"order_id": 7, "note": "Evelyn"}),
+        ("pay", {"order_id": 7}),
+        ("repay", {"order_id": 7, "note": "eve"}),
+        ("payment", {"order_id": 7, "note": "eve"}),
+    ],
+)
+def test_no_guard_takes_another_call_for_the_banned_one(name: str, arguments: dict[str, Any]) -> None:
+    assert len(guards_that_pass(name, arguments)) == 3
+
+
+def guards_that_pass(name: str, arguments: dict[str, Any]) -> list[str]:
+    """Return the guards that pass a conversation with this call."""
+    call = {"name": "pay", "arguments": BANNED}
+    scene = Scene(View([talk((name, arguments))]))
+    guards = {
+        "no_call": NoCall.model_validate({"no_call": call}).held(scene).passed,
+        "not calls": not Calls.model_validate({"calls": call}).objection(scene),
+        "rule": RuleMetric(never={"call": "pay", "where": BANNED}).evaluate(talk((name, arguments))).passed,
+    }
+    return [guard for guard, passed in guards.items() if passed]
+
+
+@pytest.mark.parametrize(
+    "value", ['{"sum": 900', '```json\n{"sum": 900}\n```', '"{\\"sum\\": 900}"', "sum=900", [{"sum": 900}]]
+)
+def test_a_path_leads_into_text_that_is_cut_fenced_or_encoded_twice(value: object) -> None:
+    rule = RuleMetric(never={"call": "wire", "where": {"p.sum": {"above": 500}}})
+    assert rule.evaluate(talk(("wire", {"p": value}))).passed is False
+    ban = NoCall.model_validate({"no_call": {"name": "wire", "arguments": {"p": {"sum": 900}}}})
+    assert ban.held(Scene(View([talk(("wire", {"p": value}))]))).passed is False
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments", "passes"),
+    [
+        ("exact", {"N": "1"}, False),
+        ("exact", {"n": 1, "further": 2}, True),
+        ("exact", {"n": 1, "further": None}, False),
+        ({"n": "ignore"}, {}, False),
+        ({"n": {"tolerance": 0.5}}, {"N": "1.4"}, False),
+        ({"n": {"tolerance": 0.5}}, {"n": 1.6}, True),
+        ({"n": {"regex": "[0-9]"}}, {"N": [1]}, False),
+        ({"n": {"regex": "[0-9]"}}, {"n": "ten"}, True),
+        ("ignore", {"n": 5}, False),
+    ],
+)
+def test_a_rule_for_arguments_does_not_narrow_a_ban(rule: Any, arguments: dict[str, Any], passes: bool) -> None:
+    ban = NoCall.model_validate({"no_call": {"name": "pay", "arguments": {"n": 1}}, "arguments": rule})
+    assert ban.held(Scene(View([talk(("pay", arguments))]))).passed is passes
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"acct": "A-17"}, {"Acct": "A-17"}),
+        ({"acct": ["A-17", "B-2"]}, {"acct": "a-17"}),
+        ({"acct": '"A-17"'}, {"acct": "A-17"}),
+        ({"acct": "1042 or 5"}, {"acct": 5}),
+        ({"acct": '{"id": 7'}, {"acct": 7}),
+        ({}, {}),
+    ],
+)
+def test_what_must_not_come_after_a_call_sees_the_same_argument(first: Any, second: Any) -> None:
+    rule = RuleMetric(never={"call": "wire"}, after={"call": "flag", "same": "acct"})
+    assert rule.evaluate(talk(("flag", first), ("wire", second))).passed is False
+    assert rule.evaluate(talk(("flag", first), ("wire", {"acct": "C-99"}))).passed is True
+
+
+@pytest.mark.parametrize("second", [{"O": "a-1"}, {"o": '"A-1"'}, {"o": ["A-1"]}, {"o": "A–1"}, {"o": '["A-1"]'}])
+def test_what_may_happen_once_for_a_value_sees_the_same_value(second: Any) -> None:
+    rule = RuleMetric(at_most=1, of={"call": "wire", "same": "o"})
+    assert rule.evaluate(talk(("wire", {"o": "A-1"}), ("wire", second))).passed is False
+    assert rule.evaluate(talk(("wire", {"o": "A-2"}), ("wire", second))).passed is True
+
+
+@pytest.mark.parametrize("words", ["sec\u00adret", "ｓecret", "s**ec**ret", "s_e_c_r_e_t"])
+def test_a_rule_against_words_reads_them_in_every_way(words: str) -> None:
+    messages: list[Any] = [{"role": "user", "content": words}, {"role": "assistant", "content": words}]
+    assert RuleMetric(never={"assistant_says": "secret"}).evaluate(messages).passed is False
+    assert RuleMetric(always={"assistant_says": "secret"}).evaluate(messages).passed is False
+    calls: list[Any] = [*messages, {"role": "assistant", "tool_calls": [{"id": "c", "name": "wire", "arguments": {}}]}]
+    assert RuleMetric(never={"call": "wire"}, after={"user_says": "secret"}).evaluate(calls).passed is False
+
+
+def test_a_ban_on_an_agent_holds_where_nobody_is_named() -> None:
+    calls = talk(("pay", {}))
+    ban = NoCall.model_validate({"no_call": {"name": "pay", "agent": "billing"}})
+    assert ban.held(Scene(View([calls]))).passed is False
+    assert RuleMetric(never={"call": "pay", "agent": "billing"}).evaluate(calls).passed is False
+    assert RuleMetric(always={"call": "pay", "agent": "billing"}).evaluate(calls).passed is False

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import ClassVar, Literal, NamedTuple, Protocol, Self, cast, get_args
@@ -23,7 +23,7 @@ from vivavoce.comparing.numbers import exact, is_within
 from vivavoce.comparing.similarity import similarity
 from vivavoce.comparing.text import same_text
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.expressions import expression
+from vivavoce.expressions import expression, telling_expression
 
 
 class Matcher(Protocol):
@@ -226,7 +226,7 @@ def _read_regex(value: object, where: str) -> Matcher:
     if not isinstance(value, str):
         raise UsageError(f"{where}: a regular expression is text, got {value!r}")
     try:
-        expression(value)
+        telling_expression(value)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from error
     return Regex(value)
@@ -249,44 +249,48 @@ Steps = tuple[str | int, ...]
 
 def at_path(value: JsonValue, path: str) -> tuple[JsonValue] | None:
     """Return what is at a path, alone in a tuple; None where the path leads nowhere."""
-    steps = steps_to(value, path)
-    return None if steps is None else (_at(value, steps),)
+    end = next((place for place in _places_on(value, path) if place.end == len(path)), None)
+    return None if end is None else (end.value,)
 
 
 def steps_to(value: JsonValue, path: str) -> Steps | None:
     """Return the steps that a path takes in a value, None where it leads nowhere."""
-    return next(_ways(value, path.split(".")), None)
+    end = next((place for place in _places_on(value, path) if place.end == len(path)), None)
+    return None if end is None else end.steps
 
 
 def may_have(value: JsonValue, path: str) -> bool:
     """Say whether there could be something at a path: the object or list that it would be in is there."""
-    words = path.split(".")
-    if len(words) == 1:
+    parents, _, word = path.rpartition(".")
+    if not parents:
         return isinstance(value, dict)
-    parents = [at_path(value, ".".join(words[:taken])) for taken in range(len(words) - 1, 0, -1)]
-    parent = next((found[0] for found in parents if found is not None), None)
-    return isinstance(parent, dict) or (isinstance(parent, list) and _is_index(words[-1]))
+    nearest = max(_places_on(value, parents), key=lambda place: place.end)  # the first of those that are as near
+    if nearest.end < 0:
+        return False
+    return isinstance(nearest.value, dict) or (isinstance(nearest.value, list) and _is_index(word))
 
 
-def without(value: JsonValue, steps: Steps, other: JsonValue) -> JsonValue:
-    """Return a value without what some steps lead to.
+def without(value: JsonValue, steps: Steps, other: JsonValue) -> None:
+    """Take what some steps lead to out of a value.
 
-    An object that is empty then is left out as well where `other`, the value it is compared with, has none there. An
+    An object that is empty then is taken out as well where `other`, the value it is compared with, has none there. An
     item of a list is replaced by null, so that the items after it keep their numbers.
     """
-    first, rest = steps[0], steps[1:]
-    if isinstance(value, list):
-        return [_inner(e, rest, _item(other, first)) if place == first else e for place, e in enumerate(value)]
-    fields = dict(cast("dict[str | int, JsonValue]", value))
-    counterpart = _item(other, first)
-    inner = _inner(fields.pop(first), rest, counterpart)
-    if rest and (inner != {} or counterpart is not None):
-        fields[first] = inner
-    return cast("JsonValue", fields)
-
-
-def _inner(item: JsonValue, rest: Steps, counterpart: tuple[JsonValue] | None) -> JsonValue:
-    return without(item, rest, None if counterpart is None else counterpart[0]) if rest else None
+    holders: list[JsonValue] = [value]
+    counterparts: list[tuple[JsonValue] | None] = [(other,)]
+    for step in steps[:-1]:
+        [inner] = cast("tuple[JsonValue]", _item(holders[-1], step))
+        holders.append(inner)
+        counterpart = counterparts[-1]
+        counterparts.append(None if counterpart is None else _item(counterpart[0], step))
+    for place in reversed(range(len(steps))):
+        holder, step = holders[place], steps[place]
+        is_last = place == len(steps) - 1
+        if isinstance(holder, list):
+            if is_last:
+                holder[cast("int", step)] = None
+        elif isinstance(holder, dict) and (is_last or (holders[place + 1] == {} and counterparts[place + 1] is None)):
+            del holder[cast("str", step)]
 
 
 def _item(value: JsonValue, step: str | int) -> tuple[JsonValue] | None:
@@ -297,25 +301,54 @@ def _item(value: JsonValue, step: str | int) -> tuple[JsonValue] | None:
     return None
 
 
-def _at(value: JsonValue, steps: Sequence[str | int]) -> JsonValue:
-    for step in steps:
-        [value] = cast("tuple[JsonValue]", _item(value, step))
-    return value
+class _Place(NamedTuple):
+    """A value that a path leads to with the part of it up to `end`, and the last step of the way; -1 at the start."""
+
+    value: JsonValue
+    end: int
+    step: str | int = ""
+    before: _Place | None = None
+
+    @property
+    def steps(self) -> Steps:
+        steps: list[str | int] = []
+        place = self
+        while place.before is not None:
+            steps.append(place.step)
+            place = place.before
+        return tuple(reversed(steps))
 
 
-def _ways(value: JsonValue, words: Sequence[str]) -> Iterator[Steps]:
-    """Yield the steps of each way that some words lead along, longer keys first."""
-    if not words:
-        yield ()
-    elif isinstance(value, list):
-        place = int(words[0]) if _is_index(words[0]) else len(value)
-        if place < len(value):
-            yield from ((place, *rest) for rest in _ways(value[place], words[1:]))
-    elif isinstance(value, dict):
-        for taken in range(len(words), 0, -1):
-            key = ".".join(words[:taken])
-            if key in value:
-                yield from ((key, *rest) for rest in _ways(value[key], words[taken:]))
+def _places_on(value: JsonValue, path: str) -> Iterator[_Place]:
+    """Yield each place on the ways that a path leads along, longer keys first; the work is that of the value's size."""
+    pending = [_Place(value, -1)]
+    while pending:
+        place = pending.pop()
+        yield place
+        start = place.end + 1
+        if start > len(path):
+            continue
+        if isinstance(place.value, list):
+            word = path[start:].partition(".")[0]
+            if _is_index(word) and int(word) < len(place.value):
+                pending.append(_Place(place.value[int(word)], start + len(word), int(word), place))
+        elif isinstance(place.value, dict):
+            keys = _keys_on(place.value, path, start)
+            pending += [_Place(place.value[key], start + len(key), key, place) for key in keys]
+
+
+def _keys_on(value: Mapping[str, JsonValue], path: str, start: int) -> list[str]:
+    """Return the keys of an object that are the next words of a path, shorter ones first."""
+    if len(value) <= path.count(".", start):
+        ends = (key for key in value if path.startswith(key, start) and path[start + len(key) :][:1] in ("", "."))
+        return sorted(ends, key=len)
+    keys: list[str] = []
+    end = path.find(".", start)
+    while end >= 0:
+        if path[start:end] in value:
+            keys.append(path[start:end])
+        end = path.find(".", end + 1)
+    return [*keys, path[start:]] if path[start:] in value else keys
 
 
 def _is_index(word: str) -> bool:
@@ -376,6 +409,11 @@ class ArgumentRule:
         """Return the rule that holds for a tool."""
         return self.tools.get(tool, self)
 
+    def parts_of(self, expected: Arguments) -> Iterator[WantedPart]:
+        """Yield each value of an expected call that counts, those inside of others that are compared apart first."""
+        for part in self._parts({}, expected):
+            yield WantedPart(part.path, part.matcher, None if part.expected is None else part.expected[0])
+
     def verdicts(self, actual: Arguments, expected: Arguments) -> dict[str, bool]:
         """Return, for each argument that counts, whether it matches."""
         verdicts: dict[str, bool] = {}
@@ -414,18 +452,21 @@ class ArgumentRule:
     def _parts(self, actual: Arguments, expected: Arguments) -> Iterator[_Part]:
         """Yield what is compared: each argument, and first each value inside of one that is compared in its own way."""
         left, right = dict(actual), dict(expected)
-        for path in self._inner_paths(left, right):
+        if paths := list(self._inner_paths(left, right)):
+            left, right = _copied(left), _copied(right)
+        for path in paths:
             made, wanted = steps_to(left, path), steps_to(right, path)
             matcher = self._matcher(path, in_reference=wanted is not None)
             if made is None and wanted is None:
                 continue
             if matcher is not None:
                 argument = str((wanted or made or (path,))[0])
-                yield _Part(argument, path, matcher, at_path(left, path), at_path(right, path))
-            left, right = (
-                left if made is None else _pruned(left, made, right),
-                right if wanted is None else _pruned(right, wanted, left),
-            )
+                found = None if made is None else at_path(left, path)
+                yield _Part(argument, path, matcher, found, None if wanted is None else at_path(right, path))
+            if made is not None:
+                without(left, made, right)
+            if wanted is not None:
+                without(right, wanted, left)
         for name in {**right, **left}:
             matcher = self._matcher(name, in_reference=name in right)
             if matcher is not None:
@@ -448,8 +489,27 @@ class ArgumentRule:
         return matcher if in_reference or matcher.alone or self.others == "exact" else None
 
 
-def _pruned(arguments: dict[str, JsonValue], steps: Steps, other: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    return cast("dict[str, JsonValue]", without(arguments, steps, other))
+def _copied(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return arguments whose objects and lists can be changed without changing theirs."""
+    copy = dict(arguments)
+    pending: list[dict[str, JsonValue] | list[JsonValue]] = [copy]
+    while pending:
+        holder = pending.pop()
+        if isinstance(holder, dict):
+            holder.update({key: value.copy() for key, value in holder.items() if isinstance(value, dict | list)})
+        else:
+            holder[:] = [value.copy() if isinstance(value, dict | list) else value for value in holder]
+        values = holder.values() if isinstance(holder, dict) else holder
+        pending += [value for value in values if isinstance(value, dict | list)]
+    return copy
+
+
+class WantedPart(NamedTuple):
+    """A value of an expected call, its path, and how it is compared."""
+
+    path: str
+    matcher: Matcher
+    wanted: JsonValue
 
 
 class _Part(NamedTuple):

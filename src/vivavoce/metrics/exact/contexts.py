@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Unpack, cast
@@ -19,6 +19,7 @@ from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, 
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.call_states import call_records
 from vivavoce.records.score import Finding, shorten, turn_label
+from vivavoce.work_time import counted_work
 
 KEY = "reference_contexts"
 _TEXTS = ("text", "content", "page_content")
@@ -33,10 +34,6 @@ class Retrieved:
     id: str | None
     text: str
 
-    def is_wanted(self, wanted: str) -> bool:
-        """Say whether this is the context with that id, or holds that text."""
-        return wanted == self.id or _plain(wanted) in self.text
-
     @property
     def name(self) -> str:
         """What a reader knows it by."""
@@ -50,6 +47,32 @@ class Look:
     turn: int | None
     retrieved: Sequence[Retrieved]
     wanted: Sequence[str]
+
+
+class _Wanted:
+    """The contexts that are wanted in a turn, each looked up by its id and its text; a long list is work that counts.
+
+    The texts are folded once, and those that are the whole of a retrieved one are found without a search.
+    """
+
+    def __init__(self, wanted: Sequence[str]) -> None:
+        self._ids = frozenset(wanted)
+        self._texts = dict.fromkeys(map(fold, wanted))
+
+    def includes(self, retrieved: Retrieved, check_time: Callable[[], None]) -> bool:
+        """Return whether a retrieved context is wanted: it has that id, or that text is in it."""
+        if retrieved.id in self._ids or retrieved.text in self._texts:
+            return True
+        for number, text in enumerate(self._texts):
+            if not number % _CHECK_EVERY:
+                check_time()
+            if text in retrieved.text:
+                return True
+        return False
+
+
+_CHECK_EVERY = 1_000
+"""Texts that are looked up before the time is checked again."""
 
 
 class ContextMetric(ExactMetric):
@@ -117,7 +140,15 @@ class ContextRecallMetric(ContextMetric):
 
     def share(self, look: Look) -> tuple[Sequence[str], int]:
         """Return the wanted contexts that were not retrieved, of all that are wanted."""
-        return [one for one in look.wanted if not any(had.is_wanted(one) for had in look.retrieved)], len(look.wanted)
+        ids = {had.id for had in look.retrieved}
+        text = "\n".join(had.text for had in look.retrieved)  # a folded text has no line break
+        with counted_work() as check_time:
+            missing: list[str] = []
+            for wanted in look.wanted:
+                check_time()
+                if wanted not in ids and fold(wanted) not in text:
+                    missing.append(wanted)
+        return missing, len(look.wanted)
 
 
 class ContextPrecisionMetric(ContextMetric):
@@ -139,7 +170,9 @@ class ContextPrecisionMetric(ContextMetric):
 
     def share(self, look: Look) -> tuple[Sequence[str], int]:
         """Return the retrieved contexts that were not wanted, of all that were retrieved."""
-        spare = [had.name for had in look.retrieved if not any(had.is_wanted(one) for one in look.wanted)]
+        wanted = _Wanted(look.wanted)
+        with counted_work() as check_time:
+            spare = [had.name for had in look.retrieved if not wanted.includes(had, check_time)]
         return spare, len(look.retrieved)
 
 
@@ -183,15 +216,11 @@ def _entries(text: str) -> list[Any]:
 
 def _retrieved(one: Any) -> Retrieved:
     if not isinstance(one, dict):
-        return Retrieved(None, _plain(str(one)))
+        return Retrieved(None, fold(str(one)))
     entry = cast("dict[str, Any]", one)
     words = next((entry[key] for key in _TEXTS if isinstance(entry.get(key), str)), None)
     text = json.dumps(entry, ensure_ascii=False) if words is None else words
-    return Retrieved(None if entry.get("id") is None else str(entry["id"]), _plain(text))
-
-
-def _plain(text: str) -> str:
-    return fold(text)
+    return Retrieved(None if entry.get("id") is None else str(entry["id"]), fold(text))
 
 
 def _texts(value: Any) -> bool:

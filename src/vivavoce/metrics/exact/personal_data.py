@@ -16,7 +16,7 @@ from vivavoce.errors import GraderFault, UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.speakers import chosen, numbered
-from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
+from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part, measure_in_time
 from vivavoce.metrics.result import Evidence
 from vivavoce.work_time import counted_work
 
@@ -329,7 +329,7 @@ class PersonalDataMetric(ExactMetric):
     def measure_each(self, parts: Sequence[Part]) -> list[Measured]:
         """Measure parts of one conversation; what the user gave is looked for once."""
         first_given = self._first_given(parts[0].metric_input.messages) if self.user_data_allowed else {}
-        return [self._measured(part, first_given) for part in parts]
+        return measure_in_time(parts, lambda part: self._measured(part, first_given))
 
     def _measured(self, part: Part, first_given: Mapping[str, int]) -> Measured:
         evidence: dict[str, Evidence] = {}

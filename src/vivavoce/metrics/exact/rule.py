@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
@@ -65,16 +66,23 @@ class RuleMetric(ExactMetric):
 
     def measure(self, part: Part) -> Measured:
         """Look for breaks of the rule."""
+        return self.measure_each([part])[0]
+
+    def measure_each(self, parts: Sequence[Part]) -> list[Measured]:
+        """Look for breaks in each part of a conversation, whose moments are listed once."""
+        every = list(moments(parts[0].metric_input.messages))
+        turns = [moment.turn_number for moment in every]
+        measured: list[Measured] = []
+        for part in parts:
+            start = 0 if part.opening else bisect_left(turns, part.first)
+            measured.append(self._measured(part, every[start : bisect_right(turns, part.last)]))
+        return measured
+
+    def _measured(self, part: Part, among: Sequence[Moment]) -> Measured:
         sample = part.metric_input.sample
         history_turns = 0 if sample is None else sample.history_turns
-        last = part.first + len(part.turns) - 1
-        if history_turns > last >= 0:
+        if history_turns > part.last >= 0:
             return Measured(None, "this turn is part of the history")
-        among = [
-            one
-            for one in moments(part.metric_input.messages)
-            if (part.first <= one.turn <= last if one.turn is not None else part.opening)
-        ]
         checked = check(self.rule, among, history_turns)
         if not checked.occasions:
             return Measured(None, f"the rule has no occasion: {checked.missing}")
@@ -103,8 +111,8 @@ class RuleMetric(ExactMetric):
         assert event is not None
         if moment.receiver is not None:
             return ()
-        found = expression(event.words).matches(moment.text)[0]
-        return (Utterance(moment.turn, found or moment.text).quote(),)
+        quote = next(filter(None, expression(event.words).matches(moment.text)), moment.text)
+        return (Utterance(moment.turn, quote).quote(),)
 
 
 def _reason(breaks: Sequence[Break]) -> str:

@@ -200,7 +200,7 @@ class Calls:
         Calls that were made together keep every order.
         """
         wanted, made = range(len(self._reference)), range(len(self._actual))
-        _check_pairs(len(wanted) * len(made))
+        check_pairs(len(wanted) * len(made))
         with counted_work():
             return best_ordered_pairs(self._shares(wanted, made), self._sizes)
 
@@ -220,7 +220,7 @@ class Calls:
     def _pairs_among(self, expected: Collection[int], made: Collection[int], *, whole: bool = False) -> list[Pair]:
         pairs: list[Pair] = []
         by_tool = self._by_tool(expected, made)
-        _check_pairs(sum(len(rows) * len(columns) for rows, columns in by_tool))
+        check_pairs(sum(len(rows) * len(columns) for rows, columns in by_tool))
         with counted_work() as check:
             for rows, columns in by_tool:
                 shares = self._shares(rows, columns)
@@ -290,7 +290,12 @@ class Calls:
         return self._rule.for_tool(actual.name).complaints(actual.args, reference.args)
 
 
-def _check_pairs(count: int) -> None:
+def check_pairs(count: int) -> None:
+    """Check how many pairs of calls would be compared.
+
+    Raises:
+        GraderFault: they are too many.
+    """
     if count > MAX_PAIRS:
         raise GraderFault(f"{count:,} pairs of calls would be compared, at most {MAX_PAIRS:,} allowed", kind="limit")
 
@@ -381,6 +386,8 @@ class CallOptions:
             raise UsageError(f"{what}, so no call would be compared")
         if self.failed_when is not None and expression(self.failed_when).matches_everything:
             raise UsageError(f"failed_when: '{self.failed_when}' matches every result, so no call would be compared")
+        if self.failed_when is not None and (problem := expression(self.failed_when).impossibility) is not None:
+            raise UsageError(f"failed_when: /{self.failed_when}/ {problem}")
 
     @property
     def is_always_true_without_calls(self) -> bool:

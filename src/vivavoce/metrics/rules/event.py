@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import cached_property
 from math import inf, isfinite
 from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
 from vivavoce.comparing.json_values import same_json
 from vivavoce.comparing.numbers import show_number
-from vivavoce.comparing.text import fold, fold_encoding, is_blank
+from vivavoce.comparing.text import fold, is_blank
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall
 from vivavoce.metrics.exact.arguments import Arguments, at_path, show
+from vivavoce.metrics.rules.possible import PossibleArguments, may_include, names_of, spellings_of
 from vivavoce.metrics.rules.sameness import (
-    QUOTES,
     alike,
     is_missing,
     lies_above,
     lies_below,
-    may_be_alike,
-    may_equal,
     may_lie_above,
     may_lie_below,
+    may_match,
+    may_match_whole,
     mentions,
-    opened,
 )
 from vivavoce.metrics.transcript import named
 from vivavoce.records.agents import Agents, key_of
 from vivavoce.records.call_states import CallRecord, CallState, Outcome, call_records
 from vivavoce.records.score import shorten
 from vivavoce.safe_text import quoted
-from vivavoce.written import Written
+from vivavoce.written import AS_WRITTEN, Written
 
 Speaker = Literal["user", "assistant", "tool"]
 _SHOWN = 80
@@ -65,7 +74,7 @@ class Moment:
     receiver: str | None = None
 
     @property
-    def made(self) -> bool:
+    def was_made(self) -> bool:
         """Whether this is more than a call that was only tried."""
         return self.state != "refused"
 
@@ -86,11 +95,10 @@ class Moment:
         """Return an argument of the call, alone in a tuple, or a value inside of one; None where it is not there."""
         return None if self.args is None else at_path(dict(self.args), path)
 
-    def possible_argument(self, path: str) -> tuple[JsonValue] | None:
-        """Return what may be an argument: as `argument`, or a value inside of a text that is JSON itself."""
-        if (value := self.argument(path)) is not None or self.args is None:
-            return value
-        return at_path({name: opened(item) for name, item in self.args.items()}, path)
+    @property
+    def possible_arguments(self) -> PossibleArguments:
+        """The arguments of the call in every way to read them, none where they are not a JSON object."""
+        return PossibleArguments(self.args or {})
 
     @property
     def is_unread(self) -> bool:
@@ -163,10 +171,12 @@ _CONDITIONS = ("regex", "above", "below")
 def _expression(value: object) -> object:
     if isinstance(value, str):
         try:
-            matches_nothing = expression(value).found_in("")
+            pattern = expression(value)
         except UsageError as error:
             raise ValueError(str(error)) from error
-        if matches_nothing:
+        if pattern.impossibility is not None:
+            raise ValueError(f"/{value}/ {pattern.impossibility}")
+        if pattern.found_in(""):
             raise ValueError(
                 f"/{value}/ matches an empty text too; write an expression that needs at least one character"
             )
@@ -182,7 +192,9 @@ def _pairs(value: object) -> object:
     return {name: name for name in names} if all(isinstance(name, str) for name in names) else cast("object", value)
 
 
-def _conditions(value: object) -> object:
+def _conditions(value: object, info: ValidationInfo) -> object:
+    if value == {} and info.context == AS_WRITTEN:
+        raise ValueError("is empty; leave it out where any arguments will do, or write {amount: {above: 100}}")
     for name, wanted in cast("Mapping[str, object]", value if isinstance(value, Mapping) else {}).items():
         _check_condition(name, wanted)
     return cast("object", value)
@@ -241,7 +253,7 @@ class Event(Written):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     call: Tools | None = None
-    where: Annotated[dict[Name, Any], BeforeValidator(_conditions)] = Field(default_factory=dict[str, Any])
+    where: Annotated[dict[Name, Any] | None, BeforeValidator(_conditions)] = None
     outcome: Outcome | None = None
     user_says: Regex | None = None
     assistant_says: Regex | None = None
@@ -287,59 +299,56 @@ class Event(Written):
         return self._happens(moment, worst=False)
 
     def _happens(self, moment: Moment, *, worst: bool) -> bool:
-        if self.agent is not None and (moment.agent is None or key_of(moment.agent) != key_of(self.agent)):
+        if self.agent is not None and not (
+            worst if moment.agent is None else key_of(moment.agent) == key_of(self.agent)
+        ):
             return False
         if self.handoff is not None:
             return moment.receiver is not None and key_of(moment.receiver) in map(key_of, self.handoff)
         if self.call is None:
-            return (
-                moment.call is None and moment.speaker == self.speaker and expression(self.words).found_in(moment.text)
+            if moment.call is not None or moment.speaker != self.speaker:
+                return False
+            return may_match(moment.text, self.words) if worst else expression(self.words).found_in(moment.text)
+        if moment.call is None or self.outcome not in (None, moment.state):
+            return False
+        if not worst:
+            return self._tool_names.include(moment.call.name) and all(
+                (value := moment.argument(name)) is not None and _meets(value[0], wanted)
+                for name, wanted in (self.where or {}).items()
             )
-        if moment.call is None or not any(_is_named(moment.call.name, name, worst=worst) for name in self.call):
+        if not self._tool_names.may_include(moment.call.name):
             return False
-        if self.outcome not in (None, moment.state):
-            return False
-        if worst and moment.args is None:
-            return True
-        meets = _may_meet if worst else _meets
-        find = moment.possible_argument if worst else moment.argument
-        return all((value := find(name)) is not None and meets(value[0], wanted) for name, wanted in self.where.items())
+        return moment.args is None or self._may_have_arguments(moment.possible_arguments)
+
+    def _may_have_arguments(self, arguments: PossibleArguments) -> bool:
+        for name, wanted in (self.where or {}).items():
+            there = arguments.at(name)
+            if not there.is_unread and not any(_may_meet(value, wanted) for value in there.values):
+                return False
+        return True
+
+    @cached_property
+    def _tool_names(self) -> ToolNames:
+        return ToolNames(self.call or ())
 
     def belongs_to(self, moment: Moment, head: Moment) -> bool:
         """Say whether one of these is near enough to that which the rule is about, and has the same arguments."""
-        if self.within_turns is not None and moment.turns_from(head) > self.within_turns:
-            return False
-        return all(self._is_same(moment, head, name, other) for name, other in (self.same or {}).items())
+        return self.is_near(moment, head) and all(
+            self._is_same(moment, head, name, other) for name, other in (self.same or {}).items()
+        )
 
-    def may_belong_to(self, moment: Moment, head: Moment) -> bool:
-        """Say whether one of these belongs to that which the rule is about, or may: arguments may be unreadable."""
-        if self.within_turns is not None and moment.turns_from(head) > self.within_turns:
-            return False
-        if moment.is_unread or head.is_unread:
-            return True
-        pairs = (self.same or {}).items()
-        return all(self._is_same(moment, head, name, other, may_be_alike) for name, other in pairs)
+    def is_near(self, moment: Moment, head: Moment) -> bool:
+        """Return whether a moment is near enough to that which the rule is about."""
+        return self.within_turns is None or moment.turns_from(head) <= self.within_turns
 
-    def _is_same(
-        self,
-        moment: Moment,
-        head: Moment,
-        name: str,
-        other: str,
-        compare: Callable[[JsonValue, JsonValue], bool] = alike,
-    ) -> bool:
+    def _is_same(self, moment: Moment, head: Moment, name: str, other: str) -> bool:
         wanted = head.argument(other)
         if wanted is None or is_missing(wanted[0]):
-            return compare is may_be_alike and moment.call is not None and self._lacks(moment, name)
+            return False
         if moment.call is None:
             return mentions(moment.text, wanted[0])
         value = moment.argument(name)
-        return value is not None and compare(value[0], wanted[0])
-
-    def _lacks(self, moment: Moment, name: str) -> bool:
-        """Say whether a call has no value for an argument either, so that both may be about the same thing."""
-        value = moment.argument(name)
-        return value is None or is_missing(value[0])
+        return value is not None and alike(value[0], wanted[0])
 
     @property
     def speaker(self) -> Speaker:
@@ -365,7 +374,9 @@ class Event(Written):
             return f"message of {speaker} matching /{self.words}/{self.sameness}"
         parts = [f"call of {' or '.join(self.call)}{by}"]
         if self.where:
-            parts.append(" where " + " and ".join(f"{name} {_said(wanted)}" for name, wanted in self.where.items()))
+            parts.append(
+                " where " + " and ".join(f"{name} {_said(wanted)}" for name, wanted in (self.where or {}).items())
+            )
         return "".join([*parts, self.sameness, f" that {self.outcome}" if self.outcome else ""])
 
     @property
@@ -385,9 +396,34 @@ class Event(Written):
         return " in the same turn" if turns == 0 else f" within {turns} turn{'s' * (turns != 1)}"
 
 
-def _is_named(tool: str, pattern: str, *, worst: bool) -> bool:
-    """Say whether a tool has a name, in which * stands for any letters; at worst in any case and encoding."""
-    return fnmatchcase(tool, pattern) or (worst and fnmatchcase(fold(tool), fold(pattern)))
+class ToolNames:
+    """Names of tools, in which * stands for any letters."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        patterns = [name for name in names if _MAGIC.search(name)]
+        plain = [name for name in names if not _MAGIC.search(name)]
+        self._names = frozenset(plain)
+        self._spellings = frozenset[str]().union(*map(names_of, plain))
+        self._pattern = _any_of(patterns)
+        self._folded_pattern = _any_of([fold(pattern) for pattern in patterns])
+
+    def include(self, tool: str) -> bool:
+        """Return whether a tool has one of the names."""
+        return tool in self._names or (self._pattern is not None and self._pattern.match(tool) is not None)
+
+    def may_include(self, tool: str) -> bool:
+        """Return whether a tool may have one of the names, in any spelling."""
+        spellings = spellings_of(tool)
+        if self.include(tool) or not spellings.isdisjoint(self._spellings):
+            return True
+        return self._folded_pattern is not None and any(map(self._folded_pattern.match, spellings))
+
+
+_MAGIC = re.compile(r"[*?\[]")
+
+
+def _any_of(patterns: Sequence[str]) -> re.Pattern[str] | None:
+    return re.compile("|".join(map(translate, patterns))) if patterns else None
 
 
 def _meets(value: JsonValue, wanted: Any) -> bool:
@@ -406,18 +442,14 @@ def _holds(value: JsonValue, condition: str, limit: Any) -> bool:
 def _may_meet(value: JsonValue, wanted: Any) -> bool:
     """Say whether a value may be what a rule forbids: as `_meets`, whatever the type, and where nobody can tell."""
     if not isinstance(wanted, Mapping):
-        return same_json(value, wanted) or may_equal(value, wanted)
+        return same_json(value, wanted) or may_include(value, wanted)
     conditions = cast("Mapping[str, Any]", wanted)
     return all(_may_hold(value, condition, limit) for condition, limit in conditions.items())
 
 
 def _may_hold(value: JsonValue, condition: str, limit: Any) -> bool:
     if condition == "regex":
-        if isinstance(value, list):
-            return any(_may_hold(item, condition, limit) for item in value)
-        text = value if isinstance(value, str) else show(value)
-        variants = dict.fromkeys((text, text.strip(), fold_encoding(text).strip(), text.strip(QUOTES)))
-        return any(map(expression(limit).fits, variants))
+        return may_match_whole(value, limit)
     return may_lie_above(value, limit) if condition == "above" else may_lie_below(value, limit)
 
 

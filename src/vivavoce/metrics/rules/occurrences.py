@@ -1,14 +1,16 @@
-"""`Occurrences`: where an event happened, ordered so that each of many calls soon finds those before and after it."""
+"""Where an event happened, or may have, ordered so that each of many calls soon finds those before and after it."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, product
+from math import prod
 
 from vivavoce.metrics.rules.event import Event, Moment
-from vivavoce.metrics.rules.sameness import identity, is_missing
+from vivavoce.metrics.rules.sameness import Meanings, identity, is_missing, may_mention
 
 _Key = tuple[Hashable, ...] | None
 
@@ -82,3 +84,124 @@ def _key(moment: Moment, paths: Sequence[str]) -> _Key:
     values = [moment.argument(path) for path in paths]
     stated = [value[0] for value in values if value is not None and not is_missing(value[0])]
     return None if len(stated) < len(values) else tuple(map(identity, stated))
+
+
+@dataclass(frozen=True, slots=True)
+class PossibleValue:
+    """What an argument of a call may be; none of its values is missing. With `is_unread`, it may be anything."""
+
+    values: Sequence[Meanings] = ()
+    is_unread: bool = False
+
+    @classmethod
+    def of(cls, moment: Moment, path: str) -> PossibleValue:
+        """Return what an argument of a moment may be."""
+        if moment.is_unread:
+            return cls(is_unread=True)
+        there = moment.possible_arguments.at(path)
+        return cls([Meanings(value) for value in there.values if not is_missing(value)], there.is_unread)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the call has no such argument."""
+        return not self.values and not self.is_unread
+
+    def may_be(self, other: PossibleValue) -> bool:
+        """Return whether two arguments may mean the same thing; two that are missing may."""
+        if self.is_unread or other.is_unread:
+            return True
+        if self.is_missing or other.is_missing:
+            return self.is_missing and other.is_missing
+        return any(value.may_be(wanted) for value in self.values for wanted in other.values)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The identities of its values."""
+        return frozenset[str]().union(*(value.keys for value in self.values))
+
+    @property
+    def kinds(self) -> Iterator[str]:
+        """By what other values may find it besides its keys: it is a number, or a text that may state one."""
+        for value in self.values:
+            if value.number is not None:
+                yield "number"
+            elif value.may_state_numbers:
+                yield "text"
+            if value.is_broken:
+                yield "broken"
+
+
+_PARTNERS: Mapping[str, Sequence[str]] = {
+    "number": ("text",),
+    "text": ("number",),
+    "broken": ("number", "text", "other"),
+}
+"""Of which kinds a value may be that is alike without a key in common."""
+_MAX_KEYS = 1000
+"""Groups that a call may belong to; with more it may belong to any."""
+
+
+class PossibleOccurrences:
+    """The moments in which an event may have happened, each with its place, for what must not come after it."""
+
+    def __init__(self, event: Event, moments: Sequence[tuple[int, Moment]], check_time: Callable[[], None]) -> None:
+        self._event = event
+        self._moments = moments
+        self._check_time = check_time
+        self._pairs = list((event.same or {}).items())
+        self._places = [place for place, _ in moments]
+        self._values: list[list[PossibleValue]] = []
+        self._index = defaultdict[str, list[int]](list)
+        if self._pairs and event.call is not None:
+            for number, (_, moment) in enumerate(moments):
+                check_time()
+                self._values.append([PossibleValue.of(moment, name) for name, _ in self._pairs])
+                for key in self._keys_of(self._values[-1][0]):
+                    self._index[key].append(number)
+
+    def may_come_before(self, head: Moment, place: int) -> bool:
+        """Return whether one that may belong to a moment comes before it, also in the same message."""
+        count = bisect_left(self._places, place)
+        if not self._pairs:
+            return count > 0 and self._event.is_near(self._moments[count - 1][1], head)
+        heads = [PossibleValue.of(head, other) for _, other in self._pairs]
+        return any(self._may_belong(number, head, heads) for number in self._candidates(heads[0]) if number < count)
+
+    def _candidates(self, head: PossibleValue) -> Iterator[int]:
+        """Yield the numbers of the moments that may have the first of the values that must be the same."""
+        if head.is_unread or not self._values:
+            yield from range(len(self._moments))
+            return
+        partners = [kind for own in head.kinds for kind in _PARTNERS[own]]
+        keys = [*head.keys, *partners, "broken", "unread", *(["missing"] if head.is_missing else [])]
+        for key in dict.fromkeys(keys):
+            yield from self._index.get(key, ())
+
+    def _keys_of(self, value: PossibleValue) -> Iterator[str]:
+        """Yield by what a moment with this value is found."""
+        yield from value.keys
+        yield from set(value.kinds) or {"other"}
+        if value.is_unread:
+            yield "unread"
+        if value.is_missing:
+            yield "missing"
+
+    def _may_belong(self, number: int, head: Moment, heads: Sequence[PossibleValue]) -> bool:
+        self._check_time()
+        moment = self._moments[number][1]
+        if not self._event.is_near(moment, head):
+            return False
+        if self._values:
+            return all(map(PossibleValue.may_be, self._values[number], heads))
+        return all(
+            wanted.is_unread or any(may_mention(moment.text, value.value) for value in wanted.values)
+            for wanted in heads
+        )
+
+
+def possible_keys(event: Event, moment: Moment) -> list[tuple[str | None, ...]] | None:
+    """Return the groups in which a moment may be counted, None for all; a missing argument is a value of its own."""
+    values = [PossibleValue.of(moment, name) for name in event.same or ()]
+    if any(value.is_unread for value in values) or prod(max(len(value.keys), 1) for value in values) > _MAX_KEYS:
+        return None
+    return list(product(*(value.keys or (None,) for value in values)))

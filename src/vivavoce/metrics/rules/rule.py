@@ -13,11 +13,10 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.metrics.rules.event import Event, Moment
-from vivavoce.metrics.rules.occurrences import Occurrences
-from vivavoce.metrics.rules.sameness import identity
+from vivavoce.metrics.rules.occurrences import Occurrences, PossibleOccurrences, possible_keys
 from vivavoce.records.score import shorten
 from vivavoce.work_time import counted_work
-from vivavoce.written import Written
+from vivavoce.written import AS_WRITTEN, Written
 
 _MAX_PHRASE_CHARS = 500
 
@@ -114,7 +113,8 @@ def read_rule(fields: Mapping[str, Any]) -> Rule:
         UsageError: it is not a rule, or one that cannot be broken; each mistake has its path.
     """
     try:
-        return Rule.model_validate({name: value for name, value in fields.items() if value is not None})
+        written = {name: value for name, value in fields.items() if value is not None}
+        return Rule.model_validate(written, context=AS_WRITTEN)
     except ValidationError as error:
         raise UsageError(*(_mistake(one) for one in error.errors(include_url=False))) from error
 
@@ -166,7 +166,7 @@ def _checked(rule: Rule, moments: Sequence[Moment], history_turns: int, check_ti
         return _never(rule.never, rule.after, moments, history_turns, check_time)
     own = _own(moments, history_turns)
     if rule.always is not None:
-        happened = bool(_made(rule.always, own))
+        happened = bool(_made(rule.always, own, check_time))
         return Checked(1, [] if happened else [Break(f"no {rule.always.phrase} in the conversation")])
     assert rule.at_most is not None
     assert rule.of is not None
@@ -196,25 +196,31 @@ def _idle(event: Event, moments: Sequence[Moment]) -> str:
     return "" if own else "the assistant does nothing at all"
 
 
-def _made(event: Event, moments: Sequence[Moment]) -> list[Moment]:
+def _made(event: Event, moments: Sequence[Moment], check_time: Callable[[], None]) -> list[Moment]:
     """Return where what is wanted happened; a call that was only tried did not."""
-    return [moment for moment in moments if moment.made and event.happens_in(moment)]
+    return [moment for moment in _timed(moments, check_time) if moment.was_made and event.happens_in(moment)]
 
 
-def _possible(event: Event, moments: Sequence[Moment]) -> list[Moment]:
+def _possible(event: Event, moments: Sequence[Moment], check_time: Callable[[], None]) -> list[Moment]:
     """Return where what is not wanted, or only on a condition, may have happened."""
-    return [moment for moment in moments if event.may_happen_in(moment)]
+    return [moment for moment in _timed(moments, check_time) if event.may_happen_in(moment)]
+
+
+def _timed(moments: Sequence[Moment], check_time: Callable[[], None]) -> Iterator[Moment]:
+    for moment in moments:
+        check_time()
+        yield moment
 
 
 def _each(
     rule: Rule, each: Event, moments: Sequence[Moment], history_turns: int, check_time: Callable[[], None]
 ) -> Checked:
-    heads = _possible(each, _own(moments, history_turns))
+    heads = _possible(each, _own(moments, history_turns), check_time)
     if not heads:
         return Checked(0, [], f"no {each.phrase}")
     wanted = [
-        *((Occurrences(event, _made(event, moments), check_time), "before") for event in rule.only_after),
-        *((Occurrences(event, _made(event, moments), check_time), "after") for event in rule.followed_by),
+        *((Occurrences(event, _made(event, moments, check_time), check_time), "before") for event in rule.only_after),
+        *((Occurrences(event, _made(event, moments, check_time), check_time), "after") for event in rule.followed_by),
     ]
     problems = [f"no {_short(event.event.phrase)} {side} it{event.event.reach}" for event, side in wanted]
     breaks = [
@@ -239,27 +245,22 @@ def _never(
     check_time: Callable[[], None],
 ) -> Checked:
     own = _own(moments, history_turns)
-    heads = _possible(never, own)
+    heads = _possible(never, own, check_time)
     if after is None:
         if idle := _idle(never, own):
             return Checked(0, [], idle)
         return Checked(1, [Break(f"{head.line}: this must never happen", head) for head in heads])
-    found = _possible(after, moments)
-    if not found:
+    earlier = _possible(after, moments, check_time)
+    if not earlier:
         return Checked(0, [], f"no {after.phrase}")
+    # who did both in one message knew the first, so the place of a moment decides, not the message
     place = {id(moment): number for number, moment in enumerate(moments)}
-
+    before = PossibleOccurrences(after, [(place[id(moment)], moment) for moment in earlier], check_time)
     problem = f"this must never come after a {_short(after.phrase)}{after.reach}"
-
-    def may_belong(moment: Moment, head: Moment) -> bool:
-        check_time()
-        # it began before, also in the same message: who did both knew the first
-        return place[id(moment)] < place[id(head)] and after.may_belong_to(moment, head)
-
-    breaks = [
-        Break(f"{head.line}: {problem}", head) for head in heads if any(may_belong(moment, head) for moment in found)
-    ]
-    return Checked(1, breaks)
+    return Checked(
+        1,
+        [Break(f"{head.line}: {problem}", head) for head in heads if before.may_come_before(head, place[id(head)])],
+    )
 
 
 def _too_many(most: int, event: Event, moments: Sequence[Moment], check_time: Callable[[], None]) -> Iterator[Break]:
@@ -267,16 +268,18 @@ def _too_many(most: int, event: Event, moments: Sequence[Moment], check_time: Ca
     groups = defaultdict[tuple[str | None, ...], list[Moment]](list)
     unread: list[Moment] = []
     allowed = f"at most {most} may happen{_short(event.sameness)}{event.reach}"
-    for moment in _possible(event, moments):
+    for moment in _possible(event, moments, check_time):
         check_time()
-        if moment.is_unread and event.same:
+        keys = possible_keys(event, moment)
+        if keys is None:
             unread.append(moment)
             near = _near(event, moment, unread)
             counts = [_near(event, moment, group) + near for group in groups.values() or [[]]]
         else:
-            group = groups[_values(event, moment)]
-            group.append(moment)
-            counts = [_near(event, moment, group) + _near(event, moment, unread)]
+            for key in keys:
+                groups[key].append(moment)
+            near = _near(event, moment, unread)
+            counts = [_near(event, moment, groups[key]) + near for key in keys]
         if max(counts) > most:
             yield Break(f"{moment.line}: this is number {max(counts)}, and {allowed}", moment)
 
@@ -287,9 +290,3 @@ def _near(event: Event, moment: Moment, others: Sequence[Moment]) -> int:
         return len(others)
     first = moment.turn_number - event.within_turns
     return len(others) - bisect_left(others, first, key=lambda other: other.turn_number)
-
-
-def _values(event: Event, moment: Moment) -> tuple[str | None, ...]:
-    """Return the values by which events are counted apart; an argument that is not there is a value of its own."""
-    found = (moment.argument(name) for name in event.same or ())
-    return tuple(None if one is None else identity(one[0]) for one in found)

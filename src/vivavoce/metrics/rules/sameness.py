@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from functools import cached_property
 from operator import gt, lt
 
 from pydantic import JsonValue
@@ -17,11 +18,13 @@ from vivavoce.comparing.numbers import (
     canonical,
     exact,
     has_unread,
+    may_state,
     read_number,
     states,
 )
-from vivavoce.comparing.quotes import cuts_word
-from vivavoce.comparing.text import FoldedText, fold, is_blank, without_signs
+from vivavoce.comparing.quotes import cuts_word, without_markup
+from vivavoce.comparing.text import FoldedText, GuardedText, fold, is_blank, split_words, without_signs
+from vivavoce.expressions import expression
 
 
 def identity(value: JsonValue) -> str:
@@ -67,58 +70,193 @@ def is_missing(value: JsonValue) -> bool:
     return value is None or (isinstance(value, str) and is_blank(value))
 
 
-def may_equal(value: JsonValue, unwanted: JsonValue) -> bool:
-    """Say whether a value may be one that must not be: as text or JSON, in quotes, in a list, or as an expression."""
-    if alike(value, unwanted) or alike(inside_json(value), inside_json(unwanted)):
-        return True
-    items = inside_json(value)
-    if isinstance(items, list) and not isinstance(inside_json(unwanted), list):
-        return any(may_equal(item, unwanted) for item in items)
-    if not isinstance(value, str):
-        return False
-    if (number := number_of(unwanted)) is not None:
-        return _is_expression(value) or any(number in readings for readings in _readings(value))
-    return isinstance(unwanted, str) and alike(value.strip(QUOTES), unwanted.strip(QUOTES))
-
-
-QUOTES = " \t\r\n\"'`<>"
+QUOTES = " \t\r\n\"'`<>#"
 """Signs around a value that are not a part of it."""
+_SEPARATORS = re.compile(r"[,;|\n]")
+"""What stands between the values of a list that is written as text."""
+_FENCE = re.compile(r"```[\w+-]*\s*(.*?)\s*(?:```)?", re.DOTALL)
+_PADDED = re.compile(r"0+(\d+)")
+"""A number with zeros before it, which is a code elsewhere."""
+_MAX_ENCODINGS = 5
+"""How often a value may be encoded as JSON text."""
+_ABOUT_TRUTH: Mapping[bool, tuple[str, ...]] = {True: ("true", "yes"), False: ("false", "no")}
 
 
-def inside_json(value: JsonValue) -> JsonValue:
-    """Return what a text holds that is the JSON text of an object, a list, true, or false; else the value itself."""
-    if not isinstance(value, str) or value.strip()[:1] not in ("{", "[", "t", "f", "T", "F"):
-        return value
-    plain = value.strip()
-    try:
-        read = read_strict_json(plain.lower() if plain.lower() in ("true", "false") else plain)
-    except BrokenJson:
-        return value
-    return value if isinstance(read, str) else read
+def open_value(value: JsonValue) -> tuple[JsonValue, bool]:
+    """Return what a text holds that is JSON, in a code fence or not, and whether it only begins like JSON."""
+    for _ in range(_MAX_ENCODINGS):
+        if not isinstance(value, str):
+            return value, False
+        fence = _FENCE.fullmatch(value.strip())
+        plain = fence[1] if fence else value.strip()
+        if plain.lower() in ("true", "false"):
+            return plain.lower() == "true", False
+        if plain[:1] not in ("{", "[", '"'):
+            return value, False
+        try:
+            value = read_strict_json(plain)
+        except BrokenJson:
+            return value, plain[:1] != '"'
+    return value, isinstance(value, str)
 
 
-_MAX_LEVELS = 5
-"""Levels of a value in which texts are read as JSON."""
-
-
-def opened(value: JsonValue, levels: int = _MAX_LEVELS) -> JsonValue:
-    """Return a value in which each text that is JSON itself is what it holds, down to a few levels."""
-    value = inside_json(value)
-    if levels and isinstance(value, dict):
-        return {name: opened(item, levels - 1) for name, item in value.items()}
-    return [opened(item, levels - 1) for item in value] if levels and isinstance(value, list) else value
+def leaves_of(value: JsonValue) -> Iterator[tuple[JsonValue, bool]]:
+    """Yield each value in a value that is not an object or a list, and whether it is a text of broken JSON."""
+    pending = [value]
+    while pending:
+        item, is_broken = open_value(pending.pop())
+        if isinstance(item, dict | list):
+            pending += item.values() if isinstance(item, dict) else item
+        else:
+            yield item, is_broken
 
 
 def may_be_alike(a: JsonValue, b: JsonValue) -> bool:
-    """Say whether two values may mean the same thing: they do, or they are numbers with a reading in common."""
-    return alike(a, b) or not _readings_alone(a).isdisjoint(_readings_alone(b))
+    """Return whether two values may mean the same thing: as text or JSON, in quotes, in a list, or as an expression."""
+    return Meanings(a).may_be(Meanings(b))
 
 
-def _readings_alone(value: JsonValue) -> set[Decimal]:
-    """Return what a value that is one number may mean."""
-    if number_of(value) is None:
-        return set()
-    return {reading for readings in _readings(value) for reading in readings}
+class Meanings:
+    """A value in every way to read it, worked out once for many comparisons."""
+
+    def __init__(self, value: JsonValue) -> None:
+        self.value = value
+
+    def may_be(self, other: Meanings) -> bool:
+        """Return whether two values may mean the same thing."""
+        return not self.keys.isdisjoint(other.keys) or self._may_hold(other) or other._may_hold(self)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The identities of all that the value may be, so that two values may be alike if they share one."""
+        keys = {identity(self.value)}
+        if not isinstance(self.value, str):
+            keys.add(identity(open_value(self.value)[0]))
+        for leaf, _ in self._leaves:
+            if is_missing(leaf):
+                continue
+            keys.add(identity(leaf))
+            if isinstance(leaf, bool):
+                keys.update(map(identity, _ABOUT_TRUTH[leaf]))
+            for text in _SEPARATORS.split(leaf) if isinstance(leaf, str) else ():
+                keys.update(_identities_of_text(text))
+            if isinstance(leaf, str) and number_of(leaf) is not None:
+                keys.update(f"={canonical(reading)}," for readings in _readings(leaf) for reading in readings)
+        return frozenset(keys)
+
+    @cached_property
+    def number(self) -> Decimal | None:
+        """The number that it is, None for anything else."""
+        return number_of(self.value)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether it is neither an object nor a list, also not as JSON text."""
+        return not isinstance(open_value(self.value)[0], dict | list)
+
+    @cached_property
+    def may_state_numbers(self) -> bool:
+        """Whether a text in it has digits."""
+        return any(map(_has_digit, self._texts))
+
+    @cached_property
+    def is_broken(self) -> bool:
+        """Whether a text in it begins like JSON and cannot be read."""
+        return any(is_broken for _, is_broken in self._leaves)
+
+    @cached_property
+    def _leaves(self) -> list[tuple[JsonValue, bool]]:
+        return list(leaves_of(self.value))
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return [leaf for leaf, _ in self._leaves if isinstance(leaf, str)]
+
+    def _may_hold(self, wanted: Meanings) -> bool:
+        """Return whether it may state a number, or is broken JSON that has a text in it."""
+        if wanted.value is None:
+            is_text = isinstance(self.value, str)
+            return is_missing(self.value) or (is_text and fold(str(self.value).strip(QUOTES)) in ("null", "none"))
+        if isinstance(wanted.value, dict | list):
+            return False
+        number = wanted.number
+        if number is not None and self.may_state_numbers:
+            texts = filter(_has_digit, self._texts)
+            if any(_is_expression(text) or may_state(text, number) for text in texts):
+                return True
+        return self.is_broken and any(mentions(text, wanted.value) for text in self._texts)
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
+def _identities_of_text(text: str) -> Iterator[str]:
+    plain = text.strip(QUOTES)
+    if not plain:
+        return
+    yield identity(plain)
+    if padded := _PADDED.fullmatch(plain):
+        yield identity(padded[1])
+    words = split_words(without_markup(plain))
+    if any(word.isalpha() for word in words):
+        yield f"words {' '.join(words)}"
+
+
+def may_match(text: str, pattern: str) -> bool:
+    """Return whether a regular expression may match in any reading of a text: markup hides nothing.
+
+    Raises:
+        GraderFault: it takes too long.
+    """
+    return any(map(expression(pattern).found_in, _ways_to_read(text)))
+
+
+def may_match_whole(value: JsonValue, pattern: str) -> bool:
+    """Return whether a regular expression may match a whole value, one in it, or one of those that a text lists.
+
+    Raises:
+        GraderFault: it takes too long.
+    """
+    fits = expression(pattern).fits
+    whole = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    for leaf in dict.fromkeys((whole, *(_as_text(leaf) for leaf, _ in leaves_of(value)))):
+        pieces = (leaf, *_SEPARATORS.split(leaf))
+        variants = (variant for piece in pieces for variant in (piece, piece.strip(), piece.strip(QUOTES)))
+        if any(fits(reading) for variant in dict.fromkeys(variants) for reading in _ways_to_read(variant)):
+            return True
+    return False
+
+
+def _as_text(leaf: JsonValue) -> str:
+    return leaf if isinstance(leaf, str) else json.dumps(leaf, ensure_ascii=False)
+
+
+def _ways_to_read(text: str) -> dict[str, None]:
+    readings = GuardedText(text).readings
+    return dict.fromkeys((*readings, *(reading.strip() for reading in readings)))
+
+
+"""Characters that emphasis may put between letters."""
+
+
+def may_mention(text: str, value: JsonValue) -> bool:
+    """Return whether a text may mention a value, in any way to read both."""
+    return any(_may_mention(text, leaf) for leaf, _ in leaves_of(value) if not is_missing(leaf))
+
+
+def _may_mention(text: str, leaf: JsonValue) -> bool:
+    number = number_of(leaf)
+    if number is not None and may_state(text, number):
+        return True
+    return mentions(text, leaf) or (isinstance(leaf, str) and GuardedText(text).contains(leaf.strip()))
+
+
+def number_readings(value: JsonValue) -> Iterator[Decimal]:
+    """Yield what each number in a value may mean."""
+    for leaf, _ in leaves_of(value):
+        for readings in _readings(leaf):
+            yield from readings
 
 
 def number_of(value: JsonValue) -> Decimal | None:
@@ -157,20 +295,44 @@ def _surely(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal]
 
 def _possibly(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal], bool]) -> bool:
     numbers = _readings(value)
-    if not numbers or (isinstance(value, str) and (has_unread(value) or _is_expression(value))):
+    if not numbers:
         return True
+    if isinstance(value, str):
+        if has_unread(value) or _is_expression(value) or (compare is lt and _FRACTION_OF.search(fold(value))):
+            return True
+        numbers += _hidden_readings(value)
     return any(compare(number, exact(limit)) for readings in numbers for number in readings)
+
+
+def _hidden_readings(text: str) -> list[tuple[Decimal, ...]]:
+    """Return what a text may mean besides its numbers: `(10)` and `10-` are debts, and `1 0 0 0` is one number."""
+    plain = fold(text)
+    hidden = [tuple(-number for number in readings) for readings in _readings(text) if _DEBT.search(plain)]
+    if _APART.fullmatch(plain):
+        hidden.append((Decimal("".join(filter(str.isdecimal, plain))),))
+    return hidden
+
+
+_DEBT = re.compile(r"\(\s*[^()]*\d[^()]*\)|\d\s*-\s*$")
+_APART = re.compile(r"\d(?:[\s,.'_-]\d){2,}")
+"""Digits with a mark between any two."""
+_FRACTION_OF = re.compile(r"\d\s*(?:%|‰|¢|percent|per cent|cents?\b|ct\b|pence\b)")
+"""An amount of which the unit is a part of another."""
 
 
 def _is_expression(text: str) -> bool:
     """Say whether a text may be a sum or a product, such as `2*300`: what it amounts to is not known."""
-    return _OPERATION.search(fold(text)) is not None
+    plain = fold(text)
+    return _OPERATION.search(plain) is not None or _OPERATION_IN_WORDS.search(plain) is not None
 
 
 _OPERATION = re.compile(
     r"\d\s{0,3}(?:[%€$£¥]|[a-z]{1,4})?\s{0,3}(?:[*×·^/÷+]|x(?=\s{0,3}\d)|-\s{0,3}(?=\d{1,30}\s{0,3}$))\s{0,3}\(?[€$£]?\d"
 )
 """A sign of arithmetic between two numbers."""
+_OPERATION_IN_WORDS = re.compile(
+    r"\d.*\b(?:times|twice|thrice|double|triple|each|every|minus|plus|divided)\b", re.DOTALL
+)
 
 
 def _readings(value: JsonValue) -> list[tuple[Decimal, ...]]:
