@@ -43,7 +43,6 @@ COMMANDS = {
     "batches": "List what is with batch services, or cancel it.",
     "note": "Give a run a title, notes and tags.",
     "search": "Find words in all conversations, reasons and runs.",
-    "compare": "Compare two runs, sample by sample.",
     "capture": "Make a row of a dataset of a stored conversation.",
     "dataset": "Keep versions of a dataset, and show what changed.",
     "convert": "Write conversations of one format in another.",
