@@ -50,7 +50,6 @@ from vivavoce.cli.run_options import (
     WatchOption,
 )
 from vivavoce.cli.runner import Runner, loaded
-from vivavoce.cli.watch import watch_suites
 from vivavoce.errors import UsageError
 from vivavoce.plugins import lazy
 from vivavoce.run.options import RunOptions
@@ -130,6 +129,7 @@ def command(
     again = _option("--store", store), _option("--env-file", env_file)
     with Store.open(store_of(store)) as opened:
         runner = Runner(opened, options, target, changes, output, quiet, table, against, *again)
+        watch_suites = lazy("vivavoce.cli.watch:watch_suites")
         raise typer.Exit(watch_suites(runner, paths) if watch else _run(runner, paths, failed, resume, errors=errors))
 
 
