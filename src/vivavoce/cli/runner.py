@@ -14,6 +14,7 @@ from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
 from vivavoce.lazy_names import lazy
 from vivavoce.records.run import Run
+from vivavoce.records.score import Usage
 from vivavoce.report.again import continuing, errors_again
 from vivavoce.report.best_target import target_names
 from vivavoce.report.graded_run import GradedRun, partial_note
@@ -156,8 +157,9 @@ def report_run(
         console.print(note)
     if table:
         console.print(lazy("vivavoce.report.matrix:sample_table")(graded, options))
-    several = len(target_names(result.summary)) > 1
-    used = lazy("vivavoce.report.matrix:used_by_targets")(graded) if several else {}
+    used: dict[str, Usage] = {}
+    if len(target_names(result.summary)) > 1:
+        used = lazy("vivavoce.report.matrix:used_by_targets")(graded)
     found = worst(store, result.grading)
     console.print(run_report(result.summary, found, result.run.id, options, used=used))
     if output is not None:

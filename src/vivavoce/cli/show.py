@@ -14,6 +14,7 @@ from vivavoce.extensions import answers
 from vivavoce.plugins import lazy
 from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Grading, Outcome
+from vivavoce.records.score import Usage
 from vivavoce.report.again import continuing, errors_again
 from vivavoce.report.best_target import target_names
 from vivavoce.report.graded_run import GradedRun, partial_note
@@ -77,7 +78,9 @@ def _show_run(graded: GradedRun, as_json: bool, chosen: list[str], place: list[s
         console.print(note)
     print_lines(answers("run_report", store=store, run=run))
     options = [*chosen, *place]
-    used = lazy("vivavoce.report.matrix:used_by_targets")(graded) if len(target_names(summary)) > 1 else {}
+    used: dict[str, Usage] = {}
+    if len(target_names(summary)) > 1:
+        used = lazy("vivavoce.report.matrix:used_by_targets")(graded)
     bad = worst(store, grading)
     console.print(run_report(summary, bad, run.id, options, passed_added=grading.passed_added, used=used))
     if run.status != "finished":
