@@ -71,8 +71,9 @@ class Against:
         found: Comparison = lazy("vivavoce.report.worse:ruled")(compared, self.tolerance)
         assert found.ruling is not None
         out().print(*lazy("vivavoce.report.worse:ruling_lines")(found.ruling), sep="\n")
-        again = shlex.join(["viva", "compare", "--baseline", str(self.path), *self._tolerated, *options, result.run.id])
-        out().print(Text(f"see what changed with: {safe(again)}", style="dim"))
+        if "compare" in lazy("vivavoce.cli.main:commands")():
+            command = ["viva", "compare", "--baseline", str(self.path), *self._tolerated, *options, result.run.id]
+            out().print(Text(f"see what changed with: {safe(shlex.join(command))}", style="dim"))
         codes = {result.exit_code, EXIT_CODES[found.ruling.verdict]}
         return next((code for code in (1, 3) if code in codes), 0)
 
