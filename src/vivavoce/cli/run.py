@@ -129,8 +129,7 @@ def command(
     again = _option("--store", store), _option("--env-file", env_file)
     with Store.open(store_of(store)) as opened:
         runner = Runner(opened, options, target, changes, output, quiet, table, against, *again)
-        ended = _watch(runner, paths) if watch else _run(runner, paths, failed, resume, errors=errors)
-        raise typer.Exit(ended)
+        raise typer.Exit(_watch(runner, paths) if watch else _run(runner, paths, failed, resume, errors=errors))
 
 
 def _run_in_parts(suite: Suite, how: InParts, options: RunOptions, store: str | None, *, quiet: bool) -> int:
