@@ -26,7 +26,7 @@ from vivavoce.lazy_names import lazy
 
 PROJECT = "vivavoce"
 """The name of the hooks, and of the entry point group in which packages name their plugins."""
-FEATURES = ("trends", "groups", "calibration", "clusters", "forks", "mcp", "realism", "watch")
+FEATURES = ("compare", "trends", "groups", "calibration", "clusters", "forks", "mcp", "realism", "watch")
 """The built-in plugins, in the order in which they are asked."""
 WITHOUT = "VIVAVOCE_WITHOUT"
 """The environment variable with the names of plugins to switch off, separated by commas."""
@@ -69,11 +69,11 @@ class RunDescription:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A link to a page: its text, its address, and whether it is a button at the top or a link at the foot."""
+    """A link to a page: its text, its address, and its place: a button at the top, the last ones, or the foot."""
 
     text: str
     link: str
-    place: Literal["top", "foot"] = "top"
+    place: Literal["top", "second", "foot"] = "top"
 
 
 @dataclass(frozen=True, slots=True)

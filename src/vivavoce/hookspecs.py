@@ -127,7 +127,7 @@ def conversation_report(store: Store, run: Run, key: AttemptKey, options: Sequen
 
 
 @hookspec
-def run_page_links(run: Run, grading: str | None) -> Iterable[Page]:  # pyright: ignore[reportReturnType]
+def run_page_links(store: Store, run: Run, grading: str | None) -> Iterable[Page]:  # pyright: ignore[reportReturnType]
     """Return pages that the page of a run links to; `grading` is the chosen set of scores, None for the newest."""
 
 
@@ -139,6 +139,11 @@ def run_page_sections(store: Store, run: Run, grading: str | None) -> Iterable[P
 @hookspec
 def suite_links(suite: str) -> Iterable[Page]:  # pyright: ignore[reportReturnType]
     """Return links to what there is about a suite, for the foot of pages of its runs."""
+
+
+@hookspec
+def comparison_link(a: str, b: str, target: str | None) -> str | None:
+    """Return the address of a page that compares run b with the earlier run a, of one target where it is named."""
 
 
 @hookspec

@@ -25,6 +25,10 @@ from vivavoce import evaluate
 from vivavoce.cli.in_parts import InParts
 from vivavoce.cli.part_runs import run_in_parts
 from vivavoce.errors import UsageError
+from vivavoce.features.compare.markdown import markdown_comparison
+from vivavoce.features.compare.plots import several_finding
+from vivavoce.features.compare.several import compare_several, markdown_several, several
+from vivavoce.features.compare.terminal import comparison
 from vivavoce.features.trends.trends import trend
 from vivavoce.metrics.evaluation import evaluate_conversation
 from vivavoce.records.run import Grading
@@ -35,16 +39,12 @@ from vivavoce.report.comparison import Comparison
 from vivavoce.report.csv_file import write_csv
 from vivavoce.report.finding import finding, headline, listed_finding
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.html.comparing import several_finding
 from vivavoce.report.json_file import write_json, write_jsonl
 from vivavoce.report.junit import write_junit
 from vivavoce.report.letta_layout import sample_result
 from vivavoce.report.markdown import write_markdown
-from vivavoce.report.markdown_comparison import markdown_comparison
 from vivavoce.report.matrix import cell_text, matrix_of
 from vivavoce.report.publish.scores import figures
-from vivavoce.report.several import compare_several, markdown_several, several
-from vivavoce.report.side_by_side import comparison
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worse import Tolerance, ruled
 from vivavoce.report.worst import worst

@@ -12,13 +12,13 @@ import pytest
 from rich.console import Console, RenderableType
 
 from report.cases import keep, outcome
+from vivavoce.features.compare.markdown import markdown_comparison
+from vivavoce.features.compare.several import SeveralComparisons, markdown_several, several
+from vivavoce.features.compare.terminal import comparison, ruling_lines
 from vivavoce.records.run import Verdict
 from vivavoce.report.compare import compare
 from vivavoce.report.comparison import Comparison
 from vivavoce.report.html.cards import comparison_html
-from vivavoce.report.markdown_comparison import markdown_comparison
-from vivavoce.report.several import SeveralComparisons, markdown_several, several
-from vivavoce.report.side_by_side import comparison, ruling_lines
 from vivavoce.report.worse import Tolerance, reason_lines, ruled
 from vivavoce.run.result import EXIT_CODES
 from vivavoce.store.store import Store

@@ -23,6 +23,7 @@ from vivavoce.cli.main import main
 from vivavoce.client import Client
 from vivavoce.errors import UsageError
 from vivavoce.features.clusters.finding import find_clusters
+from vivavoce.features.compare.terminal import comparison
 from vivavoce.features.groups.report import cells, grouped
 from vivavoce.grading.scores import Population
 from vivavoce.report.baseline import write_baseline
@@ -35,7 +36,6 @@ from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.reasons import explained
 from vivavoce.report.sampled import estimate_text, judged_text, sampled_lines
-from vivavoce.report.side_by_side import comparison
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
 from vivavoce.run.options import RunOptions

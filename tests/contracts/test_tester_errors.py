@@ -19,6 +19,8 @@ from rich.console import Console, RenderableType
 from report.cases import BROKEN_JUDGE, keep, outcome
 from server.live import get, serving
 from vivavoce.client import Client
+from vivavoce.features.compare.markdown import markdown_comparison
+from vivavoce.features.compare.terminal import comparison
 from vivavoce.features.groups.report import cells, grouped
 from vivavoce.grading.gates import SimpleGate, Threshold
 from vivavoce.grading.scores import ErrorLimit
@@ -30,9 +32,7 @@ from vivavoce.report.html.one_file import write_html
 from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
-from vivavoce.report.markdown_comparison import markdown_comparison
 from vivavoce.report.reasons import reason_text
-from vivavoce.report.side_by_side import comparison
 from vivavoce.report.terminal import run_report
 from vivavoce.report.tester import Spoiled
 from vivavoce.report.worst import worst

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
+from vivavoce.features.compare.markdown import markdown_comparison
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, failed, skipped
 from vivavoce.report.compare import compare
 from vivavoce.report.comparison import Comparison, GraderComparison, Side
-from vivavoce.report.markdown_comparison import markdown_comparison
 from vivavoce.stats.paired import paired_difference
 from vivavoce.store.store import Store
 

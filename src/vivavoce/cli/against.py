@@ -13,9 +13,6 @@ from rich.text import Text
 from vivavoce.cli.output import out
 from vivavoce.errors import UsageError
 from vivavoce.plugins import lazy
-from vivavoce.report.comparison import Comparison
-from vivavoce.report.side_by_side import ruling_lines
-from vivavoce.report.worse import Tolerance, ruled
 from vivavoce.run.result import EXIT_CODES, RunResult
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
@@ -23,6 +20,8 @@ from vivavoce.suites.load import Suite
 
 if TYPE_CHECKING:  # what compares loads numpy, which a run without a baseline does not need
     from vivavoce.report.baseline import Baseline
+    from vivavoce.report.comparison import Comparison
+    from vivavoce.report.worse import Tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,8 @@ class Against:
         """
         if path is not None:
             baseline: Baseline = lazy("vivavoce.report.baseline:read_baseline")(path)
-            return cls(path, baseline, Tolerance(smallest_effect, fail_on_break))
+            tolerance: Tolerance = lazy("vivavoce.report.worse:Tolerance")(smallest_effect, fail_on_break)
+            return cls(path, baseline, tolerance)
         if fail_on_break or smallest_effect is not None:
             raise UsageError("--smallest-effect and --fail-on-break need a baseline to be worse than: --baseline FILE")
         return None
@@ -68,11 +68,12 @@ class Against:
             return result.exit_code
         compare = lazy("vivavoce.report.compare:compare")
         compared = cast("Comparison", compare(store, self.baseline.side, result.grading, reasons=False))
-        found = ruled(compared, self.tolerance)
+        found: Comparison = lazy("vivavoce.report.worse:ruled")(compared, self.tolerance)
         assert found.ruling is not None
-        out().print(*ruling_lines(found.ruling), sep="\n")
-        again = shlex.join(["viva", "compare", "--baseline", str(self.path), *self._tolerated, *options, result.run.id])
-        out().print(Text(f"see what changed with: {safe(again)}", style="dim"))
+        out().print(*lazy("vivavoce.report.worse:ruling_lines")(found.ruling), sep="\n")
+        if "compare" in lazy("vivavoce.cli.main:commands")():
+            command = ["viva", "compare", "--baseline", str(self.path), *self._tolerated, *options, result.run.id]
+            out().print(Text(f"see what changed with: {safe(shlex.join(command))}", style="dim"))
         codes = {result.exit_code, EXIT_CODES[found.ruling.verdict]}
         return next((code for code in (1, 3) if code in codes), 0)
 

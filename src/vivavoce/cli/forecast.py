@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from vivavoce.cli.output import notes, out
 from vivavoce.errors import UsageError
+from vivavoce.lazy_names import lazy
 from vivavoce.records.details import by_role
 from vivavoce.report.details import latency_lines
 from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
-from vivavoce.store.store import Store
 from vivavoce.suites.check import Checked
 from vivavoce.suites.forecast import Forecast
+
+if TYPE_CHECKING:  # there may be no store yet
+    from vivavoce.store.store import Store
 
 
 def forecast_line(found: Forecast) -> str:
@@ -61,7 +65,7 @@ def expected_lines(place: str, suite: str, conversations: int) -> Iterator[str]:
     Nothing where there is no such run, or no store.
     """
     try:
-        store = Store.open(place, create=False)
+        store: Store = lazy("vivavoce.store.store:Store").open(place, create=False)
     except UsageError:
         return  # there is no store yet, and so no run before
     with store:

@@ -19,7 +19,6 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "show": "Show a run, or one of its conversations.",
         "runs": "List the stored runs, newest first.",
         "view": "Open the pages in a browser, on this machine only.",
-        "compare": "Compare two runs, sample by sample.",
         "export": "Write a run to a file for another program.",
     },
     "Trust": {

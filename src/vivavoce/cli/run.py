@@ -50,7 +50,6 @@ from vivavoce.cli.run_options import (
     WatchOption,
 )
 from vivavoce.cli.runner import Runner, loaded
-from vivavoce.cli.watch import watch_suites
 from vivavoce.errors import UsageError
 from vivavoce.plugins import lazy
 from vivavoce.run.options import RunOptions
@@ -130,7 +129,7 @@ def command(
     again = _option("--store", store), _option("--env-file", env_file)
     with Store.open(store_of(store)) as opened:
         runner = Runner(opened, options, target, changes, output, quiet, table, against, *again)
-        raise typer.Exit(watch_suites(runner, paths) if watch else _run(runner, paths, failed, resume, errors=errors))
+        raise typer.Exit(_watch(runner, paths) if watch else _run(runner, paths, failed, resume, errors=errors))
 
 
 def _run_in_parts(suite: Suite, how: InParts, options: RunOptions, store: str | None, *, quiet: bool) -> int:
@@ -204,6 +203,11 @@ def _check_resume(resume: str | None, *, errors: bool, fresh: bool) -> None:
             "--resume uses the options the run was started with; it can be combined only with --errors, --max-calls, "
             "--max-cost, --max-errors, -o and -q"
         )
+
+
+def _watch(runner: Runner, paths: Sequence[Path]) -> int:
+    code: int = lazy("vivavoce.cli.watch:watch_suites")(runner, paths)
+    return code
 
 
 def _check_against(against: Against | None, parts: Mapping[str, object]) -> None:

@@ -12,11 +12,12 @@ from vivavoce.cli.against import Against
 from vivavoce.cli.output import complain, existing, notes, out
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
+from vivavoce.lazy_names import lazy
 from vivavoce.records.run import Run
+from vivavoce.records.score import Usage
 from vivavoce.report.again import continuing, errors_again
+from vivavoce.report.best_target import target_names
 from vivavoce.report.graded_run import GradedRun, partial_note
-from vivavoce.report.letta_layout import write_letta_layout
-from vivavoce.report.matrix import sample_table, used_by_targets
 from vivavoce.report.terminal import run_report
 from vivavoce.report.text import one_line
 from vivavoce.report.worst import worst
@@ -155,11 +156,14 @@ def report_run(
     if note := partial_note(result.run):
         console.print(note)
     if table:
-        console.print(sample_table(graded, options))
-    found, used = worst(store, result.grading), used_by_targets(graded)
+        console.print(lazy("vivavoce.report.matrix:sample_table")(graded, options))
+    used: dict[str, Usage] = {}
+    if len(target_names(result.summary)) > 1:
+        used = lazy("vivavoce.report.matrix:used_by_targets")(graded)
+    found = worst(store, result.grading)
     console.print(run_report(result.summary, found, result.run.id, options, used=used))
     if output is not None:
-        write_letta_layout(store, result.run, result.grading, output)
+        lazy("vivavoce.report.letta_layout:write_letta_layout")(store, result.run, result.grading, output)
     if result.stopped_by is not None:
         console.print(continuing(result.run, [*options, *environment]))
     if again := errors_again(store, result.grading, result.summary, [*options, *environment]):

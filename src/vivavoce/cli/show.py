@@ -14,16 +14,13 @@ from vivavoce.extensions import answers
 from vivavoce.plugins import lazy
 from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Grading, Outcome
+from vivavoce.records.score import Usage
 from vivavoce.report.again import continuing, errors_again
-from vivavoce.report.causes import cause_lines
+from vivavoce.report.best_target import target_names
 from vivavoce.report.graded_run import GradedRun, partial_note
-from vivavoce.report.json_file import sample_data
-from vivavoce.report.judge_calls import exchange_lines
-from vivavoce.report.matrix import sample_table, used_by_targets
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.terminal import label, run_report
 from vivavoce.report.text import count
-from vivavoce.report.transcript import conversation
 from vivavoce.report.worst import worst
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
@@ -60,7 +57,7 @@ def command(
             chosen = ["--grading", scores.id] if grading else []
             graded = GradedRun(opened, found, scores)
             if table:
-                out().print(sample_table(graded, [*chosen, *place]))
+                out().print(lazy("vivavoce.report.matrix:sample_table")(graded, [*chosen, *place]))
             _show_run(graded, as_json, chosen, place)
         else:
             _show_sample(GradedRun(opened, found, scores), sample, exchange, as_json, place)
@@ -80,7 +77,10 @@ def _show_run(graded: GradedRun, as_json: bool, chosen: list[str], place: list[s
     if note := partial_note(run):
         console.print(note)
     print_lines(answers("run_report", store=store, run=run))
-    options, used = [*chosen, *place], used_by_targets(graded)
+    options = [*chosen, *place]
+    used: dict[str, Usage] = {}
+    if len(target_names(summary)) > 1:
+        used = lazy("vivavoce.report.matrix:used_by_targets")(graded)
     bad = worst(store, grading)
     console.print(run_report(summary, bad, run.id, options, passed_added=grading.passed_added, used=used))
     if run.status != "finished":
@@ -104,13 +104,15 @@ def _show_sample(graded: GradedRun, name: str, grader: str | None, as_json: bool
             _show_exchange(outcome, judge_exchange(store, run, grading, outcome, grader), as_json)
             continue
         if as_json:
-            print_json(json.dumps(json.loads(strict_json(sample_data(outcome))), indent=2))
+            print_json(
+                json.dumps(json.loads(strict_json(lazy("vivavoce.report.json_file:sample_data")(outcome))), indent=2)
+            )
             continue
         console = out()
         console.print(_head(outcome), style="bold")
-        for line in cause_lines(outcome):
+        for line in lazy("vivavoce.report.causes:cause_lines")(outcome):
             console.print(line)
-        console.print(conversation(outcome))
+        console.print(lazy("vivavoce.report.transcript:conversation")(outcome))
         for line in answers("conversation_report", store=store, run=run, key=outcome.attempt.key, options=place):
             console.print(line, soft_wrap=True)
 
@@ -120,7 +122,7 @@ def _show_exchange(outcome: Outcome, found: JudgeExchange, as_json: bool) -> Non
         print_json(found.model_dump_json(indent=2))
         return
     out().print(_head(outcome), style="bold")
-    out().print(exchange_lines(found))
+    out().print(lazy("vivavoce.report.judge_calls:exchange_lines")(found))
 
 
 def _some_ids(store: Store, grading: Grading) -> set[str]:

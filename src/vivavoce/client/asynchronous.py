@@ -17,6 +17,7 @@ from vivavoce.client.refusal import refusal_of
 from vivavoce.client.together import Labelled, Place, Together
 from vivavoce.errors import Fault
 from vivavoce.features.clusters.records import Clusters
+from vivavoce.features.compare.several import SeveralComparisons
 from vivavoce.features.trends.trends import Trend
 from vivavoce.features.watch.state import Bucket, Watched, WatchEntry
 from vivavoce.files.whole_file import whole_file
@@ -28,7 +29,6 @@ from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import State
 from vivavoce.report.comparison import Comparison
-from vivavoce.report.several import SeveralComparisons
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
 from vivavoce.server.replies import (
     CapturedRow,

@@ -13,6 +13,7 @@ from vivavoce.client.each import each
 from vivavoce.client.together import Labelled, Place
 from vivavoce.client.together_sync import TogetherSync
 from vivavoce.features.clusters.records import Clusters
+from vivavoce.features.compare.several import SeveralComparisons
 from vivavoce.features.trends.trends import Trend
 from vivavoce.features.watch.state import Bucket, Watched, WatchEntry
 from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore
@@ -24,7 +25,6 @@ from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import State
 from vivavoce.report.comparison import Comparison
-from vivavoce.report.several import SeveralComparisons
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
 from vivavoce.server.replies import CapturedRow, Health, MetricLine, RunReport, SearchHit
 from vivavoce.signatures import shows_options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rich.text import Text
 
@@ -12,12 +12,14 @@ from vivavoce.records.run import breach_name, verified_breaches
 from vivavoce.records.score import Score, to_number, turn_label
 from vivavoce.records.trajectory import Step, Test
 from vivavoce.report.best_target import target_names
-from vivavoce.report.comparison import TargetComparison
 from vivavoce.report.finding import findings, score_text
 from vivavoce.report.tables import Labelled
 from vivavoce.report.text import count, one_line
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
+
+if TYPE_CHECKING:
+    from vivavoce.report.comparison import TargetComparison
 
 
 class Spoiled(Protocol):

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from rich.console import RenderableType
+from rich.text import Text
+
 from vivavoce.comparing.thresholds import compare
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Verdict
@@ -18,7 +21,10 @@ from vivavoce.report.comparison import (
     TargetComparison,
 )
 from vivavoce.report.reading import measured_change, p_text
+from vivavoce.report.tables import Labelled
+from vivavoce.report.terminal import STYLES
 from vivavoce.report.text import count
+from vivavoce.safe_text import safe
 from vivavoce.stats.paired import holm
 from vivavoce.stats.planning import fewest_changes
 
@@ -289,3 +295,11 @@ def _new(kind: str, names: list[str]) -> RulingReason:
 def _some(names: list[str]) -> str:
     more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more
+
+
+def ruling_lines(ruling: Ruling) -> Iterator[RenderableType]:
+    """Yield whether the later run is worse, and each reason."""
+    yield Text()
+    yield Text(f"{ruling.verdict.upper()}: {ruling.sentence}", style=STYLES[ruling.verdict])
+    for line in reason_lines(ruling):
+        yield Labelled(Text("  "), Text(safe(line)))

@@ -1,21 +1,15 @@
-"""What every execution of an experiment shares: budget, cache, events, an early end, and interruption.
-
-Either makes many small objects, so that Python searches the whole heap often; with the modules of this package and the
-rows of a dataset in it, that took a quarter of the time of judging.
-"""
+"""What every execution of an experiment shares: budget, cache, events, an early end, and interruption."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from threading import Lock
 
 from vivavoce.grading.scores import ErrorLimit
 from vivavoce.pacing.budget import Budget
@@ -25,6 +19,7 @@ from vivavoce.records.run import Event, Grading, Listener, Run
 from vivavoce.run.corrected import correcting
 from vivavoce.run.details import detailed
 from vivavoce.run.experiment import Experiment, Scoring
+from vivavoce.run.gc_tuning import tuned_gc
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.stopping import Stopping, intervals_by
@@ -34,45 +29,6 @@ from vivavoce.run.verdict import Rules
 from vivavoce.run.workers import WorkerPool
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
-
-RARELY = (50_000, 20, 100)
-"""Objects that may be created before the youngest ones are searched, and how often these are before older ones."""
-
-_FROZEN_AT_START = gc.get_freeze_count()
-"""What Python itself has left out already: nothing in most versions, a few hundred objects in 3.12."""
-
-_lock = Lock()
-_runs = 0
-_before = gc.get_threshold()
-_freezes = True
-
-
-@contextmanager
-def tuned_gc() -> Generator[None]:
-    """Tune garbage collection: existing objects are left out, and searches are rare, until the last run has ended.
-
-    Where a program has left out objects of its own with `gc.freeze`, exactly those stay left out: Python cannot take
-    back some of them only.
-    """
-    global _runs, _before, _freezes
-    with _lock:
-        if not _runs:
-            _before = gc.get_threshold()
-            _freezes = gc.get_freeze_count() <= _FROZEN_AT_START
-            gc.set_threshold(*RARELY)
-        _runs += 1
-        if _freezes:
-            gc.freeze()
-    try:
-        yield
-    finally:
-        with _lock:
-            _runs -= 1
-            if not _runs:
-                if _freezes:
-                    gc.unfreeze()
-                gc.set_threshold(*_before)
-
 
 Build = Callable[[Budget, ReplyStore | None], Experiment]
 """Builds an experiment when it is to run: its models count against a budget, and their answers are kept in a store."""

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from vivavoce.records.run import Drawn, Sampling
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.samples.sample import Sample
 from vivavoce.targets.target import Target
 
-if TYPE_CHECKING:  # an experiment without a tester loads none
+if TYPE_CHECKING:  # an experiment without a tester or batches loads none
+    from vivavoce.run.batch_questions import BatchQuestions
     from vivavoce.run.tester import Tester
 from vivavoce.grading.gates import Gate
 from vivavoce.grading.grader import Grader

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import Deferred, UsageError
 from vivavoce.exchange.own_traffic import of_run
+from vivavoce.lazy_names import lazy
 from vivavoce.models.model import new_attempt
 from vivavoce.records.run import (
     SAMPLING,
@@ -34,7 +35,6 @@ from vivavoce.records.run import (
 from vivavoce.records.score import CANCELLED, TESTER_ERROR
 from vivavoce.records.trajectory import Turn
 from vivavoce.run.attempt import RECORDED, Drivers, Grades, Task, hold, tasks_of
-from vivavoce.run.batch_rounds import BatchesStopped, BatchRounds
 from vivavoce.run.corrected import corrected
 from vivavoce.run.drivers import driver_on
 from vivavoce.run.execution import Execution, ended
@@ -46,6 +46,9 @@ from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.store import Store
 from vivavoce.targets.dialogue import TargetChannel, open_channel
 from vivavoce.targets.target import Target
+
+if TYPE_CHECKING:  # only a run in batches loads them
+    from vivavoce.run.batch_rounds import BatchRounds
 
 HOLDING = ("driver", "target", "targets", "tester", "setup_script", "recording")
 """The parts of a suite that decide how a conversation goes, besides its sample."""
@@ -200,7 +203,9 @@ class ExperimentRun(Execution):
         drivers = self._drivers(experiment)
         self._schedule = schedule = self.schedule(experiment, drivers, done, grading)
         if experiment.batches is not None:
-            self._batches = BatchRounds(experiment.batches, self.store, run.id, self.tell)
+            self._batches = lazy("vivavoce.run.batch_rounds:BatchRounds")(
+                experiment.batches, self.store, run.id, self.tell
+            )
         try:
             async with self.store.writer(run.id, grading.id, scoring.fingerprints, replaces=replaces) as writer:
                 attempt = partial(self._attempt, workers, grades, writer)
@@ -252,7 +257,7 @@ class ExperimentRun(Execution):
                     batches.finish()
                     return
                 await batches.next()
-        except BatchesStopped as why:
+        except lazy("vivavoce.run.batch_rounds:BatchesStopped") as why:
             self.workers.stopped_by = self.workers.stopped_by or str(why)
         finally:
             await batches.close()

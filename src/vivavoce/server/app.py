@@ -34,7 +34,6 @@ from vivavoce.server.api import (
 )
 from vivavoce.server.api.answers import on_error, on_invalid
 from vivavoce.server.authenticator import Authenticator
-from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.heads import HeadMiddleware
 from vivavoce.server.indexing import reading_ahead
 from vivavoce.server.jobs import Jobs
@@ -42,9 +41,7 @@ from vivavoce.server.live_summary import LiveSummary
 from vivavoce.server.monitoring import Monitoring, ProbeMiddleware, RequestLogMiddleware
 from vivavoce.server.monitoring import router as metrics_router
 from vivavoce.server.pages import capture as capture_page
-from vivavoce.server.pages import compare as compare_pages
 from vivavoce.server.pages import (
-    compared,
     content,
     conversation,
     exchange,
@@ -84,7 +81,7 @@ API = (
 PAGES = (
     *SHARED_PAGES,
     *(run_list, run, remark_form, run_deletion, conversation, exchange, content),
-    *(compare_pages, compared, label_pages, search_pages),
+    *(label_pages, search_pages),
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
     *LAST_PAGES,
 )
@@ -144,7 +141,6 @@ def create_app(
     app.state.policy = policy or ServerPolicy()
     app.state.jobs = Jobs(store, app.state.policy)
     app.state.live_summary = LiveSummary()
-    app.state.comparisons = Comparisons()
     app.state.secret = _secret(store)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.state.exports = CapacityLimiter(EXPORTS)

@@ -14,9 +14,8 @@ from vivavoce.grading.grader import Grader
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import lazy, load_object
 from vivavoce.run.attempt import Grades
-from vivavoce.run.batch_questions import BatchQuestions
-from vivavoce.run.execution import tuned_gc
 from vivavoce.run.experiment import Scoring
+from vivavoce.run.gc_tuning import tuned_gc
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.rows import SampleCount, UnusableRows, read_samples
 from vivavoce.samples.sample import Sample
@@ -259,7 +258,7 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
     replays = options is not None and options.replay
     _collect(problems, lambda: check_output(suite))
     budget = Budget(max_cost=options.max_cost if options and not replays else None)
-    batches = BatchQuestions(budget, None) if options and options.batch else None
+    batches = lazy("vivavoce.run.batch_questions:BatchQuestions")(budget, None) if options and options.batch else None
     judges = JudgeOpener(budget, keys_needed=keys_needed and not replays, base=suite.base, batches=batches)
     tester = _collect(problems, lambda: tester_of(suite, judges))
     prepared = _collect(problems, lambda: prepare(suite, plan, judges))

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from vivavoce.errors import UsageError
 from vivavoce.grading.grader import fingerprint
+from vivavoce.lazy_names import lazy
 from vivavoce.models.cache import Replies
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import load_object
 from vivavoce.records.run import Listener, Run
 from vivavoce.run.attempt import RECORDED
-from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scripted
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
@@ -29,6 +30,9 @@ from vivavoce.suites.targets import build_targets, check_rows, has_client, targe
 from vivavoce.suites.toolbox import code_files
 from vivavoce.targets.target import Target
 from vivavoce.user_code import hash_code
+
+if TYPE_CHECKING:  # only a run in batches loads them
+    from vivavoce.run.batch_questions import BatchQuestions
 
 
 def suite_run(
@@ -108,7 +112,8 @@ def _batches(options: RunOptions, budget: Budget, answers: Replies | None) -> Ba
         return None
     if not isinstance(answers, ReplyStore):
         raise UsageError(IN_ONE_RUN)
-    return BatchQuestions(budget, answers)
+    made: BatchQuestions = lazy("vivavoce.run.batch_questions:BatchQuestions")(budget, answers)
+    return made
 
 
 def scripted(suite: Suite) -> Scripted | None:

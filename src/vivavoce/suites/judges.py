@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vivavoce.errors import UsageError
 from vivavoce.models.cache import CachedModel, OfflineModel, Replies
@@ -14,9 +15,11 @@ from vivavoce.models.names import UNUSED_KEY, model_identity, model_name, open_m
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import RateLimit
 from vivavoce.plugins import is_file_reference, load_object
-from vivavoce.run.batch_questions import BatchQuestions
 from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.wire.http import Limits
+
+if TYPE_CHECKING:  # only a run in batches loads them
+    from vivavoce.run.batch_questions import BatchQuestions
 
 
 @dataclass(frozen=True, slots=True)

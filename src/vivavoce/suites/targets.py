@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from vivavoce import targets as kinds  # each is imported when it is built
 from vivavoce.errors import UsageError, VivavoceError
 from vivavoce.foreign_code import foreign_code
-from vivavoce.plugins import load_object
+from vivavoce.plugins import lazy, load_object
 from vivavoce.records.call_states import declare_visible_calls
 from vivavoce.run.experiment import Limits
 from vivavoce.samples.rows import SampleCount
@@ -33,21 +34,14 @@ from vivavoce.suites.target_spec import (
     target_kinds,
 )
 from vivavoce.suites.toolbox import mcp_server, opened, toolbox_of
-from vivavoce.targets.a2a import A2ATarget
 from vivavoce.targets.environment import from_environment
 from vivavoce.targets.given import as_target
-from vivavoce.targets.http import HttpTarget
-from vivavoce.targets.letta import AgentSource, LettaTarget
-from vivavoce.targets.letta_code import LettaCodeOptions, LettaCodeTarget
-from vivavoce.targets.letta_server import LettaAccess
-from vivavoce.targets.mcp import McpTarget
-from vivavoce.targets.openai import OpenAITarget
-from vivavoce.targets.recording import RecordingTarget
 from vivavoce.targets.target import Target, cannot_return, gets_conversation, knows_users, lacks_history
-from vivavoce.targets.terminal import TerminalTarget
-from vivavoce.targets.websocket import Frames, WebSocketTarget
 from vivavoce.wire.http import Limits as WireLimits
 from vivavoce.wire.http import is_loopback
+
+if TYPE_CHECKING:
+    from vivavoce.targets.letta_server import LettaAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +169,7 @@ def _openai(spec: OpenAITargetSpec, context: _Context) -> list[Target]:
     settings = from_environment(spec.settings, "settings")
     toolbox = toolbox_of(spec, context.suite)
     return [
-        OpenAITarget(
+        kinds.OpenAITarget(
             name,
             base_url,
             handle or "",
@@ -191,7 +185,7 @@ def _openai(spec: OpenAITargetSpec, context: _Context) -> list[Target]:
 
 def _http(spec: HttpTargetSpec, context: _Context) -> list[Target]:
     return [
-        HttpTarget(
+        kinds.HttpTarget(
             name,
             spec.url,
             body=spec.body,
@@ -207,13 +201,14 @@ def _http(spec: HttpTargetSpec, context: _Context) -> list[Target]:
 
 def _websocket(spec: WebSocketTargetSpec, context: _Context) -> list[Target]:
     del context
+    frames = lazy("vivavoce.targets.websocket:Frames")
     return [
-        WebSocketTarget(
+        kinds.WebSocketTarget(
             name,
             spec.url,
             message=spec.message,
             first=spec.first,
-            frames=Frames(spec.reply, spec.piece, spec.end, spec.error, spec.session),
+            frames=frames(spec.reply, spec.piece, spec.end, spec.error, spec.session),
             headers=spec.headers,
             timeout=spec.timeout,
         )
@@ -222,33 +217,38 @@ def _websocket(spec: WebSocketTargetSpec, context: _Context) -> list[Target]:
 
 
 def _a2a(spec: A2ATargetSpec, context: _Context) -> list[Target]:
-    return [A2ATarget(name, spec.url, headers=spec.headers, limits=context.limits) for name, _ in spec.named]
+    return [kinds.A2ATarget(name, spec.url, headers=spec.headers, limits=context.limits) for name, _ in spec.named]
 
 
 def _mcp(spec: McpTargetSpec, context: _Context) -> list[Target]:
     server = mcp_server(spec, spec.timeout, context.suite)
-    return [McpTarget(name, server, spec.tool, arguments=spec.arguments) for name, _ in spec.named]
+    return [kinds.McpTarget(name, server, spec.tool, arguments=spec.arguments) for name, _ in spec.named]
 
 
 def _terminal(spec: TerminalTargetSpec, context: _Context) -> list[Target]:
     del context
-    return [TerminalTarget(name) for name, _ in spec.named]
+    return [kinds.TerminalTarget(name) for name, _ in spec.named]
 
 
 def _recording(spec: RecordingTargetSpec, context: _Context) -> list[Target]:
-    return [RecordingTarget(opened(context.suite, spec.path), name, spec.recorded_target) for name, _ in spec.named]
+    recording_target = lazy("vivavoce.targets.recording:RecordingTarget")
+    return [recording_target(opened(context.suite, spec.path), name, spec.recorded_target) for name, _ in spec.named]
 
 
 def _letta(spec: LettaTargetSpec, context: _Context) -> list[Target]:
-    source = AgentSource(spec.agent_id, context.file(spec.agent_file), context.load(spec.agent_script))
+    source = lazy("vivavoce.targets.letta:AgentSource")(
+        spec.agent_id, context.file(spec.agent_file), context.load(spec.agent_script)
+    )
     access = _access(spec)
     if not access.api_key:
         context.key("LETTA_API_KEY", access.base_url)
-    return [LettaTarget(source, access, name=name, model=handle, cleanup=spec.cleanup) for name, handle in spec.named]
+    return [
+        kinds.LettaTarget(source, access, name=name, model=handle, cleanup=spec.cleanup) for name, handle in spec.named
+    ]
 
 
 def _letta_code(spec: LettaCodeTargetSpec, context: _Context) -> list[Target]:
-    options = LettaCodeOptions(
+    options = lazy("vivavoce.targets.letta_code:LettaCodeOptions")(
         command=spec.command,
         backend=spec.backend,
         flags=spec.flags,
@@ -264,13 +264,16 @@ def _letta_code(spec: LettaCodeTargetSpec, context: _Context) -> list[Target]:
             context.key("LETTA_API_KEY", access.base_url)
     factory = context.load(spec.agent_script)
     return [
-        LettaCodeTarget(options, name=name, model=handle, access=access, factory=factory) for name, handle in spec.named
+        kinds.LettaCodeTarget(options, name=name, model=handle, access=access, factory=factory)
+        for name, handle in spec.named
     ]
 
 
 def _access(spec: LettaTargetSpec | LettaCodeTargetSpec) -> LettaAccess:
     key = None if spec.api_key is None else from_environment(spec.api_key.get_secret_value(), "api_key")
-    return LettaAccess.find(from_environment(spec.base_url, "base_url"), key, spec.project_id)
+    return lazy("vivavoce.targets.letta_server:LettaAccess").find(
+        from_environment(spec.base_url, "base_url"), key, spec.project_id
+    )
 
 
 def _plugin(spec: PluginTargetSpec, context: _Context) -> list[Target]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
 
-from vivavoce.extensions import Page
+from vivavoce.extensions import Page, first_answer
 from vivavoce.features.trends.trends import LIMIT, Trend, Trends
 from vivavoce.report.html.plots import Spark, spark
 from vivavoce.report.html.trend_plot import Axis, Point, TrendPlot, letters, trend_plot
-from vivavoce.server.pages.links import Value, address, compare_page, run_page
+from vivavoce.server.pages.links import Value, address, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.store.browse.series import Series
@@ -92,7 +93,7 @@ def trends(
         "changed": [point for point in shown.points if point.changes],
         "newest_first": shown.points[::-1],
         "link_of": run_page,
-        "compare": compare_page,
+        "compare": partial(first_answer, "comparison_link", target=shown.target),
         "since": {point.run: trends_page(**kept, **{"from": point.run}) for point in shown.points},
         "several": len(shown.targets) > 1,
         "others": _others(found, shown, kept),

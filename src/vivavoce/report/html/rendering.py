@@ -32,8 +32,7 @@ def page_folders() -> list[Path]:
 
 
 def _tabs() -> list[Page]:
-    first = [Page("Runs", "/"), Page("Compare", "/compare")]
-    return [*first, *answers_of(Page, "page_tabs"), Page("Label", "/label"), Page("Jobs", "/jobs")]
+    return [Page("Runs", "/"), *answers_of(Page, "page_tabs"), Page("Label", "/label"), Page("Jobs", "/jobs")]
 
 
 @cache

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from vivavoce.exchange.suites import yaml_text
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
 from vivavoce.report.best_target import sentences
 from vivavoce.report.corrected import corrected_lines
 from vivavoce.report.details import detail_lines, tags_line
-from vivavoce.report.differences import suite_lines
 from vivavoce.report.finding import finding, gate_of, headline
 from vivavoce.report.graded_run import partial_note
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
@@ -20,6 +25,9 @@ from vivavoce.report.tester import spoiled_lines
 from vivavoce.report.unverified import unverified_lines
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
+
+MAX_SUITE_LINES = 5000
+"""Lines of a suite that are shown and compared."""
 
 
 def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
@@ -81,3 +89,17 @@ def _decides(summary: Summary, grading: Grading) -> bool:
         return False
     failed = any(one.verdict == "fail" and list(one.graders) == [first.name] for one in summary.reasons)
     return failed or first.name in (gate_of(grading).get("metric_key"), "reward")
+
+
+def suite_lines(run: Run, grading: Grading) -> list[str]:
+    """Return the suite of a run as lines of YAML, with what its grading decides by, and without rows inside it."""
+    spec: dict[str, Any] = {**run.spec, **grading.spec}
+    if isinstance(dataset := spec.get("dataset"), dict):
+        spec["dataset"] = {name: value for name, value in cast("dict[str, Any]", dataset).items() if name != "rows"}
+    return list(_lines(json.dumps(spec)))
+
+
+@lru_cache(maxsize=64)
+def _lines(spec: str) -> Sequence[str]:
+    """Return a suite that is given as JSON as lines of YAML; writing them takes longer than a page may."""
+    return yaml_text(json.loads(spec)).splitlines()[:MAX_SUITE_LINES]

@@ -11,10 +11,8 @@ from vivavoce.errors import NotFound
 from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run, Status
 from vivavoce.records.score import State
-from vivavoce.report.comparison import Comparison
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.several import SeveralComparisons
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.grader_names import check_grader, check_graders
@@ -195,28 +193,6 @@ def sample(
     return answer(_outcome(request, found, scores, sample, trial, target).model_dump(exclude_unset=True))
 
 
-@router.get("/comparisons", response_model=Comparison)
-def comparison(
-    request: Request,
-    a: Annotated[str, Query(description="A run.")],
-    b: Annotated[str, Query(description="The run to compare it with.")],
-) -> Response:
-    """Compare two runs: the figures of each grader over the scenarios of both, and the samples that flipped."""
-    one, other = (_graded(request, run, None, whole=True)[1] for run in (a, b))
-    return answer(request.app.state.comparisons.compare(_store(request), one, other))
-
-
-@router.get("/comparisons/several", response_model=SeveralComparisons)
-def several_comparisons(
-    request: Request,
-    baseline: Annotated[str, Query(description="A run.")],
-    run: Annotated[list[str], Query(description="A run to compare it with; may be given several times.")],
-) -> Response:
-    """Compare several runs with one; the intervals of a grader hold together with 95%. Flips have no reasons."""
-    first, *others = (_graded(request, name, None, whole=True)[1] for name in (baseline, *run))
-    return answer(request.app.state.comparisons.several(_store(request), first, others))
-
-
 def _outcome(request: Request, run: Run, grading: Grading, sample: str, trial: int, target: str | None) -> Outcome:
     there: list[AttemptKey] = []
     for outcome in _store(request).outcomes(grading.id, sample_id=sample):
@@ -226,9 +202,9 @@ def _outcome(request: Request, run: Run, grading: Grading, sample: str, trial: i
     raise no_conversation(run.id, sample, target, trial, there)
 
 
-def _graded(request: Request, run: str, grading: str | None, *, whole: bool = False) -> tuple[Run, Grading]:
+def _graded(request: Request, run: str, grading: str | None) -> tuple[Run, Grading]:
     store = _store(request)
-    found = store.run(run, whole=whole)
+    found = store.run(run)
     return found, store.grading(found.id, grading)
 
 

@@ -9,12 +9,13 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import UsageError
+from vivavoce.extensions import first_answer
 from vivavoce.server.demo import Release
 from vivavoce.server.job_requests import DemoJob
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.jobs import Row
-from vivavoce.server.pages.links import compare_page, demo_page
+from vivavoce.server.pages.links import demo_page, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import user_of
@@ -53,7 +54,9 @@ def follow(request: Request, older: str, newer: str) -> Response:
     jobs: Jobs = request.app.state.jobs
     records = [jobs.get(older).record, jobs.get(newer).record]
     if all(record.status == "finished" for record in records):
-        return RedirectResponse(compare_page(a=records[0].run, b=records[1].run), 303)
+        first, second = (record.run or "" for record in records)
+        comparison = first_answer("comparison_link", a=first, b=second, target=None)
+        return RedirectResponse(comparison or run_page(second), 303)
     going = any(not record.over for record in records)
     values: dict[str, object] = {
         "section": "runs",

@@ -36,7 +36,7 @@ def sample_page(run: str, sample: str, *, trial: int | None = None, turn: int | 
 
     A name that cannot be part of a path, such as `..`, is in the query.
     """
-    query = {**_numbers(trial, turn), **query}
+    query = {**number_query(trial, turn), **query}
     if sample.strip(".") == "" or "\n" in sample:
         return f"/runs/{_part(run)}/samples/-{_query({'id': sample, **query})}"
     return f"/runs/{_part(run)}/samples/{_part(sample)}{_query(query)}"
@@ -82,31 +82,6 @@ def comments_page(run: str, key: AttemptKey, turn: int | None) -> str:
 def comment_page(run: str, number: int) -> str:
     """Return the address that takes a change of a comment."""
     return f"/comments/{_part(run)}/{number}"
-
-
-def compare_page(**query: Value) -> str:
-    """Return the address of the comparison of two runs, or of the page to choose them."""
-    return f"/compare{_query(query)}"
-
-
-def compared_samples(*, trial: int | None = None, turn: int | None = None, **query: Value) -> str:
-    """Return the address of two conversations side by side, or of their part that begins with a turn."""
-    return f"/compare/samples{_query({**query, **_numbers(trial, turn)})}"
-
-
-def compared_suites(**query: Value) -> str:
-    """Return the address of the suites of two runs, line by line where they differ."""
-    return f"/compare/suites{_query(query)}"
-
-
-def comparison_data(**query: Value) -> str:
-    """Return the address of the comparison of two runs as JSON."""
-    return f"/api/v1/comparisons{_query(query)}"
-
-
-def several_data(baseline: str, runs: Sequence[str]) -> str:
-    """Return the address of the comparisons of several runs with a baseline run as JSON."""
-    return f"/api/v1/comparisons/several{_query({'baseline': baseline, 'run': runs})}"
 
 
 def address(*parts: str, **query: Value) -> str:
@@ -186,7 +161,7 @@ def label_page(**query: Value) -> str:
 
 def label_item(queue: str, place: int | None, turn: int | None = None) -> str:
     """Return the address of a place in a queue of conversations to label, counted from 1; without one, of its end."""
-    return f"/label/{_part(queue)}/{'end' if place is None else place}{_query(_numbers(None, turn))}"
+    return f"/label/{_part(queue)}/{'end' if place is None else place}{_query(number_query(None, turn))}"
 
 
 def differing_page(**query: Value) -> str:
@@ -220,7 +195,8 @@ def queue_page(queue: str) -> str:
     return f"/label-queues/{_part(queue)}"
 
 
-def _numbers(trial: int | None, turn: int | None) -> dict[str, Value]:
+def number_query(trial: int | None, turn: int | None) -> dict[str, Value]:
+    """Return a trial and a turn, counted from 0, as the parameters of an address, where they count from 1."""
     indexes = {"trial": trial, "from": turn}
     return {name: to_number(index) for name, index in indexes.items() if index is not None}
 

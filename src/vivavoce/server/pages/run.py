@@ -22,7 +22,6 @@ from vivavoce.report.html.samples import Line, line
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 from vivavoce.server.grader_names import check_graders
-from vivavoce.server.pages.choosing import compare_with_before
 from vivavoce.server.pages.forms import form_key
 from vivavoce.server.pages.links import Value, run_data, run_page, sample_page
 from vivavoce.server.pages.live import job_link
@@ -194,8 +193,7 @@ def _head(view: RunView, summary: Summary, sets: Sequence[Grading]) -> dict[str,
         "json_link": run_data(view.run.id),
         "labelled": label_lines(view.store, view.grading) if summary.attempts <= LARGEST else [],
         "suite_links": list(answers_of(Page, "suite_links", suite=view.run.suite)),
-        "compare_link": compare_with_before(view.store, view.run),
-        "feature_links": list(answers_of(Page, "run_page_links", run=view.run, grading=view.chosen)),
+        "feature_links": list(answers_of(Page, "run_page_links", store=view.store, run=view.run, grading=view.chosen)),
         "sections": list(
             answers_of(PageSection, "run_page_sections", store=view.store, run=view.run, grading=view.chosen)
         ),

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, Unpack
 from sqlalchemy import JSON, ColumnElement, Connection, cast, func, or_, select, tuple_
 
 from vivavoce.errors import NotFound, UsageError, did_you_mean
+from vivavoce.lazy_names import lazy
 from vivavoce.records.run import Grading, Run
 from vivavoce.records.score import Score, State, shorten
 from vivavoce.store.browse.conditions import Condition, Within, conditions, ordering
@@ -39,13 +40,11 @@ from vivavoce.store.browse.listing import (
 )
 from vivavoce.store.browse.run_filter import RunFilter, run_conditions
 from vivavoce.store.browse.status import RANK, SampleStatus
-from vivavoce.store.comments.comments import comment_counts, comments_of_runs
 from vivavoce.store.database.database import AnyRow, Database, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, turns
 from vivavoce.store.runs.decode import run_of, score_of, turn_of
 from vivavoce.store.runs.naming import keys_of, no_conversation
 from vivavoce.store.runs.reading import all_dead_runs, with_current_status
-from vivavoce.store.search.search import Searcher
 
 T = TypeVar("T")
 
@@ -102,7 +101,7 @@ class Browse:
             found = connection.execute(query).all()
             page = found[:limit] if before is None else found[:limit][::-1]
             shown = _newest_gradings(connection, [row.id for row in page])
-            remarks = comments_of_runs(connection, [row.id for row in page])
+            remarks = _comments_of_runs(connection, [row.id for row in page])
         ends = [encode_cursor((row.started_at, row.id)) for row in (*page[:1], *page[-1:])]
         following, preceding = beside(ends, more=len(found) > limit, after=after, before=before)
         entries = self._entries(page, shown, remarks)
@@ -120,7 +119,7 @@ class Browse:
                 select(*_ENTRY).where(r.id.in_(ids)).order_by(r.started_at.desc(), r.id.desc())
             ).all()
             shown = _newest_gradings(connection, [row.id for row in found])
-            remarks = comments_of_runs(connection, [row.id for row in found])
+            remarks = _comments_of_runs(connection, [row.id for row in found])
         return self._entries(found, shown, remarks)
 
     def runs_before(self, entries: Sequence[RunEntry], limit: int) -> dict[str, list[RunEntry]]:
@@ -412,7 +411,7 @@ class Browse:
             with self.database.connected() as connection:
                 run_id = connection.execute(select(gradings.c.run_id).where(gradings.c.id == grading_id)).scalar()
             if run_id is not None:
-                Searcher(self.database).index_run(run_id)
+                lazy("vivavoce.store.search.search:Searcher")(self.database).index_run(run_id)
         return terms
 
     def _answer(self, within: Within, key: tuple[Hashable, ...] | None, compute: Callable[[], T]) -> T:
@@ -472,6 +471,11 @@ def _newest_gradings(connection: Connection, ids: Sequence[str]) -> dict[str, An
     return {row.run_id: row for row in connection.execute(complete_last)}
 
 
+def _comments_of_runs(connection: Connection, ids: Sequence[str]) -> Mapping[str, int]:
+    counts: Mapping[str, int] = lazy("vivavoce.store.comments.comments:comments_of_runs")(connection, ids)
+    return counts
+
+
 def _sample_entries(connection: Connection, page: Sequence[AnyRow], within: Within) -> list[SampleEntry]:
     a, s = attempts.c, scores.c
     ids = [row.attempt_id for row in page]
@@ -483,7 +487,7 @@ def _sample_entries(connection: Connection, page: Sequence[AnyRow], within: With
         .order_by(s.attempt_id, s.id)
     )
     by_attempt = {number: list(rows) for number, rows in groupby(score_rows.all(), attrgetter("attempt_id"))}
-    remarks = comment_counts(connection, ids)
+    remarks: Mapping[int, int] = lazy("vivavoce.store.comments.comments:comment_counts")(connection, ids)
     return [
         sample_entry(
             row, attempt_of[row.attempt_id], by_attempt.get(row.attempt_id, ()), remarks.get(row.attempt_id, 0)

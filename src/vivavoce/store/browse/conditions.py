@@ -26,12 +26,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from vivavoce.errors import UsageError
+from vivavoce.lazy_names import lazy
 from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Operator, Term
 from vivavoce.store.browse.status import LAST, tagged
 from vivavoce.store.database.schema import attempts, comments, labels, passages, sample_index, scores
 from vivavoce.store.database.text import Text
-from vivavoce.store.search.search import mark_of
-from vivavoce.store.search.words import folded
 
 Condition = ColumnElement[bool]
 
@@ -156,10 +155,10 @@ def _attempts(within: Within, *which: Condition) -> Condition:
 
 
 def _mentions(value: str, within: Within) -> Select[tuple[int]]:
-    phrase = " ".join(folded(value).split())
+    phrase = " ".join(lazy("vivavoce.store.search.words:folded")(value).split())
     if not phrase:
         raise UsageError(f"filter: there is no word to search for in '{value[:40]}'")
-    mark = mark_of(within.run_id)
+    mark = lazy("vivavoce.store.search.search:mark_of")(within.run_id)
     found = select(passages.c.attempt_id).where(passages.c.grading_id.in_(("", within.grading_id)))
     if within.postgresql:
         tsquery = func.phraseto_tsquery("simple", phrase).op("&&")(cast(f"'run:{mark}'", TSQUERY))

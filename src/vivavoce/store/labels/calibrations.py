@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, Select, insert, select
 
@@ -16,8 +16,10 @@ from vivavoce.records.run import Drawn, Grading
 from vivavoce.store.access.audit import note
 from vivavoce.store.database.database import Database
 from vivavoce.store.database.schema import attempts, calibrations, runs, scores
-from vivavoce.store.labels.truth import Truth
 from vivavoce.store.runs.decode import drawn_of
+
+if TYPE_CHECKING:
+    from vivavoce.store.labels.truth import Truth
 
 
 class KeyedVerdict(NamedTuple):

@@ -116,7 +116,7 @@ def checked_path(path: str) -> str:
     plain = path.isascii() and path.isprintable() and "\\" not in path and len(path) <= LONGEST_PATH
     if plain and path.startswith("/") and not path.startswith("//"):
         where = urlsplit(path).path
-        pages = ("/runs/", "/compare", *(tab.link for tab in answers_of(Page, "page_tabs")))
+        pages = ("/runs/", *(tab.link for tab in answers_of(Page, "page_tabs")))
         if where == "/" or (where.startswith(pages) and "/.." not in where):
             return path
     raise UsageError(

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from report.cases import FINGERPRINTS, TIMEOUT, grade, keep, outcome
+from report.test_markdown import HOSTILE, cells, tokens
+from vivavoce.features.compare.markdown import markdown_comparison
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import failed
 from vivavoce.report.compare import compare
-from vivavoce.report.markdown_comparison import markdown_comparison
 from vivavoce.store.store import Store
-
-from .cases import FINGERPRINTS, TIMEOUT, grade, keep, outcome
-from .test_markdown import HOSTILE, cells, tokens
 
 
 async def written(

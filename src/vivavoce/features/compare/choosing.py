@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vivavoce.errors import UsageError
+from vivavoce.extensions import Page
+from vivavoce.features.compare.links import compare_page
 from vivavoce.records.run import Run
-from vivavoce.server.pages.links import compare_page
 from vivavoce.store.browse.keyset import encode_cursor
 from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
@@ -46,10 +47,16 @@ def choice(store: Store, a: str, b: str, problem: str = "", targets: tuple[str, 
     }
 
 
-def compare_with_before(store: Store, run: Run) -> str | None:
-    """Return the address of the comparison with the previous whole run of the same suite, None if there is none."""
+def links_of_run(store: Store, run: Run) -> list[Page]:
+    """Return the link to the comparison with the previous whole run of the same suite, if there is one."""
     earlier = store.browse.runs(encode_cursor((run.started_at, run.id)), 1, suite=run.suite, whole=True).runs
-    return next((compare_page(a=one.id, b=run.id) for one in earlier if one.grading is not None), None)
+    links = (compare_page(a=one.id, b=run.id) for one in earlier if one.grading is not None)
+    return [Page("Compare with the previous run", link, place="second") for link in links]
+
+
+def comparison_link(a: str, b: str, target: str | None) -> str:
+    """Return the address of the comparison of two runs, of one target where it is named."""
+    return compare_page(a=a, b=b, target_a=target, target_b=target)
 
 
 def _known(store: Store, name: str) -> Run | None:

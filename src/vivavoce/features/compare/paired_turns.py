@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
+from vivavoce.features.compare.text_difference import Stretch, same_share, word_difference
 from vivavoce.messages import AIMessage, SessionMark
 from vivavoce.records.agents import Agents
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Failure
 from vivavoce.records.trajectory import Turn
-from vivavoce.report.differences import Stretch, same_share, word_difference
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.parts import Part, Showing, Spoken, Writer
 from vivavoce.report.html.score_notes import ScoreNote, TurnGrades, state_of, turn_grades, turn_notes, whole_notes

@@ -9,11 +9,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from weakref import WeakKeyDictionary
 
+from fastapi import Request
+
+from vivavoce.features.compare.several import SeveralComparisons, compare_several
 from vivavoce.records.run import Grading
 from vivavoce.report.compare import compare
 from vivavoce.report.comparison import Comparison
-from vivavoce.report.several import SeveralComparisons, compare_several
 from vivavoce.store.store import Store
 
 KEPT = 16
@@ -68,3 +71,12 @@ class Comparisons:
             return self.compare(store, one, other, reasons=False, level=level)
 
         return compare_several(baseline, others, store.run(baseline.run_id).suite, compared)
+
+
+_comparisons: WeakKeyDictionary[object, Comparisons] = WeakKeyDictionary()
+"""The comparisons of each application."""
+
+
+def comparisons_of(request: Request) -> Comparisons:
+    """Return the comparisons of the application that a request is for."""
+    return _comparisons.setdefault(request.app, Comparisons())

@@ -10,18 +10,17 @@ from urllib.parse import quote
 import pytest
 from rich.console import Console
 
+from server.live import get
+from server.pages.cases import BROKEN, Elements, everywhere, keep, outcome, per_turn, turn
+from server.pages.hostile import TEXTS
+from vivavoce.features.compare.markdown import markdown_comparison
+from vivavoce.features.compare.page import SHOWN
+from vivavoce.features.compare.terminal import comparison
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import Score, failed
 from vivavoce.report.compare import compare
-from vivavoce.report.markdown_comparison import markdown_comparison
-from vivavoce.report.side_by_side import comparison
 from vivavoce.safe_text import safe
-from vivavoce.server.pages.compare import SHOWN
 from vivavoce.store.store import Store
-
-from ..live import get
-from .cases import BROKEN, Elements, everywhere, keep, outcome, per_turn, turn
-from .hostile import TEXTS
 
 
 def scored(scores: Sequence[float | Score], prefix: str = "s", target: str = "bot") -> list[Outcome]:

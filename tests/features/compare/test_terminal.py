@@ -5,12 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
+from report.cases import FINGERPRINTS, grade, keep, outcome
+from vivavoce.features.compare.terminal import comparison
 from vivavoce.records.run import Outcome
 from vivavoce.report.compare import compare
-from vivavoce.report.side_by_side import comparison
 from vivavoce.store.store import Store
-
-from .cases import FINGERPRINTS, grade, keep, outcome
 
 
 async def shown(

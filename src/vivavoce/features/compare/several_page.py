@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from vivavoce.features.compare.cache import Comparisons
+from vivavoce.features.compare.links import compare_page, several_data
+from vivavoce.features.compare.plots import difference, scale_of, several_finding, signed
+from vivavoce.features.compare.several import Line
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.comparison import Comparison
-from vivavoce.report.html.comparing import difference, scale_of, several_finding, signed
-from vivavoce.report.several import Line
-from vivavoce.server.comparisons import Comparisons
-from vivavoce.server.pages.links import compare_page, run_page, several_data
+from vivavoce.server.pages.links import run_page
 from vivavoce.store.store import Store
 
 

@@ -5,15 +5,14 @@ import io
 import pytest
 from rich.console import Console, RenderableType
 
+from report.cases import keep, outcome
 from vivavoce.errors import UsageError
+from vivavoce.features.compare.several import MOST, SeveralComparisons, compare_several, markdown_several, several
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.report.compare import compare
 from vivavoce.report.comparison import Comparison
-from vivavoce.report.several import MOST, SeveralComparisons, compare_several, markdown_several, several
 from vivavoce.report.worse import Tolerance, ruled
 from vivavoce.store.store import Store
-
-from .cases import keep, outcome
 
 
 def held(*scores: float) -> list[Outcome]:

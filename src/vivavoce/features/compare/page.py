@@ -11,27 +11,20 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from vivavoce.errors import UsageError
+from vivavoce.features.compare.cache import Comparisons, comparisons_of
+from vivavoce.features.compare.choosing import choice
+from vivavoce.features.compare.links import compare_page, compared_samples, compared_suites, comparison_data
+from vivavoce.features.compare.plots import difference, finding, lead, scale_of, signed, uneven
+from vivavoce.features.compare.several_page import several_values
+from vivavoce.features.compare.text_difference import suite_difference
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.compare import reasons_of
 from vivavoce.report.comparison import Comparison, Flip, GraderComparison, TargetComparison
-from vivavoce.report.differences import suite_difference
 from vivavoce.report.finding import gate_of
-from vivavoce.report.html.comparing import difference, finding, lead, scale_of, signed, uneven
 from vivavoce.report.tester import spoiled_sides
 from vivavoce.safe_text import safe
-from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.grader_names import check_grader
-from vivavoce.server.pages.choosing import choice
-from vivavoce.server.pages.compare_several import several_values
-from vivavoce.server.pages.links import (
-    compare_page,
-    compared_samples,
-    compared_suites,
-    comparison_data,
-    new_job_page,
-    run_page,
-    sample_page,
-)
+from vivavoce.server.pages.links import new_job_page, run_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.views import views_menu
@@ -77,11 +70,11 @@ def compare_runs(request: Request, named: Annotated[Named, Query()]) -> Response
         return page("choose_runs.html", choice(store, a, b))
     try:
         if len(others := b.split()) > 1:
-            return page("compare_several.html", several_values(store, request.app.state.comparisons, [a, *others]))
+            return page("compare_several.html", several_values(store, comparisons_of(request), [a, *others]))
         sides = Sides.read(store, named)
         if named.grader:
             check_grader(named.grader, sides.grading_a, sides.grading_b)
-        found = sides.compare(store, request.app.state.comparisons)
+        found = sides.compare(store, comparisons_of(request))
     except UsageError as error:
         problem = safe("; ".join(map(str, error.problems)))
         return page("choose_runs.html", choice(store, a, b, problem, targets), answered(error).status)

@@ -16,10 +16,9 @@ from vivavoce.report.markdown import code, table
 from vivavoce.report.markdown import interval as markdown_interval
 from vivavoce.report.markdown import number as markdown_number
 from vivavoce.report.reading import STYLES, WORDS, in_markdown, measured_remarks
-from vivavoce.report.side_by_side import ruling_lines
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.terminal import interval, number
-from vivavoce.report.worse import reason_lines
+from vivavoce.report.worse import reason_lines, ruling_lines
 from vivavoce.safe_text import safe
 
 MOST = 12

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from vivavoce.features.compare.words import lines_of
 from vivavoce.report import reading
-from vivavoce.report.comparison import Comparison, Flip, GraderComparison, Ruling, TargetComparison
-from vivavoce.report.said import lines_of
+from vivavoce.report.comparison import Comparison, Flip, GraderComparison, TargetComparison
 from vivavoce.report.tables import Column, FittingTable, Labelled
-from vivavoce.report.terminal import STYLES, interval, number
+from vivavoce.report.terminal import interval, number
 from vivavoce.report.tester import spoiled_sides
 from vivavoce.report.text import count, one_line
-from vivavoce.report.worse import reason_lines
+from vivavoce.report.worse import ruling_lines
 from vivavoce.safe_text import safe
 
 SHOWN = 10
@@ -50,14 +50,6 @@ def comparison(found: Comparison) -> Group:
     targets = [("a", found.targets_only_a), ("b", found.targets_only_b)]
     parts += [Text(f"target only in {side}: {', '.join(map(safe, names))}") for side, names in targets if names]
     return Group(*parts, *ruling)
-
-
-def ruling_lines(ruling: Ruling) -> Iterator[RenderableType]:
-    """Yield whether the later run is worse, and each reason."""
-    yield Text()
-    yield Text(f"{ruling.verdict.upper()}: {ruling.sentence}", style=STYLES[ruling.verdict])
-    for line in reason_lines(ruling):
-        yield Labelled(Text("  "), Text(safe(line)))
 
 
 def _heads(found: Comparison) -> Iterator[Labelled]:

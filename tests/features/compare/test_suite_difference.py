@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from vivavoce.features.compare.text_difference import suite_difference
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.differences import suite_difference
 
 SPEC = {
     "name": "support",

@@ -10,14 +10,14 @@ import typer
 from vivavoce.cli.options import BaselineOption, FailOnBreakOption, SmallestEffectOption
 from vivavoce.cli.output import StoreOption, files, out, print_json, store_of
 from vivavoce.errors import UsageError
+from vivavoce.features.compare.markdown import markdown_comparison
+from vivavoce.features.compare.several import SeveralComparisons, compare_several, markdown_several, several
+from vivavoce.features.compare.terminal import comparison
+from vivavoce.features.compare.words import with_words
 from vivavoce.records.run import Grading
 from vivavoce.report.baseline import read_baseline
 from vivavoce.report.compare import compare
 from vivavoce.report.comparison import Comparison
-from vivavoce.report.markdown_comparison import markdown_comparison
-from vivavoce.report.said import with_words
-from vivavoce.report.several import SeveralComparisons, compare_several, markdown_several, several
-from vivavoce.report.side_by_side import comparison
 from vivavoce.report.sides import GradedSide
 from vivavoce.report.worse import Tolerance, check_two_runs, ruled
 from vivavoce.run.result import EXIT_CODES

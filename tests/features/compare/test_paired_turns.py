@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from server.pages.cases import called, outcome, per_turn, turn
+from vivavoce.features.compare.paired_turns import SHOWN, paired_turns, parting_turn
 from vivavoce.records.score import Evidence, Score
-from vivavoce.report.html.paired_turns import SHOWN, paired_turns, parting_turn
 
 
 def test_the_same_conversation_parts_nowhere() -> None:

@@ -11,15 +11,16 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.features.compare.cache import Comparisons, comparisons_of
+from vivavoce.features.compare.links import compare_page, compared_samples
+from vivavoce.features.compare.page import Named, Sides
+from vivavoce.features.compare.paired_turns import SHOWN, paired_turns
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import to_index, to_number
 from vivavoce.report.comparison import Flip
-from vivavoce.report.html.paired_turns import SHOWN, paired_turns
-from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.grader_names import check_grader
-from vivavoce.server.pages.compare import Named, Sides
 from vivavoce.server.pages.content import showing
-from vivavoce.server.pages.links import compare_page, compared_samples, run_page, sample_page
+from vivavoce.server.pages.links import run_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.store.browse.listing import title_of
@@ -46,7 +47,7 @@ def compare_samples(request: Request, named: Annotated[NamedSamples, Query()]) -
     if named.grader:
         check_grader(named.grader, sides.grading_a, sides.grading_b)
     sample_b = named.sample_b or named.sample_a
-    comparisons: Comparisons = request.app.state.comparisons
+    comparisons: Comparisons = comparisons_of(request)
     view = _View(store, comparisons, sides, named.sample_a, sample_b, named.grader or None, named.only or None)
     ones = _outcomes(store, sides.a, sides.grading_a, named.sample_a, named.target_a)
     others = _outcomes(store, sides.b, sides.grading_b, sample_b, named.target_b)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from left_out import really_counted
-from vivavoce.run.execution import tuned_gc
+from vivavoce.run.gc_tuning import tuned_gc
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from vivavoce.report.differences import MOST, same_share, word_difference
+from vivavoce.features.compare.text_difference import MOST, same_share, word_difference
 
 
 def as_marks(before: str, after: str) -> str:

@@ -4,16 +4,15 @@ from collections.abc import Callable
 
 import pytest
 
+from server.pages.cases import keep, outcome
 from vivavoce.errors import UsageError
+from vivavoce.features.compare import cache as module
+from vivavoce.features.compare.cache import Comparisons
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
 from vivavoce.report import compare as plain
 from vivavoce.report.comparison import Comparison
-from vivavoce.server import comparisons as module
-from vivavoce.server.comparisons import Comparisons
 from vivavoce.store.store import Store
-
-from .pages.cases import keep, outcome
 
 
 @pytest.fixture

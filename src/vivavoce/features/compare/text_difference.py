@@ -1,0 +1,122 @@
+"""Differences between two texts, word by word, and between two suites, line by line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from itertools import groupby, zip_longest
+from typing import Literal, NamedTuple
+
+import regex
+from rapidfuzz.distance import LCSseq
+
+from vivavoce.records.run import Grading, Run
+from vivavoce.report.html.run import suite_lines
+
+MOST = 4000
+"""Words of a text, without those at its ends that are in both, that are compared; longer ones differ as a whole."""
+
+Kind = Literal["same", "gone", "new"]
+
+_WORD = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]|[\w'’]+|\s+|.", regex.DOTALL)
+
+
+class Stretch(NamedTuple):
+    """A stretch of text that is in both texts, in the first alone (`gone`), or in the second alone (`new`)."""
+
+    kind: Kind
+    text: str
+
+
+def word_difference(before: str, after: str) -> list[Stretch]:
+    """Return two texts as one, in stretches; what is gone stands before what is new in its place.
+
+    A stretch between two differences counts as same only if it has a letter or a digit.
+    """
+    one, other = (_WORD.findall(text) for text in (before, after))
+    start = _common(one, other)
+    end = _common(one[start:][::-1], other[start:][::-1])
+    middle = one[start : len(one) - end], other[start : len(other) - end]
+    parts = [
+        Stretch("same", "".join(one[:start])),
+        *_middle(*middle),
+        Stretch("same", "".join(one[len(one) - end :])),
+    ]
+    return list(_joined([part for part in parts if part.text]))
+
+
+def same_share(stretches: Sequence[Stretch]) -> float:
+    """Return the share of characters that is in both texts, 0 to 1."""
+    whole = sum(len(one.text) for one in stretches)
+    return sum(len(one.text) for one in stretches if one.kind == "same") / whole if whole else 1.0
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many words at the start are in both."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _middle(one: list[str], other: list[str]) -> Iterator[Stretch]:
+    if max(len(one), len(other)) > MOST:
+        yield from (Stretch("gone", "".join(one)), Stretch("new", "".join(other)))
+        return
+    for step in LCSseq.opcodes(one, other):
+        gone, new = "".join(one[step.src_start : step.src_end]), "".join(other[step.dest_start : step.dest_end])
+        if step.tag == "equal" and any(letter.isalnum() for letter in gone):
+            yield Stretch("same", gone)
+        else:
+            yield from (Stretch("gone", gone), Stretch("new", new))
+
+
+def _joined(parts: Sequence[Stretch]) -> Iterator[Stretch]:
+    """Yield the stretches, with neighbours of a kind made one."""
+    for same, group in groupby(parts, key=lambda part: part.kind == "same"):
+        held = list(group)
+        kinds: tuple[Kind, ...] = ("same",) if same else ("gone", "new")
+        for kind in kinds:
+            if text := "".join(part.text for part in held if part.kind == kind):
+                yield Stretch(kind, text)
+
+
+AROUND = 2
+"""Lines that are the same and shown around those that differ."""
+
+
+class SuiteLine(NamedTuple):
+    """A line of a suite: in both, `gone` from the first, `new` in the second, or a `gap` where lines are left out.
+
+    The stretches of a line that only one side has are `same` where it has nothing in common with the other's.
+    """
+
+    kind: Literal["same", "gone", "new", "gap"]
+    stretches: list[Stretch]
+
+
+def suite_difference(before: tuple[Run, Grading], after: tuple[Run, Grading]) -> list[SuiteLine]:
+    """Return the lines that differ between the suites, as YAML; none if they are the same.
+
+    A suite is that of the run with the graders, the reward and the gate of the grading; rows inside it are left out.
+    """
+    one, other = (suite_lines(*side) for side in (before, after))
+    steps = difflib.SequenceMatcher(None, one, other, autojunk=False).get_grouped_opcodes(AROUND)
+    found: list[SuiteLine] = []
+    for group in steps:
+        found += [SuiteLine("gap", [])] if found else []
+        for step, start, end, at, until in group:
+            if step == "equal":
+                found += [SuiteLine("same", [Stretch("same", line)]) for line in one[start:end]]
+            else:
+                found += _changed(one[start:end], other[at:until])
+    return found
+
+
+def _changed(gone: list[str], new: list[str]) -> Iterator[SuiteLine]:
+    """Yield first what is gone and then what is new; the words of lines in the same place are compared."""
+    both = [word_difference(before or "", after or "") for before, after in zip_longest(gone, new)]
+    sides: list[tuple[Literal["gone", "new"], int]] = [("gone", len(gone)), ("new", len(new))]
+    for kind, number in sides:
+        for words in both[:number]:
+            mine = [one for one in words if one.kind in ("same", kind)]
+            whole = all(one.kind != "same" for one in mine)
+            yield SuiteLine(kind, [Stretch("same", one.text) for one in mine] if whole else mine)
