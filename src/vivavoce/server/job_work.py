@@ -239,7 +239,8 @@ class JobWork:
             self._save(job)
             _log_job("info" if job.starts == 1 else "warning", "started", job, crashes=job.starts - 1)
             self._at_work.add(row.id)
-            self._processes[row.id] = _Process(job, self._work)
+            self._processes[row.id] = process = _Process(job, self._work)
+            process.begin()
 
     def _stop(self, job: Job, times: int) -> None:
         for _ in range(job.cancelled(times)):
@@ -411,6 +412,9 @@ class _Process:
         self._obeyed = threading.Event()
         job.process = self
         self._thread = threading.Thread(target=work, args=(self,), name="vivavoce-job", daemon=True)
+
+    def begin(self) -> None:
+        """Begin to work in the thread."""
         self._thread.start()
 
     @property

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import traceback
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
 
+from vivavoce.errors import MissingExtra
+from vivavoce.metrics.evaluation import choose
+from vivavoce.metrics.factory import metrics
 from vivavoce.pacing.loops import run
 from vivavoce.server.api import evaluations
 from vivavoce.server.process_route import PlainRequest, PlainResponse, Surroundings
@@ -74,6 +77,14 @@ async def _answer(app: FastAPI, request: PlainRequest) -> PlainResponse:
     except Exception:  # the framework has answered with 500 before
         traceback.print_exc()
     return PlainResponse(status, headers, bytes(body))
+
+
+def load_metrics() -> None:
+    """Load what the package itself needs for metrics, so that no process has to."""
+    for name in set(metrics.names()) - set(metrics.plugin_names()):
+        with suppress(MissingExtra):
+            metrics.get(name)
+    choose(["turn_count", "refusal", "expect"])
 
 
 _application()

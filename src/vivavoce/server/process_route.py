@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter, to_thread
@@ -18,6 +18,8 @@ from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import KILL_SECONDS, MAX_BYTES, Task, WorkProcess, call
 from vivavoce.server.users import User, user_of
+
+T = TypeVar("T")
 
 MAX_AT_ONCE = 32
 """Requests that have processes at a time; others wait."""
@@ -107,10 +109,23 @@ class RequestProcesses:
         answer.raw_headers = response.headers
         return answer
 
-    async def _answer(self, request: PlainRequest) -> PlainResponse:
-        key = request.user.id or request.user.name
-        mine = self._of_users.get(key) or self._of_users.setdefault(key, CapacityLimiter(MAX_AT_ONCE_FOR_USER))
+    async def run(self, user: User, work: Callable[[], T]) -> T:
+        """Do work that starts a process and waits for it, in a thread, once there is a place for the user."""
+        async with self._place(user):
+            return await to_thread.run_sync(work, limiter=self._threads)
+
+    @asynccontextmanager
+    async def _place(self, user: User) -> AsyncGenerator[None]:
+        """Wait for a place, and hold it."""
+        key = user.id or user.name
+        mine = self._of_users.get(key)
+        if mine is None:
+            mine = self._of_users[key] = CapacityLimiter(MAX_AT_ONCE_FOR_USER)
         async with mine, self._places:
+            yield
+
+    async def _answer(self, request: PlainRequest) -> PlainResponse:
+        async with self._place(request.user):
             task = Task(
                 "vivavoce.server.process_app:respond",
                 (request, self._surroundings),

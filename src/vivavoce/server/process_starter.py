@@ -15,19 +15,22 @@ from typing import NoReturn, cast
 
 from vivavoce.models.modes import CAPABILITIES
 from vivavoce.plugins import lazy
+from vivavoce.server.process_app import load_metrics
 from vivavoce.server.processes import COMMAND_BYTES, REPLY_BYTES, Channel, Task, limit_process
 
 NICENESS = 5
 """How much tasks leave the processor to the server, which answers others meanwhile."""
 
-LOADED = ("vivavoce.server.process_app", "vivavoce.server.job_process", "vivavoce.server.job_check")
+LOADED = ("vivavoce.server.job_process", "vivavoce.server.job_check", "uvloop")
 
 
 def main(descriptor: int) -> None:
     """Carry out commands until the server is gone; then kill all tasks."""
     os.nice(NICENESS)
     for name in LOADED:
-        import_module(name)
+        with suppress(ImportError):  # uvloop need not be there
+            import_module(name)
+    load_metrics()
     gc.collect()
     gc.freeze()
     control = socket.socket(fileno=descriptor)
