@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import HTTPException, Request, Response
+from fastapi import Request, Response
 
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.policy import ServerPolicy
@@ -98,7 +98,7 @@ class RequestProcesses:
         try:
             await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if not answering.done():
-                raise HTTPException(CLIENT_GONE, "the client has hung up")
+                return Response(status_code=CLIENT_GONE)
             response = answering.result()
         finally:
             for task in (answering, leaving):
