@@ -294,7 +294,7 @@ def worked(limit: Callable[[], AbstractContextManager[None]], seconds: int) -> O
     """Work a little less than these seconds of the processor, by a clock that is set."""
     now = [0.0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(work_time.time, "thread_time", lambda: now[0])
+        patch.setattr("time.thread_time", lambda: now[0])
         patch.setattr(work_time, "_interrupts", True)
         try:
             with limit(), work_time.counted_work() as check_time:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -99,12 +98,12 @@ time.sleep(3600)
 """
 
 
-@pytest.mark.parametrize("end", [subprocess.Popen.kill, subprocess.Popen.terminate])
-def test_processes_end_with_their_server_however_it_ends(end: Callable[[subprocess.Popen[str]], None]) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_processes_end_with_their_server_however_it_ends(number: signal.Signals) -> None:
     command = [sys.executable, "-c", OWNER.format(path=sys.path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         pids = [int(pid) for pid in server.stdout.readline().split()]
         assert len(pids) == 2
-        end(server)
+        server.send_signal(number)
     soon(lambda: all(map(has_ended, pids)))
