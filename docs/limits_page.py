@@ -114,7 +114,7 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("server.access", "MAX_BODY", "bytes", "the body of a request"),
         Limit("server.api.strict", "MAX_VALUES", "values", "values of the JSON of a request, at all levels"),
         Limit("work_time", "REQUEST_SECONDS", "processor seconds", "all checks of a request together", _ERROR),
-        Limit("work_time", "CONVERSATION_SECONDS", "processor seconds", "all checks of a conversation of a job", _ERROR),
+        Limit("work_time", "CONVERSATION_SECONDS", "processor seconds", "all checks of a job's conversation", _ERROR),
         Limit("server.processes", "KILL_SECONDS", "processor seconds", "the process of a request", _ENDED),
         Limit("server.processes", "MAX_BYTES", "bytes", "the memory of the process of a request, on Linux", _ENDED),
         Limit("server.connection", "MAX_CONNECTIONS", "connections", "connections at a time", _TURNED_AWAY),

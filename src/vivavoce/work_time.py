@@ -23,6 +23,9 @@ REQUEST_SECONDS = 20.0
 CONVERSATION_SECONDS = 20.0
 """Seconds of the processor that the graders of one conversation of a job may spend."""
 
+OF_CONVERSATION = "this conversation"
+"""How the problem of a conversation begins whose graders take too long."""
+
 TICK_SECONDS = 0.25
 """Seconds of the processor between two looks at work that does not check its time itself."""
 
@@ -67,7 +70,7 @@ def conversation_work() -> Generator[None]:
     if not _interrupts:
         yield
         return
-    with limited_work(CONVERSATION_SECONDS, "this conversation"):
+    with limited_work(CONVERSATION_SECONDS, OF_CONVERSATION):
         yield
 
 

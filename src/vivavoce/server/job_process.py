@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from vivavoce.errors import UsageError, VivavoceError
 from vivavoce.pacing.loops import run
 from vivavoce.records.redaction import without_keys
-from vivavoce.records.run import Event
+from vivavoce.records.run import AttemptEnded, Event, Outcome
 from vivavoce.run.execution import Execution
 from vivavoce.server.job_files import JobFiles
 from vivavoce.server.job_news import JobEnd, Obeyed, Pulse, news_of
@@ -25,13 +25,18 @@ from vivavoce.server.processes import Channel
 from vivavoce.store.database.fence import Fence
 from vivavoce.store.jobs.queue import JobRow
 from vivavoce.store.store import Store
-from vivavoce.work_time import interrupted_work
+from vivavoce.work_time import CONVERSATION_SECONDS, OF_CONVERSATION, interrupted_work
 
 PULSE_SECONDS = 0.5
 """Seconds between two signs that the process works."""
 
+MAX_SLOW_CONVERSATIONS = 10
+"""Conversations of a job whose checks may take too long; then the job ends, and leaves its place to others."""
+
 Order = Literal["go on", "stop", "cancel"]
 """What a server tells the process: to begin what it has announced, to end in good order, and to end at once."""
+
+TOO_SLOW = f"the checks of {MAX_SLOW_CONVERSATIONS} conversations took more than {CONVERSATION_SECONDS:g} s each"
 
 KEPT_REQUEST: TypeAdapter[KeptRequest] = TypeAdapter(KeptRequest)
 
@@ -55,6 +60,7 @@ class _Worker:
         self._execution: Execution | None = None
         self._is_running = False
         self._go_on = asyncio.Event()
+        self._slow = 0
 
     async def work(self, store: Store) -> JobEnd:
         """Make the run of the job, and return how it ended."""
@@ -71,10 +77,15 @@ class _Worker:
         finally:
             beating.cancel()
             self._send_pulse()
-        return JobEnd(result.stopped_by, result.grading.verdict)
+        too_slow = self._slow >= MAX_SLOW_CONVERSATIONS and result.stopped_by is not None
+        return JobEnd(TOO_SLOW if too_slow else result.stopped_by, result.grading.verdict)
 
     async def on(self, event: Event) -> None:
         """Tell the server about an event of the run; the run begins once the server has saved that it does."""
+        if isinstance(event, AttemptEnded) and _took_too_long(event.outcome):
+            self._slow += 1
+            if self._slow == MAX_SLOW_CONVERSATIONS and self._execution is not None:
+                self._execution.stop()
         news = news_of(event)
         if news is None:
             return
@@ -131,6 +142,12 @@ class _Worker:
     def _send_pulse(self) -> None:
         budget = None if self._execution is None else self._execution.budget
         self._channel.send(Pulse() if budget is None else Pulse(budget.calls, budget.cost))
+
+
+def _took_too_long(outcome: Outcome) -> bool:
+    """Return whether the checks of a conversation took more than its time."""
+    failures = [score.failure for score in outcome.scores.values() if score.failure is not None]
+    return any(failure.kind == "limit" and failure.message.startswith(OF_CONVERSATION) for failure in failures)
 
 
 def run_job(channel: Channel, task: JobTask) -> None:

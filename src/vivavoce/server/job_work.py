@@ -97,6 +97,8 @@ class JobWork:
         job = self.job(job_id)
         if job is not None:
             self._stop(job, times)
+            if (process := self._processes.get(job_id)) is not None:
+                process.wait_until_obeyed()
             return
         with self._claiming:
             if not self._closing:
@@ -472,10 +474,13 @@ class _Process:
             self._stops += 1
         self._obeyed.clear()
         self.order("stop")
-        if self._process is not None:
-            self._obeyed.wait(OBEY_SECONDS)  # so that nothing begins once somebody was told that the job stops
         if self._stops > 1:
             self._kill_soon()
+
+    def wait_until_obeyed(self) -> None:
+        """Wait a moment until the process stops, so that it begins nothing once somebody was told that it does."""
+        if self._process is not None:
+            self._obeyed.wait(OBEY_SECONDS)
 
     def cancel(self) -> None:
         """Stop the run at once; where it does not end soon, kill the process."""
