@@ -14,7 +14,8 @@ wherever such text is read, so that no template, schema, pattern, or file can st
 or guessed: what goes beyond a limit is refused, or is an error of that one score.
 
 "Refused" means: a command ends with exit code 2 and names the file and line, and the API answers with 422 (413 for
-bytes). "Error" means: the score has the state `error`, which never counts as a pass or as 0.
+bytes). "Error" means: the score has the state `error`, which never counts as a pass or as 0. A request that is ended is
+answered with 422, or with 503 where its process is gone without a reason.
 """
 
 
@@ -40,6 +41,7 @@ class Limit:
 
 
 _ERROR = "error of the score"
+_ENDED = "the request is ended"
 _TURNED_AWAY = "503, or in place of one without a request"
 _TEMPLATES = "safe_template"
 _SCHEMAS = "models.json_schema"
@@ -111,6 +113,10 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
     "Requests to a server": (
         Limit("server.access", "MAX_BODY", "bytes", "the body of a request"),
         Limit("server.api.strict", "MAX_VALUES", "values", "values of the JSON of a request, at all levels"),
+        Limit("work_time", "REQUEST_SECONDS", "processor seconds", "all checks of a request together", _ERROR),
+        Limit("work_time", "CONVERSATION_SECONDS", "processor seconds", "all checks of a job's conversation", _ERROR),
+        Limit("server.processes", "KILL_SECONDS", "processor seconds", "the process of a request", _ENDED),
+        Limit("server.processes", "MAX_BYTES", "bytes", "the memory of the process of a request, on Linux", _ENDED),
         Limit("server.connection", "MAX_CONNECTIONS", "connections", "connections at a time", _TURNED_AWAY),
         Limit("server.pages.forms", "MAX_FORM", "bytes", "a form of a page"),
         Limit("server.job_requests", "MOST_AT_ONCE", "conversations", "conversations of a job at a time"),

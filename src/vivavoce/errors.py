@@ -25,14 +25,25 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 Blame = Literal["target", "tester", "judge", "grader", "store", "suite", "environment"]
 """Who is to blame for a failure."""
 
 
 class VivavoceError(Exception):
-    """The root of every error raised on purpose."""
+    """The root of every error raised on purpose; each can be pickled, so that one process can tell another."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, vars(self))
+
+
+def _restored(kind: type[VivavoceError], args: tuple[Any, ...], values: dict[str, Any]) -> VivavoceError:
+    """Return an error as it was, whatever its class is made from."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(values)
+    return error
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import json
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -19,12 +19,13 @@ from cli.conftest import Viva
 from command_line import run_viva
 from server.live import get, send, serving
 from server.pages.test_sign_in import fields, submit
-from vivavoce import expressions
+from vivavoce import work_time
 from vivavoce.comparing.similarity import near_repeats
 from vivavoce.errors import GraderFault
 from vivavoce.models.json_schema import mismatch
 from vivavoce.safe_template import SafeEnvironment, TemplateTooLarge
 from vivavoce.server import connection
+from vivavoce.server.processes import Task, TooMuchWork, call
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 
@@ -285,10 +286,44 @@ def talk(messages: int) -> list[dict[str, str]]:
 
 def endless(entries: Entries, seconds: int) -> Outcome:
     """Search as long as the limit: a text that takes longer is an error, one that does not is searched."""
+    hostile = "a" * 60 + "!" if seconds > VALUES["expressions.SECONDS"] else "a"
+    return entries.evaluate({"metric": "regex_match"}, hostile, reference="(a|aa)+$")
+
+
+def worked(limit: Callable[[], AbstractContextManager[None]], seconds: int) -> Outcome:
+    """Work a little less than these seconds of the processor, by a clock that is set."""
+    now = [0.0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(expressions, "SECONDS", 0.05)
-        hostile = "a" * 60 + "!" if seconds > VALUES["expressions.SECONDS"] else "a"
-        return entries.evaluate({"metric": "regex_match"}, hostile, reference="(a|aa)+$")
+        patch.setattr("time.thread_time", lambda: now[0])
+        patch.setattr(work_time, "_interrupts", True)
+        try:
+            with limit(), work_time.counted_work() as check_time:
+                now[0] = seconds - 0.5
+                check_time()
+        except GraderFault:
+            return "error"
+    return "accepted"
+
+
+def in_process(work: str, *arguments: object, cpu_seconds: int | None = None, max_bytes: int | None = None) -> Outcome:
+    """Work in a process of a server."""
+    try:
+        call(Task(f"server.hard_work:{work}", arguments, cpu_seconds, max_bytes))
+    except TooMuchWork:
+        return "error"
+    return "accepted"
+
+
+def hard(seconds: int) -> Outcome:
+    """Work within the time of a process, or beyond it, where it may have one second."""
+    is_more = seconds > VALUES["server.processes.KILL_SECONDS"]
+    return in_process("hold_the_interpreter" if is_more else "surroundings", cpu_seconds=1)
+
+
+def large(size: int) -> Outcome:
+    """Use the memory of a process, or more, where it may have a part of it."""
+    is_more = size > VALUES["server.processes.MAX_BYTES"]
+    return in_process("allocate", 10**9 if is_more else 10**8, max_bytes=10**9)
 
 
 def half_sent(entries: Entries, size: int) -> Outcome:
@@ -430,6 +465,10 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "server.api.strict.MAX_VALUES": (
         lambda entries, size: entries.evaluate({"metric": "turn_count"}, metadata={"n": [0] * (size - 14)}),
     ),
+    "work_time.REQUEST_SECONDS": (lambda _, seconds: worked(work_time.limited_work, seconds),),
+    "work_time.CONVERSATION_SECONDS": (lambda _, seconds: worked(work_time.conversation_work, seconds),),
+    "server.processes.KILL_SECONDS": (lambda _, seconds: hard(seconds),),
+    "server.processes.MAX_BYTES": (lambda _, size: large(size),),
     "server.connection.MAX_CONNECTIONS": (half_sent,),
     "server.pages.forms.MAX_FORM": (lambda entries, size: entries.form_of(size),),
     "server.job_requests.MOST_AT_ONCE": (

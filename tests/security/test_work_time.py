@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from jinja2 import TemplateSyntaxError
 
+from vivavoce import work_time
 from vivavoce.comparing.numbers import MAX_TEXT_CHARS, numbers_in
 from vivavoce.comparing.similarity import similarity
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.expressions import Expression
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evaluation import evaluate_input
+from vivavoce.metrics.measuring import ExactMetric, Measured, Part
+from vivavoce.metrics.metric import evaluation_input
 from vivavoce.models.json_schema import mismatch
 from vivavoce.safe_template import MAX_NESTED_LOOPS, SafeEnvironment, TemplateTooLarge
-from vivavoce.work_time import limited_work
+from vivavoce.work_time import conversation_work, interrupted_work, limited_work, unlimited_work
 
 TREE = '{% for a, b in [(("x", "x"), ("x", "x"))] %}{% for c, d in [((a, a, a), (b, b, b))] %}{% endfor %}{% endfor %}'
 
@@ -79,3 +86,47 @@ def test_the_work_of_a_request_has_a_limit_for_all_kinds_together() -> None:
         with pytest.raises(UsageError, match="this request takes more than"):
             Expression("(ab)+c").found_in("x")
     assert similarity("without", "a limit") < 1
+
+
+class EndlessMetric(ExactMetric):
+    """Measures without an end, and never checks its time."""
+
+    def __init__(self) -> None:
+        super().__init__(MetricConfig(name="endless", description="Does it end?"))
+
+    def measure(self, part: Part) -> Measured:
+        """Work without an end."""
+        while True:
+            sum(range(1000))
+
+
+async def test_work_that_never_checks_its_time_is_an_error_of_one_metric() -> None:
+    talk = evaluation_input([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}])
+    with interrupted_work(), limited_work(0.3):
+        report = await evaluate_input(talk, [EndlessMetric(), "turn_count"])
+    assert report["endless"].state == "error"
+    assert "this request takes more than" in (report["endless"].reason or "")
+    assert report["turn_count"].state == "scored"
+
+
+def test_only_limited_work_is_interrupted() -> None:
+    began = time.thread_time()
+    with interrupted_work(), limited_work(0.3), unlimited_work():
+        while time.thread_time() < began + 1:
+            sum(range(1000))
+
+
+def test_each_conversation_of_a_process_that_interrupts_work_has_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work_time, "CONVERSATION_SECONDS", 0.3)
+    with conversation_work():
+        mismatch([1], {"type": "array"})
+    with interrupted_work():
+        for _ in range(2):
+            with pytest.raises(GraderFault, match="this conversation takes more than"):
+                work_without_end()
+
+
+def work_without_end() -> None:
+    with conversation_work():
+        while True:
+            sum(range(1000))

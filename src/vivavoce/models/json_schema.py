@@ -280,9 +280,12 @@ def _read(text: str) -> Program:
         GraderFault: no time is left for its request.
     """
     schema = json.loads(text)
-    with counted_work():
+    with counted_work() as check_time:
         _check_valid(schema)
-        places = dict(_parts(schema))
+        places: dict[str, dict[str, Any]] = {}
+        for place, part in _parts(schema):
+            check_time()
+            places[place] = part
         _check_draft(places)
         targets = {"": schema, **dict(_places(schema)), **_anchors(places)}
         return Program(

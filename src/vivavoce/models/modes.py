@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
@@ -142,6 +142,13 @@ IGNORED = 2
 """Answers in a row in which the schema was ignored, after which it stands in the prompt."""
 
 
+class KnownCapabilities(NamedTuple):
+    """What is known of endpoints, for another process."""
+
+    modes: dict[str, Mode]
+    without_tools: frozenset[str]
+
+
 class Capabilities:
     """What endpoints said and showed of themselves, by the identity of a model; threads may share it."""
 
@@ -182,6 +189,17 @@ class Capabilities:
         if identity is not None:
             with self._lock:
                 self._without_tools.add(identity)
+
+    def known(self) -> KnownCapabilities:
+        """Return what is known, for another process."""
+        with self._lock:
+            return KnownCapabilities(dict(self._modes), frozenset(self._without_tools))
+
+    def learn(self, known: KnownCapabilities) -> None:
+        """Add what another process knows."""
+        with self._lock:
+            self._modes |= known.modes
+            self._without_tools |= known.without_tools
 
     def forget(self) -> None:
         """Forget everything, as where endpoints have changed."""

@@ -19,6 +19,7 @@ from vivavoce.run.drivers import Driver, OnTurn, replay
 from vivavoce.run.experiment import Experiment
 from vivavoce.samples.sample import Sample
 from vivavoce.unchecked import unchecked
+from vivavoce.work_time import conversation_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,10 @@ class Grades:
             Deferred: the answer to a question will come later; every grader has asked what it could.
         """
         talk, trial = attempt.trajectory, attempt.key.trial
-        found = {one.name: await one.grade(sample, talk, trial) for one in self.graders if not _asks(one)}
-        if len(found) < len(self.graders):
-            found |= await self._asked([one for one in self.graders if _asks(one)], sample, talk, trial)
+        with conversation_work():
+            found = {one.name: await one.grade(sample, talk, trial) for one in self.graders if not _asks(one)}
+            if len(found) < len(self.graders):
+                found |= await self._asked([one for one in self.graders if _asks(one)], sample, talk, trial)
         scores = {grader.name: found[grader.name] for grader in self.graders}
         reward = None if self.composer is None else await self.composer.compose(scores, attempt, sample)
         return unchecked(Outcome, {"attempt": attempt, "scores": scores, "reward": reward})

@@ -9,12 +9,10 @@ from importlib.metadata import version
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI
-from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
-from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
-from vivavoce.errors import StoreError, UsageError
+from vivavoce.errors import StoreError
 from vivavoce.extensions import answers
 from vivavoce.plugins import lazy
 from vivavoce.report.html.rendering import STATIC, page_folders
@@ -32,7 +30,6 @@ from vivavoce.server.api import (
     runs,
     search,
 )
-from vivavoce.server.api.answers import on_error, on_invalid
 from vivavoce.server.authenticator import Authenticator
 from vivavoce.server.heads import HeadMiddleware
 from vivavoce.server.indexing import reading_ahead
@@ -57,7 +54,8 @@ from vivavoce.server.pages import label as label_pages
 from vivavoce.server.pages import remarks as remark_form
 from vivavoce.server.pages import search as search_pages
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.server.refusals import on_http
+from vivavoce.server.process_route import RequestProcesses
+from vivavoce.server.refusals import handle_errors
 from vivavoce.server.sharing_limits import sharing_limits
 from vivavoce.server.together import LAST_PAGES, SHARED_API, SHARED_PAGES
 from vivavoce.server.webhooks import sending
@@ -68,7 +66,7 @@ THREADS = 8
 and the connections of the store from each other."""
 
 EVALUATIONS = 32
-"""Evaluations that run at a time; others wait."""
+"""Groups of clusters that judges name at a time; others wait."""
 
 EXPORTS = 4
 """Export files that are created at a time; others wait."""
@@ -143,6 +141,7 @@ def create_app(
     app.state.live_summary = LiveSummary()
     app.state.secret = _secret(store)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
+    app.state.processes = RequestProcesses(str(store.place.address), app.state.policy)
     app.state.exports = CapacityLimiter(EXPORTS)
     app.state.access = access
     app.state.authenticator = Authenticator(store, access.digest, proxied=access.proxied, secure=access.secure)
@@ -151,10 +150,7 @@ def create_app(
     app.add_middleware(ProbeMiddleware, store=store, monitoring=monitoring)
     app.add_middleware(HeadMiddleware)
     app.add_middleware(RequestLogMiddleware, meter=monitoring.meter)
-    app.add_exception_handler(UsageError, on_error)
-    app.add_exception_handler(StoreError, on_error)
-    app.add_exception_handler(RequestValidationError, on_invalid)
-    app.add_exception_handler(HTTPException, on_http)
+    handle_errors(app)
     # as they are: included, a router's routes would all be built anew at the first request
     app.router.routes.extend(route for router in routers() for route in router.routes)
     if monitoring.has_metrics:

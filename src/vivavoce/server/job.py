@@ -1,4 +1,4 @@
-"""A job at work on this server: it listens to its run, counts, and sends events to its followers."""
+"""A job at work on this server: it listens to the process of its run, counts, and sends events to its followers."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
-from vivavoce.records.run import (
-    AttemptEnded,
-    AttemptKey,
-    AttemptStarted,
-    BatchesAsked,
-    Event,
-    Outcome,
-    RunEnded,
-    RunStarted,
-    TurnEnded,
-)
-from vivavoce.records.score import shorten
-from vivavoce.records.trajectory import Turn, tool_calls
-from vivavoce.run.execution import Execution
-from vivavoce.server.job_record import JobEvent, JobRecord, MessageNews
-from vivavoce.store.browse.listing import ScoreEntry
+from vivavoce.server.job_news import JobNews
+from vivavoce.server.job_record import JobEvent, JobRecord
 from vivavoce.store.jobs.queue import KEPT
 
-SHOWN = 4000
-"""Maximum characters of a message, or of a reason, in an event."""
+
+class JobProcess(Protocol):
+    """The process of a job."""
+
+    def stop(self) -> None:
+        """Stop the run after the conversations in progress; a second call stops these, too."""
+        ...
+
+    def cancel(self) -> None:
+        """Stop the run at once; where it does not end soon, kill the process."""
+        ...
+
+    def kill(self) -> None:
+        """Kill the process."""
+        ...
 
 
 class Job:
-    """One job; its run reports events in one thread, and others follow it from their own threads.
+    """One job; one thread takes the news of its run, and others follow it from their own threads.
 
     `fence` is the number of the claim of this server. `changed` is called when the job has to be saved at once; other
     changes are in `unsaved` until somebody saves them. `goes_on` means that another server continues the job if this
     one stops before its end, `lost` that another one has it now; `used` are the calls and the US dollars that it has
-    used before, `starts` the servers that began to run it and did not end it in good order, this one included while it
+    used before, `used_here` those that it has used since, `stops` how often this server stopped it, and `starts` the
+    servers that began to run it and did not end it in good order, this one included while it
     runs. Its events come after the number `last`.
     """
 
@@ -47,13 +47,14 @@ class Job:
     ) -> None:
         self.record = record
         self.fence = fence
-        self.run: Execution | None = None
-        self.task: asyncio.Task[None] | None = None
+        self.process: JobProcess | None = None
+        self.stops = 0
         self.goes_on = True
         self.lost = False
         self.cancels = 0
         self.starts = starts
         self.used: tuple[int, float] = (0, 0.0)
+        self.used_here: tuple[int, float] = (0, 0.0)
         self._changed = changed
         self._events: deque[JobEvent] = deque(maxlen=KEPT)
         self._last = self._saved = last
@@ -72,31 +73,17 @@ class Job:
         """Whether something has changed since it was saved."""
         return self._dirty
 
-    async def on(self, event: Event) -> None:
-        """Take one event of the run."""
-        match event:
-            case RunStarted():
-                named = {"run": event.run.id, "grading": event.grading.id, "planned": event.planned}
-                self.update(status="running", done=event.done, **named)
-                self._emit("started", job=self.record)
-            case AttemptStarted():
-                self._emit("held", **_of(event.key))
-            case TurnEnded():
-                self._emit("turn", **_of(event.key), turn=event.turn.index, messages=_message_news(event.turn))
-            case AttemptEnded():
-                scores = _scores(event.outcome)
-                broken = any(score.state == "error" for score in scores)
-                self._set(done=self.record.done + 1, errors=self.record.errors + broken)
-                self._emit("graded", **_of(event.outcome.attempt.key), scores=scores)
-            case BatchesAsked():
-                pass  # a job counts conversations, of which none is ended by waiting
-            case RunEnded():
-                self._set(verdict=event.grading.verdict)
-
-    def update(self, **values: Any) -> None:
-        """Update the record of the job, and save it."""
-        self._set(**values)
-        self._changed(self)
+    def take(self, news: JobNews) -> None:
+        """Take what the process of the job says of its run; the first is saved at once, before the run begins."""
+        if news.values:
+            self._set(**news.values)
+        if news.is_done:
+            self._set(done=self.record.done + 1, errors=self.record.errors + news.is_broken)
+        if news.kind == "started":
+            self._changed(self)
+            self._emit("started", job=self.record)
+        elif news.kind is not None:
+            self._emit(news.kind, **news.fields)
 
     def end(self, *, saves: bool = True, **values: Any) -> None:
         """Close the job: no more events follow. Unless it `saves` that, it is over on this server alone."""
@@ -119,21 +106,22 @@ class Job:
     def lose(self) -> None:
         """Leave it to the server that has claimed it since: nothing more is saved here, and its followers go there."""
         self.lost = True
-        if self.task is not None:
-            self.task.cancel()
+        if self.process is not None:
+            self.process.cancel()
         self._wake()
 
     def abandon(self) -> None:
-        """Leave it to whichever server claims it next: its own thread does not answer."""
+        """Leave it to whichever server claims it next: its process is killed."""
         self.lost = True
+        if self.process is not None:
+            self.process.kill()
         self._wake()
 
     def stop(self) -> None:
         """Stop it after the conversations in progress; a second call stops these, too."""
-        if self.run is not None and self.record.status == "running":
-            self.run.stop()
-        elif self.task is not None:
-            self.task.cancel()
+        self.stops += 1
+        if self.process is not None:
+            self.process.stop()
 
     async def follow(self, after: int = 0) -> AsyncGenerator[JobEvent]:
         """Yield the events after a given one, past and future, until the job is over or another server has it."""
@@ -194,34 +182,3 @@ class Job:
         for wake in list(self._followers):
             with suppress(RuntimeError):  # the loop of that follower has ended, and it with it
                 wake()
-
-
-def _of(key: AttemptKey) -> dict[str, Any]:
-    return key._asdict()
-
-
-def _message_news(turn: Turn) -> list[MessageNews]:
-    return [
-        MessageNews(role=one.role, text=shorten(one.text, SHOWN) or "", calls=[call.name for call in tool_calls([one])])
-        for one in turn.messages
-    ]
-
-
-def _scores(outcome: Outcome) -> list[ScoreEntry]:
-    scored = [("grade", name, score) for name, score in outcome.scores.items()]
-    rewards = [] if outcome.reward is None else [("reward", "reward", outcome.reward)]
-    return [
-        ScoreEntry.model_validate(
-            {
-                "kind": kind,
-                "name": name,
-                "state": one.state,
-                "value": one.value,
-                "measured": one.measured,
-                "passed": one.passed,
-                "reason": shorten(one.reason, SHOWN),
-                "failure": one.failure,
-            }
-        )
-        for kind, name, one in (*scored, *rewards)
-    ]

@@ -1,38 +1,35 @@
-"""`JobWork`: the jobs that a server has claimed, the thread that runs them, and the one that looks after the claims.
+"""`JobWork`: the jobs that a server has claimed, their processes, and the thread that looks after the claims.
 
-The second thread claims jobs while there are free places, renews the leases, saves progress and events, and learns
-which jobs somebody has cancelled at another server or that another server has taken over. User code that blocks the
-first one does not hold it up. When the first thread has been blocked for too long, the second one gives up its jobs and
-continues with a new thread.
+Each job has a process for its run, and a thread that takes what the process says of it. One more thread claims jobs
+while there are free places, renews the leases, saves progress and events, and learns which jobs somebody has cancelled
+at another server or that another server has taken over. A process that gives no sign of life for too long is killed,
+and its job is given up, so that this or another server takes it again.
 """
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from vivavoce.errors import StoreError, VivavoceError
-from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.loops import LoopThread
+from vivavoce.errors import StoreError
+from vivavoce.models.modes import CAPABILITIES
 from vivavoce.records.redaction import keys_of_environment, without_keys
 from vivavoce.report.strict_json import strict_json
-from vivavoce.run.execution import Execution
 from vivavoce.server.event_log import LogLevel, log
 from vivavoce.server.job import Job
 from vivavoce.server.job_files import JobFiles
 from vivavoce.server.job_left import left_by_server, with_new_run
+from vivavoce.server.job_news import JobEnd, JobNews, Obeyed, Pulse
+from vivavoce.server.job_process import JobTask, Order
 from vivavoce.server.job_record import JobEvent
-from vivavoce.server.job_requests import Beginning, KeptRequest, ResumeJob
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.store.database.fence import Fence, Fenced
+from vivavoce.server.processes import Task, WorkProcess
+from vivavoce.store.database.fence import Fenced
 from vivavoce.store.jobs.queue import KEPT, Claimant, JobRow
 from vivavoce.store.store import Store
 
@@ -40,13 +37,16 @@ AT_ONCE = 4
 """Jobs that one server works on at a time; others wait for it, or for another server."""
 
 MAX_CRASHES = 2
-"""Servers that may crash while they run a job; after that it is not continued."""
+"""How often a job may crash or hang, or its server with it; after that it is not continued."""
 
 GRACE = 5.0
 """Seconds that conversations in progress have when the server stops."""
 
 CANCEL_GRACE = 2.0
-"""Seconds that cancelled conversations have after that; what still runs then is abandoned."""
+"""Seconds that cancelled conversations have after that; what still runs then is killed."""
+
+OBEY_SECONDS = 1.0
+"""Seconds to wait until the process of a job has heard that it is to stop."""
 
 TURN = 0.5
 """Seconds between two looks at the store."""
@@ -55,9 +55,7 @@ REMEMBERED = 100
 """Jobs that have ended here and are still shown from memory."""
 
 STOPPED = "the server stopped; the job continues when the server is started again"
-CRASHED = "the server stopped twice while it ran this job; to try again, resume it or submit it again"
-
-KEPT_REQUEST: TypeAdapter[KeptRequest] = TypeAdapter(KeptRequest)
+CRASHED = "this job crashed or hung twice, or its server stopped; to try again, resume it or submit it again"
 
 
 class JobWork:
@@ -77,8 +75,7 @@ class JobWork:
         self._claiming, self._saving = threading.RLock(), threading.RLock()
         self._news = threading.Event()
         self._closing = self._closed = False
-        self._loop: LoopThread | None = None
-        self._unanswered = 0
+        self._processes: dict[str, _Process] = {}
         self._store_failed = False
         self._thread: threading.Thread | None = None
 
@@ -100,6 +97,8 @@ class JobWork:
         job = self.job(job_id)
         if job is not None:
             self._stop(job, times)
+            if (process := self._processes.get(job_id)) is not None:
+                process.wait_until_obeyed()
             return
         with self._claiming:
             if not self._closing:
@@ -110,18 +109,24 @@ class JobWork:
     def close(self) -> None:
         """Stop every job cleanly: conversations in progress get a moment to finish, and finished ones are stored.
 
-        A job that does not stop in time is abandoned; it counts as one during which the server crashed.
+        A job that does not stop in time is killed; it counts as one that crashed.
         """
         with self._claiming:
             self._closing = True
-            loop, self._loop = self._loop, None
-        is_stopped = loop is None or loop.run_within(self._stop_all(), GRACE + 2 * CANCEL_GRACE)
+            processes = list(self._processes.values())
+        for seconds in (GRACE, CANCEL_GRACE):
+            for process in processes:
+                if process.is_at_work:
+                    process.job.stop()
+            _join(processes, seconds)
+        for process in processes:
+            if process.is_at_work:
+                process.job.abandon()
+        _join(processes, CANCEL_GRACE)
         self._closed = True
         self._news.set()
         if self._thread is not None:
-            self._thread.join(None if is_stopped else CANCEL_GRACE)
-        if loop is not None and is_stopped:
-            loop.stop()
+            self._thread.join()
         self._presence.close()
 
     # What follows runs in the thread that looks after the claims.
@@ -146,9 +151,10 @@ class JobWork:
         self._store_failed = False
 
     def _turn(self) -> None:
+        for process in list(self._processes.values()):
+            if process.is_silent(self._policy.hang_seconds / TURN):
+                self._abandon(process.job, "hung")
         if self._at_work:
-            if self._is_hung():
-                self._abandon()
             self._look_after_leases()
         for job in list(self._jobs.values()):
             with self._saving, suppress(Fenced):  # it is lost by now, and its work here ends
@@ -158,35 +164,17 @@ class JobWork:
             while not self._closing and len(self._at_work) < AT_ONCE and self._claim_one():
                 pass
 
-    def _is_hung(self) -> bool:
-        """Return whether the thread of the jobs has not answered for too many turns.
-
-        Turns are counted, not seconds: they do not pass while the whole process stands still.
-        """
-        loop = self._loop
-        if loop is None:
-            return False
-        self._unanswered += 1
-        if self._unanswered == 1:
-            loop.call(self._answer)
-        return self._unanswered > self._policy.hang_seconds / TURN
-
-    def _answer(self) -> None:
-        self._unanswered = 0
-
-    def _abandon(self) -> None:
-        """Give up the jobs of a thread that does not answer, so that this or another server takes them again."""
+    def _abandon(self, job: Job, why: str) -> None:
+        """Give up a job whose process hangs or has ended, so that this or another server takes it again."""
         with self._claiming:
-            if self._closing:
+            if self._closing or job.lost:
                 return
-            self._loop, self._unanswered = None, 0
-            for job_id in list(self._at_work):
-                job = self._jobs[job_id]
-                with suppress(Fenced):
-                    self._queue.save(job_id, job.fence, {"owner": None, "holds": None})
-                job.abandon()
-                _log_job("error", "hung", job)
-                self._at_work.discard(job_id)
+            with suppress(Fenced):
+                self._queue.save(job.record.id, job.fence, {"owner": None, "holds": None})
+            job.abandon()
+            _log_job("error", why, job)
+            self._at_work.discard(job.record.id)
+            self._processes.pop(job.record.id, None)
 
     def _look_after_leases(self) -> None:
         self._be_present()
@@ -253,75 +241,91 @@ class JobWork:
             self._save(job)
             _log_job("info" if job.starts == 1 else "warning", "started", job, crashes=job.starts - 1)
             self._at_work.add(row.id)
-            if self._loop is None:
-                self._loop = LoopThread("vivavoce-jobs")
-            self._loop.begin(self._work(job))
+            self._processes[row.id] = process = _Process(job, self._work)
+            process.begin()
 
     def _stop(self, job: Job, times: int) -> None:
         for _ in range(job.cancelled(times)):
-            if self._loop is not None:
-                self._loop.call(job.stop)
+            job.stop()
 
     def _lose(self, job: Job) -> None:
         if not job.lost:
             _log_job("warning", "lost", job, detail="another server has taken it over")
-        job.lost = True
-        if self._loop is not None:
-            self._loop.call(job.lose)
+            job.lose()
 
     def _forget_oldest(self) -> None:
         ended = [job_id for job_id, job in self._jobs.items() if job.over and not (job.unsaved and not job.lost)]
         for job_id in ended[: max(0, len(ended) - REMEMBERED)]:
             del self._jobs[job_id], self._rows[job_id]
 
-    # What follows runs in the thread of the jobs.
+    # What follows runs in the threads of the jobs.
 
-    async def _work(self, job: Job) -> None:
-        job.task = asyncio.current_task()
+    def _work(self, process: _Process) -> None:
+        job = process.job
         try:
-            job.run = await asyncio.to_thread(self._rest_of, job)
-            result = await job.run.execute()
-            if result.stopped_by is None:
-                self._finish(job, status="finished", verdict=result.grading.verdict, detail=None)
-            else:
-                self._stopped(job, "cancelled" if job.cancels else result.stopped_by)
-        except asyncio.CancelledError:
-            self._stopped(job, "cancelled")
+            end = self._follow(process)
         except Fenced:
             self._lose(job)
-        except VivavoceError as error:
+        except StoreError as error:
             self._failed(job, str(error))
-        except Exception as error:
-            self._failed(job, f"{type(error).__name__}: {error}")
+        except EOFError:
+            self._crashed(job)
+        else:
+            self._ended(job, end)
         finally:
-            job.run = job.task = None
+            process.end()
+            job.process = None
             if self._jobs.get(job.record.id) in (job, None):  # else it was abandoned, and has begun here again
                 self._at_work.discard(job.record.id)
+                self._processes.pop(job.record.id, None)
             self._news.set()
 
-    def _rest_of(self, job: Job) -> Execution:
-        """Return the run of a job: the one that it has to start, or its own one to continue.
+    def _follow(self, process: _Process) -> JobEnd:
+        """Take what the process of a job says of it, until its end.
 
         Raises:
-            UsageError: it cannot continue, or is not allowed any more.
+            EOFError: the process has ended before.
+            Fenced: another server has claimed the job.
+            StoreError: the process cannot be started, or the store cannot be written.
         """
-        row, record = self._rows[job.record.id], job.record
-        assert row.request is not None
-        request: KeptRequest | ResumeJob = KEPT_REQUEST.validate_json(row.request)
-        before = None
-        if record.run is not None:
-            calls, cost = request.limits.max_calls, request.limits.max_cost
-            before, request = (
-                record,
-                ResumeJob(
-                    resume=record.run,
-                    max_calls=None if calls is None else max(0, calls - row.calls),
-                    max_cost=None if cost is None else max(0.0, cost - row.cost),
-                ),
-            )
-        self._files.restore(self._queue.inputs(row))
-        store = self._store.fenced(Fence(record.id, job.fence))
-        return Beginning(store, self._policy, [job], self._files.path(record.id), before, row.new_run).run(request)
+        job = process.job
+        files, address = self._files.folder.absolute(), str(self._store.place.address)
+        task = JobTask(address, self._policy, self._rows[job.record.id], job.record, files)
+        process.start(Task("vivavoce.server.job_process:run_job", (task,)))
+        while True:
+            thing = process.receive()
+            if isinstance(thing, JobEnd):
+                return thing
+            if isinstance(thing, Pulse):
+                job.used_here = (thing.calls, thing.cost)
+            elif not job.lost:
+                assert isinstance(thing, JobNews)
+                job.take(thing)
+                if thing.kind == "started":
+                    process.order("go on")
+
+    def _ended(self, job: Job, end: JobEnd) -> None:
+        """Record how the run of a job ended."""
+        CAPABILITIES.learn(end.known)
+        if end.is_cancelled:
+            self._stopped(job, "cancelled")
+        elif isinstance(end.error, Fenced):
+            self._lose(job)
+        elif end.error is not None:
+            self._failed(job, str(end.error))
+        elif end.stopped_by is not None:
+            self._stopped(job, "cancelled" if job.cancels else end.stopped_by)
+        else:
+            self._finish(job, status="finished", verdict=end.verdict, detail=None)
+
+    def _crashed(self, job: Job) -> None:
+        """Record that the process of a job is gone: it was killed, or it crashed."""
+        if job.lost:
+            return
+        if job.cancels:
+            self._finish(job, status="interrupted", detail="cancelled")
+        else:
+            self._abandon(job, "crashed")
 
     def _stopped(self, job: Job, why: str) -> None:
         """Record that a job was stopped: by a user, by a limit, or by the end of the server."""
@@ -353,16 +357,7 @@ class JobWork:
         except Fenced:
             self._lose(job)
 
-    async def _stop_all(self) -> None:
-        for seconds in (GRACE, CANCEL_GRACE):
-            tasks = [job.task for job in self._jobs.values() if job.task is not None]
-            for job in list(self._jobs.values()):
-                if job.task is not None:
-                    job.stop()
-            if tasks:
-                await asyncio.wait(tasks, timeout=seconds)
-
-    # What follows runs in both.
+    # What follows runs in all of them.
 
     def _save(self, job: Job, **more: Any) -> None:
         """Save what has changed in a job, and its new events.
@@ -375,7 +370,7 @@ class JobWork:
             events = job.to_save()
             record = job.record
             values = record.model_dump(exclude={"id", "kind", "created_at", "suite"}) | {"starts": job.starts}
-            values |= {} if job.run is None else _used(job, job.run.budget)
+            values |= _used(job)
             values |= {} if job.goes_on else {"request": None}
             values |= {"owner": None, "holds": None} if record.over else {}
             try:
@@ -400,7 +395,125 @@ def _text_of(events: Sequence[JobEvent]) -> str:
     return keys_of_environment().cut(strict_json([event.model_dump() for event in events]))
 
 
-def _used(job: Job, budget: Budget) -> dict[str, Any]:
+def _used(job: Job) -> dict[str, Any]:
     """Return what a job has used of its limits, including under earlier servers."""
-    calls, cost = job.used
-    return {"calls": calls + budget.calls, "cost": cost + budget.cost}
+    (calls, cost), (calls_here, cost_here) = job.used, job.used_here
+    return {"calls": calls + calls_here, "cost": cost + cost_here}
+
+
+class _Process:
+    """The process of a job, and the thread that works with it."""
+
+    def __init__(self, job: Job, work: Callable[[_Process], None]) -> None:
+        self.job = job
+        self._process: WorkProcess | None = None
+        self._is_killed = False
+        self._stops = 0
+        self._silent_turns: int | None = None
+        self._lock = threading.Lock()
+        self._obeyed = threading.Event()
+        job.process = self
+        self._thread = threading.Thread(target=work, args=(self,), name="vivavoce-job", daemon=True)
+
+    def begin(self) -> None:
+        """Begin to work in the thread."""
+        self._thread.start()
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the thread still works."""
+        return self._thread.is_alive()
+
+    def start(self, task: Task) -> None:
+        """Start the process.
+
+        Raises:
+            StoreError: it cannot be started.
+        """
+        process = WorkProcess(task)
+        with self._lock:
+            self._process = process
+            stops = self._stops
+        if self._is_killed:
+            process.kill()
+        elif stops:
+            self.order("cancel")
+
+    def receive(self) -> Any:
+        """Wait for the next thing that the process says.
+
+        Raises:
+            EOFError: the process is gone.
+        """
+        assert self._process is not None
+        while isinstance(thing := self._process.receive(), Obeyed):
+            self._obeyed.set()
+        self._silent_turns = 0
+        return thing
+
+    def is_silent(self, turns: float) -> bool:
+        """Return whether the process has said nothing for so many turns; it says something from its beginning on.
+
+        Turns are counted, not seconds: they do not pass while the server stands still.
+        """
+        if self._silent_turns is None:
+            return False
+        self._silent_turns += 1
+        return self._silent_turns > turns
+
+    def order(self, order: Order) -> None:
+        """Tell the process something; it may be gone already."""
+        with self._lock:
+            if self._process is not None:
+                with suppress(OSError):
+                    self._process.send(order)
+
+    def stop(self) -> None:
+        """Stop the run after the conversations in progress; a second call stops these, too, or kills the process."""
+        with self._lock:
+            self._stops += 1
+        self._obeyed.clear()
+        self.order("stop")
+        if self._stops > 1:
+            self._kill_soon()
+
+    def wait_until_obeyed(self) -> None:
+        """Wait a moment until the process stops, so that it begins nothing once somebody was told that it does."""
+        if self._process is not None:
+            self._obeyed.wait(OBEY_SECONDS)
+
+    def cancel(self) -> None:
+        """Stop the run at once; where it does not end soon, kill the process."""
+        with self._lock:
+            self._stops += 1
+        self.order("cancel")
+        self._kill_soon()
+
+    def kill(self) -> None:
+        """Kill the process."""
+        self._is_killed = True
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+
+    def end(self) -> None:
+        """End the process."""
+        with self._lock:
+            if self._process is not None:
+                self._process.end()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the thread."""
+        self._thread.join(seconds)
+
+    def _kill_soon(self) -> None:
+        timer = threading.Timer(CANCEL_GRACE, self.kill)
+        timer.daemon = True
+        timer.start()
+
+
+def _join(processes: Sequence[_Process], seconds: float) -> None:
+    """Wait for the threads of processes, all together for so many seconds."""
+    deadline = time.monotonic() + seconds
+    for process in processes:
+        process.join(max(0.0, deadline - time.monotonic()))

@@ -19,23 +19,21 @@ from weakref import WeakValueDictionary
 from anyio import to_thread
 from pydantic import TypeAdapter
 
-from vivavoce.errors import NotFound, UsageError
-from vivavoce.pacing.loops import wait_for
+from vivavoce.errors import GraderFault, NotFound, UsageError
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.report.strict_json import strict_json
-from vivavoce.run.execution import Execution
-from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.server.job import Job
 from vivavoce.server.job_files import JobFiles, lines_of
 from vivavoce.server.job_left import current_record
+from vivavoce.server.job_process import KEPT_REQUEST
 from vivavoce.server.job_record import JobEvent, JobRecord
-from vivavoce.server.job_requests import AnyJob, Beginning, EvaluationJob, GradeJob, ResumeJob
-from vivavoce.server.job_work import KEPT_REQUEST, JobWork
+from vivavoce.server.job_requests import AnyJob, EvaluationJob, GradeJob, ResumeJob
+from vivavoce.server.job_work import JobWork
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.processes import KILL_SECONDS, Task, call
 from vivavoce.settings import WORKSPACE
 from vivavoce.store.jobs.queue import JobQueue, JobRow
 from vivavoce.store.store import Store
-from vivavoce.work_time import limited_work
 
 MOST_WAITING = 100
 """Maximum number of unfinished jobs."""
@@ -95,8 +93,7 @@ class Jobs:
             known = None if hidden is None else self._queue.with_key(self._folder, hidden)
             if known is None:
                 self._check_room()
-                with limited_work():
-                    known = self._begin(request, hidden, body)
+                known = self._begin(request, hidden, body)
         if known.body != body:
             raise OtherBody("this Idempotency-Key was already used with another request")
         return self.get(known.id).record
@@ -190,8 +187,7 @@ class Jobs:
         try:
             if content is not None:
                 self._files.write(job_id, content)
-            begun = Beginning(self._store, self._policy, [], self._files.path(job_id), before).run(request)
-            wait_for(begun.check())
+            new_run = self._check(request, job_id, before)
             kept_request = KEPT_REQUEST.validate_python(request.model_dump(exclude={"conversations"}))
             job = JobRow(
                 id=job_id,
@@ -201,7 +197,7 @@ class Jobs:
                 request=keys_of_environment().cut(strict_json(kept_request.model_dump())),
                 key=key,
                 body=body,
-                new_run=_new_run(begun),
+                new_run=new_run,
                 suite=suite,
                 run=run,
                 grading=grading,
@@ -217,6 +213,19 @@ class Jobs:
             return other
         self._work.start()
         return job
+
+    def _check(self, request: AnyJob, job_id: str, before: JobRecord | None) -> str | None:
+        """Have a process check a request, and return the id of the run that the job begins.
+
+        Raises:
+            UsageError: the request is wrong, not allowed, or takes too long to read.
+        """
+        arguments = (str(self._store.place.address), self._policy, request, self._files.path(job_id), before)
+        seconds = KILL_SECONDS if isinstance(request, EvaluationJob) else None
+        try:
+            return call(Task("vivavoce.server.job_check:check", arguments, seconds))
+        except GraderFault as error:
+            raise UsageError(str(error)) from error
 
     @contextmanager
     def _alone(self, name: str | None) -> Generator[None]:
@@ -258,11 +267,6 @@ class Jobs:
         deadline = time.monotonic() + LOOK
         while time.monotonic() < deadline and self._work.job(job_id) is None:  # noqa: ASYNC110 - a thread begins it
             await asyncio.sleep(STEP)
-
-
-def _new_run(work: Execution) -> str | None:
-    """Return the id of the run that is begun, None where one is continued or graded again."""
-    return work.run_id if isinstance(work, ExperimentRun) and work.resumed is None else None
 
 
 def _digest(text: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fastapi import Request, Response
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
+from vivavoce.errors import GraderFault, StoreError, UsageError
 from vivavoce.safe_text import safe
-from vivavoce.server.api.answers import refused
+from vivavoce.server.api.answers import on_error, on_invalid, refused
 from vivavoce.server.pages.page import page
 
 _TITLES = {
@@ -43,6 +45,14 @@ def on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = 422 if error.status_code == 400 else error.status_code
     return refusal(request.scope, status, str(error.detail), error.headers)
+
+
+def handle_errors(app: FastAPI) -> None:
+    """Have an application answer errors of requests."""
+    for kind in (UsageError, StoreError, GraderFault):  # a GraderFault is the end of the time of a request
+        app.add_exception_handler(kind, on_error)
+    app.add_exception_handler(RequestValidationError, on_invalid)
+    app.add_exception_handler(HTTPException, on_http)
 
 
 def _title(status: int) -> str:

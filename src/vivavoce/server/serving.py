@@ -27,6 +27,7 @@ from vivavoce.server.listening import Listening, listen
 from vivavoce.server.metering import Meter
 from vivavoce.server.monitoring import Monitoring
 from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.processes import prepare_processes
 from vivavoce.server.watchdog import killed_after_signal
 from vivavoce.server.workers import Workers
 from vivavoce.store.store import Store
@@ -119,7 +120,8 @@ def answer(store: Store, opened: Listening, policy: ServerPolicy, monitoring: Mo
 
 
 def _load() -> None:
-    """Read the templates of pages and what a comparison counts with, so that the first ones do not wait for them."""
+    """Load what the first pages, comparisons, and evaluations need, so that they do not wait for it."""
+    prepare_processes()
     read_templates()
     with suppress(ImportError, MemoryError):  # with little memory, the first comparison says so
         lazy("scipy.special:bdtr")

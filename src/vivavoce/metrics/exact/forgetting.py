@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Unpack
 
 from vivavoce.errors import UsageError
+from vivavoce.messages import SessionMark
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.speakers import SessionTurn, is_in, place_in, session_turns
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.records.score import Finding, turn_label
+from vivavoce.work_time import counted_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +98,33 @@ def _truths(part: Part) -> Mapping[int, str]:
     return {turn: str(truth) for turn, truth in listed if isinstance(truth, str | int | float) and str(truth).strip()}
 
 
-def _asked(turns: Sequence[SessionTurn], truths: Mapping[int, str]) -> Iterator[_Asked]:
-    for turn in turns:
-        truth = truths.get(turn.index)
-        own = [one for one in turns if one.mark.user == turn.mark.user and one.index <= turn.index]
-        if truth is None:
-            continue
-        told = next((one for one in reversed(own) if place_in(one.said("user"), truth)), None)
-        if told is None or told.mark == turn.mark:
-            continue
-        sessions = list(dict.fromkeys(one.mark for one in own))
-        distance = sessions.index(turn.mark) - sessions.index(told.mark)
-        yield _Asked(turn, told, distance, place_in(turn.said("assistant"), truth) is not None)
+def _asked(turns: Sequence[SessionTurn], truths: Mapping[int, str]) -> list[_Asked]:
+    questions: list[_Asked] = []
+    own_turns: defaultdict[str | None, list[SessionTurn]] = defaultdict(list)
+    own_sessions: defaultdict[str | None, dict[SessionMark, int]] = defaultdict(dict)
+    with counted_work() as check_time:
+        for turn in turns:
+            own, sessions = own_turns[turn.mark.user], own_sessions[turn.mark.user]
+            own.append(turn)
+            number = sessions.setdefault(turn.mark, len(sessions))
+            truth = truths.get(turn.index)
+            if truth is None:
+                continue
+            told = _last_with(truth, own, check_time)
+            if told is None or told.mark == turn.mark:
+                continue
+            is_known = place_in(turn.said("assistant"), truth) is not None
+            questions.append(_Asked(turn, told, number - sessions[told.mark], is_known))
+    return questions
+
+
+def _last_with(truth: str, turns: Sequence[SessionTurn], check_time: Callable[[], None]) -> SessionTurn | None:
+    """Return the last turn in which the user says a truth."""
+    for turn in reversed(turns):
+        check_time()
+        if place_in(turn.said("user"), truth):
+            return turn
+    return None
 
 
 def _by_distance(asked: Sequence[_Asked]) -> dict[int, dict[str, int]]:

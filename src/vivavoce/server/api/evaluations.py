@@ -1,11 +1,10 @@
-"""Evaluating a conversation now: one in the request, or one in the store."""
+"""Evaluating a conversation now: one in the request, or one in the store. Each request has a process of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Annotated, Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
 
-from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,21 +13,18 @@ from vivavoce.messages import ExpectedCall, Messages, describe
 from vivavoce.metrics.evaluation import EvaluationReport, choose, evaluate_input, input_of, stored_attempt
 from vivavoce.metrics.factory import Choice
 from vivavoce.metrics.types import metric_input
-from vivavoce.pacing.loops import wait_for
 from vivavoce.records.score import conversation_name
 from vivavoce.run.kept_tests import can_be_kept, keep_scores
 from vivavoce.samples.sample import JsonScalar, Sample
 from vivavoce.server.api.answers import ERRORS, answer
-from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.process_route import ProcessRoute
 from vivavoce.server.replies import Evaluated, StoredEvaluation
 from vivavoce.server.requested_metrics import Metrics, as_named, check_metrics
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
-from vivavoce.work_time import limited_work
+from vivavoce.work_time import unlimited_work
 
-T = TypeVar("T")
-
-router = APIRouter(prefix="/api/v1", tags=["evaluations"], route_class=StrictRoute, responses=ERRORS)
+router = APIRouter(prefix="/api/v1", tags=["evaluations"], route_class=ProcessRoute, responses=ERRORS)
 
 
 class Judged(BaseModel):
@@ -96,15 +92,12 @@ class Stored(NamedTuple):
 @router.post("/evaluations", response_model=Evaluated)
 async def evaluate(request: Request, body: ConversationToJudge) -> Response:
     """Measure a conversation with several metrics; a metric that breaks is an error, and the others go on."""
-
-    def measure() -> Coroutine[Any, Any, EvaluationReport]:
-        check_metrics(body.metrics)
-        judge = request.app.state.policy.judge(body.judge)
-        known = metric_input(body.sample(), body.messages, body.turn_seconds, outcomes=tuple(body.outcomes))
-        return evaluate_input(known, as_named(body.metrics), judge, close=True)
-
-    with limited_work():
-        return answer(_shown(await _in_thread(request, measure)))
+    check_metrics(body.metrics)
+    judge = request.app.state.policy.judge(body.judge)
+    known = metric_input(body.sample(), body.messages, body.turn_seconds, outcomes=tuple(body.outcomes))
+    report = await evaluate_input(known, as_named(body.metrics), judge, close=True)
+    with unlimited_work():
+        return answer(_shown(report))
 
 
 @router.post("/test-results/{run}/{sample:path}/evaluations", response_model=StoredEvaluation)
@@ -116,11 +109,16 @@ async def evaluate_test_result(request: Request, run: str, sample: str, body: St
     if "/" in run or not sample:
         raise NotFound("run", run)
     name = f"{run}/{sample if body.trial is None else conversation_name(sample, body.trial)}"
-    with limited_work():
-        check_metrics(body.metrics)
-        judge = request.app.state.policy.judge(body.judge)
-        found = await _in_thread(request, lambda: _measured(request.app.state.store, name, body, judge))
-    return answer({**_shown(found.report), "grading": found.grading, "left_out": found.left_out})
+    check_metrics(body.metrics)
+    judge = request.app.state.policy.judge(body.judge)
+    stored = await _measured(request.app.state.store, name, body, judge)
+    with unlimited_work():
+        return answer({**_shown(stored.report), "grading": stored.grading, "left_out": stored.left_out})
+
+
+def is_stored(path: str) -> bool:
+    """Return whether the conversation of a request is in the store, by the path of the request."""
+    return path.startswith(f"{router.prefix}/test-results/")
 
 
 async def _measured(store: Store, name: str, body: StoredToJudge, judge: str | None) -> Stored:
@@ -133,7 +131,8 @@ async def _measured(store: Store, name: str, body: StoredToJudge, judge: str | N
     if not body.store:
         return Stored(report)
     graders = {metric.name: _as_grader(one, judge) for metric, one in zip(metrics, named, strict=True)}
-    grading = await keep_scores(store, run, attempt.key, report, metrics, graders)
+    with unlimited_work():
+        grading = await keep_scores(store, run, attempt.key, report, metrics, graders)
     return Stored(report, grading, [one.name for one in metrics if not can_be_kept(report[one.name])])
 
 
@@ -145,8 +144,3 @@ def _as_grader(metric: str | Choice, judge: str | None) -> dict[str, Any]:
 
 def _shown(report: EvaluationReport) -> dict[str, Any]:
     return {"results": dict(report), "all_passed": report.all_passed, "usage": report.usage}
-
-
-async def _in_thread(request: Request, measure: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Measure in a thread; their number is limited, so that pages are still answered while judges are slow."""
-    return await to_thread.run_sync(lambda: wait_for(measure()), limiter=request.app.state.evaluations)

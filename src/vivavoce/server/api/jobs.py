@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from typing import Annotated
 
 from anyio import to_thread
@@ -15,7 +16,9 @@ from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.job_record import JobEvent, JobRecord
 from vivavoce.server.job_requests import JobRequest
 from vivavoce.server.jobs import Jobs
+from vivavoce.server.process_route import RequestProcesses
 from vivavoce.server.replies import JobPage, Problem
+from vivavoce.server.users import user_of
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=StrictRoute, responses=ERRORS)
 
@@ -29,7 +32,7 @@ _MORE = {409: {"model": Problem, "description": "The key was used for another re
 
 
 @router.post("/jobs", status_code=202, response_model=JobRecord, responses={**ERRORS, **_MORE})
-def submit(
+async def submit(
     request: Request,
     body: Annotated[JobRequest, Body()],
     idempotency_key: Annotated[
@@ -37,7 +40,8 @@ def submit(
     ] = None,
 ) -> Response:
     """Start a job; `Location` is its address."""
-    record = _jobs(request).submit(body, idempotency_key)
+    processes: RequestProcesses = request.app.state.processes
+    record = await processes.run(user_of(request), partial(_jobs(request).submit, body, idempotency_key))
     return answer(record, 202, {"location": f"/api/v1/jobs/{record.id}"})
 
 

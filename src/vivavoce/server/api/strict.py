@@ -22,7 +22,7 @@ LONGEST = 80
 MAX_VALUES = 300_000
 """Values of the JSON of a request, at all levels: all of them are checked while others wait."""
 
-SMALL_BODY_BYTES = 100_000
+SMALL_BODY_BYTES = 10_000
 """The length of a body that is read at once; a longer one is read in a thread while others are answered."""
 
 

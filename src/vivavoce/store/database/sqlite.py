@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.pacing.file_handles import has_free_handle, too_few_handles
@@ -57,8 +60,7 @@ def check_file(path: Path, *, create: bool) -> None:
     if path.is_dir():
         raise UsageError(f"{path} is a folder, and a store is a file")
     try:
-        with path.open("rb") as file:
-            head = file.read(len(_HEAD))
+        head = _HEAD if _CONNECTED.has(path) else _first_bytes(path)
     except (FileNotFoundError, NotADirectoryError):
         head = b""
         if not create:
@@ -71,11 +73,62 @@ def check_file(path: Path, *, create: bool) -> None:
         raise UsageError(f"no store at {path}: the file is empty")
 
 
+class _ConnectedFiles:
+    """The SQLite files to which this process has connections; threads may share it.
+
+    The locks of a process on a file are gone as soon as the process closes the file, however it has opened it. Another
+    process would then take the file for one that nobody uses, and delete its log.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connections: Counter[tuple[int, int] | None] = Counter()
+
+    def has(self, path: Path) -> bool:
+        """Return whether this process has a connection to a file, so that nothing else here may open it."""
+        file = _identity(path)
+        with self._lock:
+            return file is not None and self._connections[file] > 0
+
+    def watch(self, engine: Engine, path: Path) -> None:
+        """Count the connections of an engine."""
+
+        def connected(_connection: object, record: ConnectionPoolEntry) -> None:
+            record.info["file"] = _identity(path)
+            with self._lock:
+                self._connections[record.info["file"]] += 1
+
+        def closed(_connection: object, record: ConnectionPoolEntry) -> None:
+            with self._lock:
+                self._connections[record.info["file"]] -= 1
+
+        event.listen(engine, "connect", connected)
+        event.listen(engine, "close", closed)
+
+
+_CONNECTED = _ConnectedFiles()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what a file is known by, whatever its path; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(_HEAD))
+
+
 def connect_to(path: Path) -> Engine:
     """Return the engine of an SQLite file; each of its transactions is one that we begin ourselves."""
     engine = create_engine(_url(path), connect_args={"timeout": LOCK_WAIT, "isolation_level": None}, pool_size=KEPT)
     event.listen(engine, "connect", _set_pragmas)
     event.listen(engine, "begin", _begin)
+    _CONNECTED.watch(engine, path)
     return engine
 
 

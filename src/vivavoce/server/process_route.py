@@ -1,0 +1,170 @@
+"""Routes whose requests are answered in processes of their own, from reading the body to writing the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import Request, Response
+
+from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.processes import KILL_SECONDS, MAX_BYTES, Task, WorkProcess, call
+from vivavoce.server.users import User, user_of
+
+T = TypeVar("T")
+
+MAX_AT_ONCE = 32
+"""Requests that have processes at a time; others wait."""
+
+MAX_AT_ONCE_FOR_USER = 16
+"""Requests of one user that have processes at a time, so that one user leaves places to others."""
+
+CLIENT_GONE = 499
+"""The status of a request whose client has hung up; only the log shows it."""
+
+
+class PlainRequest(NamedTuple):
+    """A request for another process; the user was found and the address was checked before."""
+
+    method: str
+    path: str
+    raw_path: bytes
+    query_string: bytes
+    headers: list[tuple[bytes, bytes]]
+    user: User
+    body: bytes
+
+
+class PlainResponse(NamedTuple):
+    """The answer of another process."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a process needs to know of its server: the address of the store, and the policy."""
+
+    store: str
+    policy: ServerPolicy
+
+
+class ProcessRoute(StrictRoute):
+    """A route that is answered in a process of its own, where the application has a way to begin one."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler of the framework for the process, and one that begins a process for the server."""
+        handle = super().get_route_handler()
+
+        async def handle_anywhere(request: Request) -> Response:
+            processes: RequestProcesses | None = request.app.state.processes
+            return await (handle(request) if processes is None else processes.answer(request))
+
+        return handle_anywhere
+
+
+class RequestProcesses:
+    """The processes that answer requests of one server."""
+
+    def __init__(self, store: str, policy: ServerPolicy) -> None:
+        self._surroundings = Surroundings(store, policy)
+        self._places = CapacityLimiter(MAX_AT_ONCE)
+        self._threads = CapacityLimiter(2 * MAX_AT_ONCE)
+        self._of_users: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
+
+    async def answer(self, request: Request) -> Response:
+        """Answer a request in a process, which is killed if the client hangs up.
+
+        Raises:
+            TooMuchWork: it takes more than the time of a request.
+            StoreError: the process cannot be started, or ended early.
+        """
+        user, scope = user_of(request), request.scope
+        body = await request.body()
+        path = (scope["method"], scope["path"], scope["raw_path"], scope["query_string"])
+        plain = PlainRequest(*path, [*scope["headers"]], user, body)
+        answering = asyncio.create_task(self._answer(plain))
+        leaving = asyncio.create_task(_until_gone(request))
+        try:
+            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not answering.done():
+                return Response(status_code=CLIENT_GONE)
+            response = answering.result()
+        finally:
+            for task in (answering, leaving):
+                task.cancel()
+                with suppress(BaseException):  # the error of the answer is raised above
+                    await task
+        answer = Response(response.body, response.status)
+        answer.raw_headers = response.headers
+        return answer
+
+    async def run(self, user: User, work: Callable[[], T]) -> T:
+        """Do work that starts a process and waits for it, in a thread, once there is a place for the user."""
+        async with self._place(user):
+            return await to_thread.run_sync(work, limiter=self._threads)
+
+    @asynccontextmanager
+    async def _place(self, user: User) -> AsyncGenerator[None]:
+        """Wait for a place, and hold it."""
+        key = user.id or user.name
+        mine = self._of_users.get(key)
+        if mine is None:
+            mine = self._of_users[key] = CapacityLimiter(MAX_AT_ONCE_FOR_USER)
+        async with mine, self._places:
+            yield
+
+    async def _answer(self, request: PlainRequest) -> PlainResponse:
+        async with self._place(request.user):
+            task = Task(
+                "vivavoce.server.process_app:respond",
+                (request, self._surroundings),
+                cpu_seconds=KILL_SECONDS,
+                max_bytes=MAX_BYTES,
+            )
+            end = _End()
+            try:
+                return await to_thread.run_sync(
+                    partial(call, task, end.watch), abandon_on_cancel=True, limiter=self._threads
+                )
+            finally:
+                end.reach()
+
+
+class _End:
+    """The end of a call, in one thread, that its process must not survive, in another."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: WorkProcess | None = None
+        self._is_reached = False
+
+    def watch(self, process: WorkProcess) -> None:
+        """Kill this process when the end is reached."""
+        with self._lock:
+            self._process = process
+            if self._is_reached:
+                process.kill()
+
+    def reach(self) -> None:
+        """Kill the process, if it still runs."""
+        with self._lock:
+            self._is_reached = True
+            if self._process is not None:
+                self._process.kill()
+
+
+async def _until_gone(request: Request) -> None:
+    """Wait until the client hangs up; its whole body has been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,73 @@
+"""Requests with processes of their own: who waits for whom, and what ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from faults.servers import soon
+from vivavoce.server.access import Access
+from vivavoce.server.app import create_app
+from vivavoce.server.listening import listening
+from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.process_route import MAX_AT_ONCE, MAX_AT_ONCE_FOR_USER, RequestProcesses
+from vivavoce.server.users import User
+from vivavoce.store.store import Store
+from vivavoce.testing import LoopbackServer
+
+from .live import running
+
+TALK = [{"role": "user", "content": "What do you offer?"}, {"role": "assistant", "content": "We offer auto."}]
+
+
+async def test_a_user_leaves_places_to_others(tmp_path: Path) -> None:
+    processes = RequestProcesses("none.db", ServerPolicy(tmp_path))
+    going, gate = threading.Semaphore(0), threading.Event()
+
+    def wait() -> str:
+        going.release()
+        assert gate.wait(60)
+        return "done"
+
+    greedy, modest = User("greedy", "write", "g"), User("modest", "write", "m")
+    held = [asyncio.create_task(processes.run(greedy, wait)) for _ in range(MAX_AT_ONCE)]
+    for _ in range(MAX_AT_ONCE_FOR_USER):
+        assert await asyncio.to_thread(going.acquire, timeout=60)
+    assert await processes.run(modest, lambda: "now") == "now"
+    assert not going.acquire(blocking=False)
+    gate.set()
+    assert await asyncio.gather(*held) == ["done"] * MAX_AT_ONCE
+
+
+def test_the_process_of_a_client_that_hangs_up_is_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    bound = listening("127.0.0.1", 0)
+    host = f"127.0.0.1:{bound.getsockname()[1]}"
+    app = create_app(store, Access.of({host}))
+    asked, gate = threading.Event(), threading.Event()
+
+    def judge(body: object) -> dict[str, object]:
+        del body
+        asked.set()
+        gate.wait(60)
+        return {}
+
+    with LoopbackServer(judge) as judging, running(app, bound):
+        monkeypatch.setenv("VIVAVOCE_JUDGE", f"{judging.base_url}#examiner")
+        body = json.dumps({"messages": TALK, "metrics": ["coherence"]}).encode()
+        head = f"POST /api/v1/evaluations HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+        with socket.create_connection((urlsplit(f"//{host}").hostname or "", bound.getsockname()[1])) as connection:
+            connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            assert asked.wait(60)
+            assert places_taken(app.state.processes) == 1
+        soon(lambda: places_taken(app.state.processes) == 0)
+        gate.set()
+
+
+def places_taken(processes: RequestProcesses) -> int:
+    return processes._places.borrowed_tokens  # pyright: ignore[reportPrivateUsage]
