@@ -1,4 +1,4 @@
-"""`viva realism`: how often it tells alike users apart, how often it sees a difference, and how long it takes.
+"""`viva compare realism`: how often it tells alike users apart, how often it sees a difference, and how long it takes.
 
 `python bench/realism.py`: users of one kind are written by a program and dealt out to two sides, so that every
 difference that is found is a false alarm; at most 2.5% are asked of the classifier and 5% of the features together.

@@ -1,4 +1,4 @@
-"""Spans that `viva watch-traces` takes a second, beside a server that reads the same requests and drops them.
+"""Spans that `viva watch` takes a second, beside a server that reads the same requests and drops them.
 
 Counted are seconds of the processor, less those of the start, so that a busy machine gives the same figures; nothing is
 judged meanwhile.

@@ -1,4 +1,4 @@
-"""`viva cache`: what is kept is shown, and carried to another store."""
+"""`viva store cache`: what is kept is shown, and carried to another store."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def test_a_store_without_replies_says_so(viva: Viva) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["export"], "name the cassette file: viva cache export replies.jsonl"),
-        (["import"], "name the cassette file: viva cache import replies.jsonl"),
-        (["info", "x.jsonl"], "viva cache info takes no file; to write one: viva cache export x.jsonl"),
-        (["export", "x.jsonl", "--json"], "--json is for viva cache info"),
+        (["export"], "name the cassette file: viva store cache export replies.jsonl"),
+        (["import"], "name the cassette file: viva store cache import replies.jsonl"),
+        (["info", "x.jsonl"], "viva store cache info takes no file; to write one: viva store cache export x.jsonl"),
+        (["export", "x.jsonl", "--json"], "--json is for viva store cache info"),
         (["import", "bad.jsonl", "--model", "m"], "a cassette is always imported completely"),
         (["import", "none.jsonl"], "none.jsonl: there is no such file"),
         (["import", "rows.jsonl"], "rows.jsonl:1 is not a file of replies: its first line is not"),

@@ -1,4 +1,4 @@
-"""`viva judge --parts`, `viva run --parts` and `viva merge`, without Ray."""
+"""`viva judge --parts`, `viva run --parts` and `viva runs merge`, without Ray."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_shards_of_several_processes_become_one_run(viva: Viva) -> None:
     for shard in ("1/2", "2/2"):
         done = viva("judge", "*.jsonl", "--metrics", "refusal", "--parts", "out", "--shard", shard)
         assert done.returncode == 0, done.stderr
-        assert "as a run, with pages: viva merge out" in done.stdout
+        assert "as a run, with pages: viva runs merge out" in done.stdout
         early = viva("merge", "out")
         assert early.returncode == (3 if shard == "1/2" else 0)
     with Store.open(".vivavoce/vivavoce.db") as store:

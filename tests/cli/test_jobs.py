@@ -1,4 +1,4 @@
-"""`viva jobs` on a store whose server is gone, and beside one that runs."""
+"""`viva serve jobs` on a store whose server is gone, and beside one that runs."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_list_of_a_store_is_that_of_its_server(tmp_path: Path, capsys: pytes
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["cancel"], "viva jobs cancel ID"), (["list", "x"], "takes no job"), (["cancel", "job-x"], "job-x")],
+    [(["cancel"], "viva serve jobs cancel ID"), (["list", "x"], "takes no job"), (["cancel", "job-x"], "job-x")],
 )
 def test_mistakes_are_named(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     Store.open(KEPT).close()

@@ -1,4 +1,4 @@
-"""`viva token`: who is let in, and by whom that was decided."""
+"""`viva store token`: who is let in, and by whom that was decided."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_token_is_revoked_by_its_id_and_all_of_it_is_in_the_log(viva: Viva) ->
         (("revoke",), "takes an id"),
         (("revoke", "nobody"), "no store at"),
         (("list", "ida"), "takes no name"),
-        (("revoke", "x", "--role", "read"), "for viva token create"),
+        (("revoke", "x", "--role", "read"), "for viva store token create"),
     ],
 )
 def test_a_mistake_is_said(viva: Viva, arguments: tuple[str, ...], said: str) -> None:

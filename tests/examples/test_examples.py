@@ -209,4 +209,4 @@ def test_the_tests_of_the_pytest_example_pass_and_ask_nobody(tmp_path: Path) -> 
 
 def test_the_schema_of_the_examples_is_the_one_that_viva_prints() -> None:
     kept = json.loads((EXAMPLES / "suite.schema.json").read_text())
-    assert kept == json.loads(viva("schema")), "refresh it with: viva schema > examples/suite.schema.json"
+    assert kept == json.loads(viva("schema")), "refresh it with: viva validate schema > examples/suite.schema.json"

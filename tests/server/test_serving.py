@@ -36,7 +36,7 @@ def test_nothing_listens_where_others_could_come_in_without_a_token(tmp_path: Pa
         serve(store, "0.0.0.0", 0)
     with Store.open(str(tmp_path / "x.db")) as store:
         store.tokens.revoke(store.tokens.create("ida", "admin")[0].id)
-        with pytest.raises(UsageError, match="viva token create"):
+        with pytest.raises(UsageError, match="viva store token create"):
             serve(store, "127.0.0.1", 0, public="https://viva.example.org")
 
 

@@ -1,4 +1,4 @@
-"""`viva batches`: what is with batch services, and an end to it."""
+"""`viva judge batches`: what is with batch services, and an end to it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def command(
     again then.
     """
     if cancel and run is None:
-        raise UsageError("--cancel needs a run: viva batches RUN --cancel")
+        raise UsageError("--cancel needs a run: viva judge batches RUN --cancel")
     with Store.open(store_of(store), create=False) as opened:
         runs = opened.runs() if run is None else [opened.run(run)]
         if cancel:

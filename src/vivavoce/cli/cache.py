@@ -1,4 +1,4 @@
-"""`viva cache`: cached replies of models, and cassette files that carry them to another machine."""
+"""`viva store cache`: cached replies of models, and cassette files that carry them to another machine."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def command(
     """Show the cached replies of models, or carry them to another machine as a cassette.
 
     A model is asked the same question once; after that, the cached reply is used. To use the replies on another
-    machine, run viva cache export replies.jsonl here and viva cache import replies.jsonl there; with --replay no model
-    is called at all. An import never replaces a reply that is already cached. A cassette does not contain the
+    machine, run viva store cache export replies.jsonl here and viva store cache import replies.jsonl there; with
+    --replay no model is called at all. An import never replaces a reply that is already cached. A cassette does not contain the
     questions.
     """
     if what == "info":
         if file is not None:
-            raise UsageError(f"viva cache info takes no file; to write one: viva cache export {file}")
+            raise UsageError(f"viva store cache info takes no file; to write one: viva store cache export {file}")
         _info(store_of(store), model or (), as_json)
         return
     if file is None:
-        raise UsageError(f"name the cassette file: viva cache {what} replies.jsonl")
+        raise UsageError(f"name the cassette file: viva store cache {what} replies.jsonl")
     if as_json:
-        raise UsageError("--json is for viva cache info; a cassette is already JSON")
+        raise UsageError("--json is for viva store cache info; a cassette is already JSON")
     if what == "export":
         _export(store_of(store), model or (), file)
     elif model:

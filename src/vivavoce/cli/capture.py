@@ -1,4 +1,4 @@
-"""`viva capture`: make a row of a dataset of a conversation that was held."""
+"""`viva dataset capture`: make a row of a dataset of a conversation that was held."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ def command(
         str | None, typer.Option("--from", metavar="FORMAT", help="The format of IN; default: told by its content.")
     ] = None,
     to: Annotated[
-        str, typer.Option("--to", metavar="FORMAT", help="The format of OUT (see viva list formats), or suite.")
+        str,
+        typer.Option("--to", metavar="FORMAT", help="The format of OUT (see viva validate list formats), or suite."),
     ] = NATIVE,
     field: Annotated[
         list[str] | None,

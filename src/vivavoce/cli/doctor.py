@@ -1,4 +1,4 @@
-"""`viva doctor`: what is installed on this machine, and what is missing for which kind of target."""
+"""`viva validate doctor`: what is installed on this machine, and what is missing for which kind of target."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def command(
     json and jsonl contain everything; csv and parquet have one row per score; junit is for CI servers; html is one page
     to share; markdown is for a pull request; github annotates a workflow; recordings answer the same calls of tools in
     another run; conversations are rows of a dataset with the verdicts as labels; letta is a folder in the layout of
-    letta-evals; langfuse, phoenix and otel are folders of what viva publish would send there.
+    letta-evals; langfuse, phoenix and otel are folders of what viva export publish would send there.
     """
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)

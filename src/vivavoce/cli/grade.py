@@ -1,4 +1,4 @@
-"""`viva grade`: grade stored conversations again, with changed or other graders."""
+"""`viva runs grade`: grade stored conversations again, with changed or other graders."""
 
 from __future__ import annotations
 

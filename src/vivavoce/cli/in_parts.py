@@ -17,7 +17,7 @@ PartsOption = Annotated[
     typer.Option(
         metavar="FOLDER",
         help="Work in parts: write the results of each into this folder or address (s3://…) as Parquet. The same "
-        "command goes on where it stopped; viva merge FOLDER makes them one run.",
+        "command goes on where it stopped; viva runs merge FOLDER makes them one run.",
     ),
 ]
 ShardOption = Annotated[

@@ -1,4 +1,4 @@
-"""`viva jobs`: list the jobs of a store, or cancel one."""
+"""`viva serve jobs`: list the jobs of a store, or cancel one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def command(
     If no server runs it, the job is over at once, and no server continues it.
     """
     if (what == "cancel") is (job is None):
-        raise UsageError("name one job: viva jobs cancel ID" if job is None else "viva jobs list takes no job")
+        raise UsageError(
+            "name one job: viva serve jobs cancel ID" if job is None else "viva serve jobs list takes no job"
+        )
     with Store.open(store_of(store), create=False) as opened:
         if job is not None:
             _show_cancelled(cancel_stored_job(opened, job), as_json)

@@ -43,7 +43,7 @@ Metrics = Annotated[
     str,
     typer.Option(
         help="Metrics, separated by commas: names, file.py:name, file.yaml, or {metric: NAME, threshold: 0.9}. "
-        "See: viva list metrics"
+        "See: viva validate list metrics"
     ),
 ]
 ScopeOption = Annotated[
@@ -55,7 +55,7 @@ FromOption = Annotated[
     typer.Option(
         "--from",
         metavar="FORMAT",
-        help="The format of the file (see viva list formats); default: told by its content.",
+        help="The format of the file (see viva validate list formats); default: told by its content.",
     ),
 ]
 ExportOption = Annotated[

@@ -1,4 +1,4 @@
-"""`viva merge`: make one run of the parts in a folder."""
+"""`viva runs merge`: make one run of the parts in a folder."""
 
 from __future__ import annotations
 

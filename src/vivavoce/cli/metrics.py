@@ -20,7 +20,8 @@ from vivavoce.testing.metric_test import MetricTest
 from vivavoce.testing.metric_test_lines import gate_lines, inconclusive, markdown_lines, terminal_lines
 
 Metrics = Annotated[
-    str, typer.Argument(help="Metrics, separated by commas, as in viva judge --metrics. See: viva list metrics")
+    str,
+    typer.Argument(help="Metrics, separated by commas, as in viva judge --metrics. See: viva validate list metrics"),
 ]
 JudgesOption = Annotated[
     list[str] | None,
@@ -36,7 +37,8 @@ LabelOption = Annotated[
 ]
 GoodFromOption = Annotated[float | None, typer.Option(help="With --label: from which number one is good.")]
 DefectsOption = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Only these defects, separated by commas. See: viva list defects")
+    str | None,
+    typer.Option(metavar="NAMES", help="Only these defects, separated by commas. See: viva validate list defects"),
 ]
 DetectionOption = Annotated[
     float | None, typer.Option(min=0.0, max=1.0, help="Fail where a smaller share of the defects is seen.")

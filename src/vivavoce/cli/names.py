@@ -1,4 +1,4 @@
-"""`viva list`: the names that a suite can use."""
+"""`viva validate list`: the names that a suite can use."""
 
 from __future__ import annotations
 

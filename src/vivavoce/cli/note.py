@@ -1,4 +1,4 @@
-"""`viva note`: give a run a title, notes and tags."""
+"""`viva runs note`: give a run a title, notes and tags."""
 
 from __future__ import annotations
 

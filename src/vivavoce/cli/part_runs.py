@@ -187,7 +187,7 @@ def _report(worked: _Worked, max_errors: str | None) -> int:
     elif again := [what for what, there in (("broken", progress.broken), ("an error", progress.errors)) if there]:
         console.print(f"what is {' or '.join(again)} is tried again by the same command", soft_wrap=True)
     if progress.conversations:
-        console.print(f"as a run, with pages: viva merge {quote(folder.place)}", soft_wrap=True)
+        console.print(f"as a run, with pages: viva runs merge {quote(folder.place)}", soft_wrap=True)
     if summary is not None and summary.verdict == "fail":
         console.print(Text("FAIL", style=STYLES["fail"]))
         for line in explained(summary):

@@ -1,4 +1,4 @@
-"""`viva publish`: send a run with its scores to a tool for traces or experiments."""
+"""`viva export publish`: send a run with its scores to a tool for traces or experiments."""
 
 from __future__ import annotations
 

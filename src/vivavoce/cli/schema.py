@@ -1,4 +1,4 @@
-"""`viva schema`: print the JSON Schema of a suite, or of the rows of a dataset."""
+"""`viva validate schema`: print the JSON Schema of a suite, or of the rows of a dataset."""
 
 from __future__ import annotations
 

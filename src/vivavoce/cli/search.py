@@ -1,4 +1,4 @@
-"""`viva search`: find words in conversations, in reasons of scores, in comments and in what is said of runs."""
+"""`viva runs search`: find words in conversations, in reasons of scores, in comments and in what is said of runs."""
 
 from __future__ import annotations
 

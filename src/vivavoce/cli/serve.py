@@ -79,8 +79,8 @@ def command(
     """Start a server with the API and the pages of a store; press Ctrl-C to stop it.
 
     Requests may run the suites in this folder and its subfolders, and nothing else. If other machines can reach the
-    address, each request needs a token created with `viva token create`, or the secret in VIVAVOCE_TOKEN, which may do
-    everything. If only this machine can reach it, requests need a token only if VIVAVOCE_TOKEN is set. Unfinished jobs
+    address, each request needs a token created with `viva store token create`, or the secret in VIVAVOCE_TOKEN, which
+    may do everything. If only this machine can reach it, requests need a token only if VIVAVOCE_TOKEN is set. Unfinished jobs
     continue when the server is started again, or at once at another server of the same store and folder. A job during
     which servers crashed twice is not continued.
 

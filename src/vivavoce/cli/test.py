@@ -44,7 +44,9 @@ JudgeName = Annotated[
 ]
 PersonaName = Annotated[
     str | None,
-    typer.Option(help="The user that the tester plays: a name (viva list personas), a description, or a JSON object."),
+    typer.Option(
+        help="The user that the tester plays: a name (viva validate list personas), a description, or a JSON object."
+    ),
 ]
 Facts = Annotated[
     list[str] | None,
@@ -110,7 +112,9 @@ def command(
     must_not: MustNot = None,
     opening: Openings = None,
     adversarial: Adversarial = None,
-    strategy: Annotated[str, typer.Option(help="The strategy of the tester; see: viva list strategies.")] = "improvise",
+    strategy: Annotated[
+        str, typer.Option(help="The strategy of the tester; see: viva validate list strategies.")
+    ] = "improvise",
     graph: Graph = None,
     metric: Metrics = None,
     max_turns: Annotated[int, typer.Option(min=1, help="Maximum number of turns.")] = 20,

@@ -1,4 +1,4 @@
-"""`viva token`: create, list and revoke the tokens for a server."""
+"""`viva store token`: create, list and revoke the tokens for a server."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def command(
     token is refused from the next request on, also by a running server.
     """
     if (what == "list") is not (subject is None):
-        missing = {"list": "takes no name", "create": "takes a name: viva token create ida --role write"}
-        raise UsageError(f"viva token {what} {missing.get(what, 'takes an id; see: viva token list')}")
+        missing = {"list": "takes no name", "create": "takes a name: viva store token create ida --role write"}
+        raise UsageError(f"viva store token {what} {missing.get(what, 'takes an id; see: viva store token list')}")
     if what != "create" and (role is not None or expires is not None):
-        raise UsageError(f"--role and --expires are for viva token create, not for {what}")
+        raise UsageError(f"--role and --expires are for viva store token create, not for {what}")
     with Store.open(store_of(store), create=what == "create") as opened:
         if what == "list":
             _show(opened.tokens.all(), as_json)
@@ -74,7 +74,7 @@ def _show(found: list[Token], as_json: bool) -> None:
     table = Table("ID", "NAME", "ROLE", "CREATED", "STATE", box=None, pad_edge=False)
     for one in found:
         table.add_row(one.id, safe(one.name), one.role, _day(one.created_at), _ends(one))
-    out().print(table if found else "no tokens; create one with: viva token create NAME --role read")
+    out().print(table if found else "no tokens; create one with: viva store token create NAME --role read")
 
 
 def _ends(token: Token) -> str:

@@ -361,7 +361,7 @@ def format_named(name: str) -> Format:
 
 def no_format(name: str) -> str:
     """Return what an error says of an unknown name."""
-    return f"no format '{name}'{did_you_mean(name, names())} (see viva list formats)"
+    return f"no format '{name}'{did_you_mean(name, names())} (see viva validate list formats)"
 
 
 def all_formats() -> Iterator[Format]:

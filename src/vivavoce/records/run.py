@@ -465,7 +465,7 @@ GIVEN_IN_PYTHON = "given in Python"
 """The dataset of a run over conversations that are not in a file, or in a file that only the caller can find."""
 
 WATCHED = "traces as they came"
-"""The dataset of a run over conversations that `viva watch-traces` received."""
+"""The dataset of a run over conversations that `viva watch` received."""
 
 IN_PARTS = "parts"
 """The option of a run whose parts were made by several processes: the folder with their files."""

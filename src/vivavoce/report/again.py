@@ -21,7 +21,7 @@ def show_command(run_id: str, sample: str, options: Sequence[str] = ()) -> str:
 def continuing(run: Run, options: Sequence[str] = ()) -> str:
     """Return the line with the command that does what is left of a run; `options` are what it needs to find the run."""
     if is_watched(run):
-        return "continue with: viva watch-traces"
+        return "continue with: viva watch"
     if (folder := parts_of(run)) is not None:
         return f"go on with the command that made {folder}, then: {shlex.join(['viva', 'merge', folder])}"
     return f"continue with: {shlex.join(['viva', 'run', '--resume', run.id, *options])}"

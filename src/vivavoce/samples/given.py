@@ -40,7 +40,7 @@ GivenRow = (
 )
 """A recorded conversation with what is known about it; a single question with its response is one too.
 
-It may be of any format that `viva list formats` has, as plain data or as objects of the package that made it.
+It may be of any format that `viva validate list formats` has, as plain data or as objects of the package that made it.
 """
 
 GivenRows = Iterable[GivenRow] | AsyncIterable[GivenRow]

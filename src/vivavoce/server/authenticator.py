@@ -1,8 +1,8 @@
 """Authenticator: the user of a request's token, whether the token is valid now, and the rate limits.
 
 The store is read for each request, so that a revoked token is refused at once. Wrong tokens are counted by client
-address; tokens from `viva token` cannot be guessed and are accepted even after too many wrong ones, so that nobody is
-locked out by others at the same address.
+address; tokens from `viva store token` cannot be guessed and are accepted even after too many wrong ones, so that
+nobody is locked out by others at the same address.
 """
 
 from __future__ import annotations

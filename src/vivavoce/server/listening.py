@@ -40,7 +40,7 @@ def listen(store: Store, host: str, port: int, token: str | None = None, *, publ
     if others and token is None and not store.tokens.any_good():
         raise UsageError(
             f"{public or host} can be reached from other machines, and this store has no token for them: make one with "
-            "viva token create NAME --role admin, or set VIVAVOCE_TOKEN to a secret that requests must bring"
+            "viva store token create NAME --role admin, or set VIVAVOCE_TOKEN to a secret that requests must bring"
         )
     bound = listening(host, port)
     port = bound.getsockname()[1]

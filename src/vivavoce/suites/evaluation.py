@@ -259,7 +259,7 @@ def _chosen(metrics: Sequence[Named]) -> list[BaseMultiTurnMetric]:
         UsageError: there is no metric, one is not a metric, or two have the same name.
     """
     if not metrics:
-        raise UsageError("evaluate needs at least one metric; see: viva list metrics")
+        raise UsageError("evaluate needs at least one metric; see: viva validate list metrics")
     return choose(metrics)
 
 

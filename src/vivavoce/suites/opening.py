@@ -107,10 +107,10 @@ def reopen_run(
     if is_from_python(run):
         raise UsageError(f"run {run.id} was started in Python; continue it there: evaluate(…, resume='{run.id}')")
     if is_watched(run):
-        raise UsageError(f"run {run.id} has conversations that came in as traces; go on with: viva watch-traces")
+        raise UsageError(f"run {run.id} has conversations that came in as traces; go on with: viva watch")
     if (folder := parts_of(run)) is not None:
         raise UsageError(
-            f"run {run.id} was made in parts; go on with the command that made {folder}, then: viva merge {folder}"
+            f"run {run.id} was made in parts; go on with the command that made {folder}, then: viva runs merge {folder}"
         )
     if lacks_key(run):
         raise UsageError(
@@ -220,7 +220,7 @@ def suite_of(run: Run) -> Suite:
     if is_watched(run):
         raise UsageError(
             f"the conversations of {run.id} came in as traces and cannot be held again; grade them again with: "
-            f"viva grade {run.id}"
+            f"viva runs grade {run.id}"
         )
     if parts_of(run) is not None:
         raise UsageError(f"run {run.id} was made in parts, and parts cannot be run again by themselves")

@@ -54,7 +54,7 @@ def open_regrading(
 
 def _how_to_finish(run: Run) -> str:
     if is_watched(run):
-        return "it is when its day or hour is over; viva watch-traces --once, with its options, ends it now"
+        return "it is when its day or hour is over; viva watch --once, with its options, ends it now"
     return f"first continue it with: viva run --resume {run.id}"
 
 

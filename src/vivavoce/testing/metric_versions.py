@@ -65,7 +65,9 @@ def chosen_defects(metrics: Iterable[str], named: Sequence[str] = ()) -> list[st
         UsageError: a name is not that of a defect.
     """
     if unknown := [name for name in named if name not in DEFECTS]:
-        raise UsageError(f"no defect '{unknown[0]}'{did_you_mean(unknown[0], DEFECTS)}; see: viva list defects")
+        raise UsageError(
+            f"no defect '{unknown[0]}'{did_you_mean(unknown[0], DEFECTS)}; see: viva validate list defects"
+        )
     if named:
         return list(dict.fromkeys(named))
     seen = [set(SEEN_BY.get(metric, DEFECTS)) for metric in metrics]

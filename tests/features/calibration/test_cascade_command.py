@@ -1,4 +1,4 @@
-"""`viva cascade`: from two judges and labels to a suite with a cascade, its calibration and its corrected rate."""
+"""`viva calibrate cascade`: from two judges and labels to a suite with a cascade and a corrected rate."""
 
 from __future__ import annotations
 

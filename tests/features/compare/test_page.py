@@ -128,7 +128,7 @@ def test_other_rules_are_told_with_a_way_to_grade_again(empty: Store, url: str) 
     read = page(url)
     assert "it is unknown whether the grader was the same on both sides" in read.text
     assert {"/jobs/new?grade=run-a", "/jobs/new?grade=run-b"} <= set(read.having("href"))
-    assert "viva grade run-a --suite FILE" in read.text
+    assert "viva runs grade run-a --suite FILE" in read.text
 
 
 def test_the_same_rules_need_no_warning(empty: Store, url: str) -> None:

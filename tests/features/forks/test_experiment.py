@@ -338,7 +338,7 @@ async def test_a_grader_or_a_target_that_changed_since_is_noticed(store: Store, 
     result = await fork_run(stored, outcome, Wanted(turn=1, trials=1), store=store).execute()
     assert any("the code of the target has changed since" in note for note in result.notes)
     (tmp_path / "g.py").write_text("def g(sample, submission): return 0.5")
-    with pytest.raises(UsageError, match=r"'g' is not what graded .*; grade it again first: viva grade"):
+    with pytest.raises(UsageError, match=r"'g' is not what graded .*; grade it again first: viva runs grade"):
         await forked_from(store, f"{run.id}/a")
 
 

@@ -1,4 +1,4 @@
-"""`viva mcp`, asked by the official client over standard input and output."""
+"""`viva serve mcp`, asked by the official client over standard input and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`viva watch-traces` on the command line: what it asks for, what it says, and how it ends."""
+"""`viva watch` on the command line: what it asks for, what it says, and how it ends."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_folder_is_judged_once_and_the_run_is_a_point_of_a_trend(viva: Viva) -
     with Store.open(".vivavoce/vivavoce.db") as store:
         (run,) = store.runs()
     assert (run.suite, run.id[:10]) == ("Live shop", "live-shop-")
-    assert "viva grade" in viva("run", "--failed", run.id).stderr
+    assert "viva runs grade" in viva("run", "--failed", run.id).stderr
     graded = viva("grade", run.id, "--quiet")
     assert graded.returncode == 0, graded.stderr
 

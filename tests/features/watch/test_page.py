@@ -32,7 +32,7 @@ def here() -> int:
 def test_an_empty_store_says_how_to_begin(empty: Store, url: str) -> None:
     page = shown(url)
     assert "Nothing has watched production in this store yet" in page.text
-    assert "viva watch-traces --port 4318" in page.text
+    assert "viva watch --port 4318" in page.text
 
 
 def test_rates_counts_budget_and_gate_are_on_the_page(empty: Store, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +70,7 @@ def test_days_and_other_watches_are_chosen_in_the_address(empty: Store, url: str
 
 def test_a_watch_that_is_not_heard_of_is_noted(empty: Store, url: str) -> None:
     told(empty, "live", time.time() - 720)
-    assert "Not heard of for 12 minutes: start viva watch-traces again" in shown(url).text
+    assert "Not heard of for 12 minutes: start viva watch again" in shown(url).text
     told(empty, "live", time.time())
     assert "not heard of" not in shown(url).text.lower()
 

@@ -319,7 +319,7 @@ async def test_a_run_that_is_not_over_says_how_it_is_graded(receiver: Receiver, 
     await until(store, "a")
     watching.stop()
     await asyncio.wait_for(task, 5)
-    with pytest.raises(UsageError, match="viva watch-traces --once, with its options, ends it now"):
+    with pytest.raises(UsageError, match="viva watch --once, with its options, ends it now"):
         open_regrading(store.runs()[0].id, store=store)
     await watch_of(spool, store).run()
     assert (await open_regrading(store.runs()[0].id, store=store).execute()).summary.attempts == 1
@@ -452,7 +452,7 @@ async def test_a_disk_that_fails_ends_the_watch_and_what_was_taken_is_judged_by_
 
 
 async def test_a_second_watch_of_the_same_name_is_refused(spool: Spool) -> None:
-    with pytest.raises(Exception, match="another viva watch-traces uses"):
+    with pytest.raises(Exception, match="another viva watch uses"):
         await asyncio.to_thread(Spool, spool.path, 10**9)
 
 

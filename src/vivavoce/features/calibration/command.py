@@ -1,4 +1,4 @@
-"""`viva calibrate` and `viva cascade`: how far a judge can be believed, and where a cheap one may decide alone."""
+"""`viva calibrate` and `viva calibrate cascade`: how far to believe a judge, and where a cheap one may decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`viva clusters`: what failed in a run, grouped by what the failures have in common."""
+"""`viva compare clusters`: what failed in a run, grouped by what the failures have in common."""
 
 from __future__ import annotations
 

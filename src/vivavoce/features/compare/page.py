@@ -235,7 +235,7 @@ def _targets(view: _View) -> list[tuple[str, str, str]]:
 
 
 def _command(run: Run) -> str:
-    return f"viva grade {shlex.quote(safe(run.id))} --suite FILE"
+    return f"viva runs grade {shlex.quote(safe(run.id))} --suite FILE"
 
 
 def _lists(view: _View, target: TargetComparison, shown: GraderComparison | None) -> dict[Kind, _List]:

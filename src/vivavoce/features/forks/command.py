@@ -1,4 +1,4 @@
-"""`viva fork`: go on from a turn of a stored conversation, or find the turn at which it went wrong."""
+"""`viva runs fork`: go on from a turn of a stored conversation, or find the turn at which it went wrong."""
 
 from __future__ import annotations
 

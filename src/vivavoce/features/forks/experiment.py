@@ -179,7 +179,9 @@ def _grader(store: Store, run: Run, outcome: Outcome, name: str | None) -> str:
     order = list(dict.fromkeys([*of_gate, *known]))
     failed = [one for one in order if (score := _score(outcome, one)) is not None and score.passed is False]
     if not order:
-        raise UsageError(f"{run.id}/{outcome.attempt.key.sample_id} has no score; grade it first: viva grade {run.id}")
+        raise UsageError(
+            f"{run.id}/{outcome.attempt.key.sample_id} has no score; grade it first: viva runs grade {run.id}"
+        )
     return (failed or order)[0]
 
 
@@ -295,7 +297,7 @@ def _check_grader(fork: Fork, scoring: Scoring, graded_by: Mapping[str, str]) ->
     if fork.turn is None and graded_by and now[fork.grader] != graded_by.get(fork.grader):
         raise UsageError(
             f"'{fork.grader}' is not what graded {fork.run}, so what the conversation goes on to cannot be compared "
-            f"with how it ended; grade it again first: viva grade {fork.run}, with --suite if it is of another suite"
+            f"with how it ended; grade it again first: viva runs grade {fork.run}, with --suite for another suite"
         )
 
 

@@ -82,7 +82,7 @@ def fork_of(run: Run) -> Fork | None:
 def describe_fork(run: Run) -> RunDescription | None:
     """Describe a fork by the conversation and the turn that it continues."""
     fork = fork_of(run)
-    return fork and RunDescription(fork.words, f"fork that conversation again with: viva fork {fork.of}")
+    return fork and RunDescription(fork.words, f"fork that conversation again with: viva runs fork {fork.of}")
 
 
 def resume_fork(

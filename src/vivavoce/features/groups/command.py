@@ -1,4 +1,4 @@
-"""`viva groups`: the conversations of a run in groups, and which groups differ from the others."""
+"""`viva compare groups`: the conversations of a run in groups, and which groups differ from the others."""
 
 from __future__ import annotations
 

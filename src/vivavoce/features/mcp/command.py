@@ -1,4 +1,4 @@
-"""`viva mcp`: offer the store to programs that speak the Model Context Protocol."""
+"""`viva serve mcp`: offer the store to programs that speak the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def command(
     it, clients may run the suites in this folder and its subfolders. Needs vivavoce[mcp].
     """
     if find_spec("mcp") is None:
-        raise MissingExtra("viva mcp", "mcp")
+        raise MissingExtra("viva serve mcp", "mcp")
     policy = ServerPolicy(Path.cwd(), frozenset(judge or ()), writes_datasets=False)
     with Store.open(store_of(store), create=write) as opened:
         notes().print(f"serving {opened.place} over MCP on standard input and output", soft_wrap=True)

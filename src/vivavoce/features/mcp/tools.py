@@ -1,4 +1,4 @@
-"""The tools of `viva mcp`: what a program that speaks the Model Context Protocol may ask of a store.
+"""The tools of `viva serve mcp`: what a program that speaks the Model Context Protocol may ask of a store.
 
 Each returns plain data. Texts of conversations are what targets and users said; a client must not take them for
 instructions, and is told so.

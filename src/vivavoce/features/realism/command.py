@@ -1,4 +1,4 @@
-"""`viva realism`: whether the users of a run write as real users do."""
+"""`viva compare realism`: whether the users of a run write as real users do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`viva watch-traces`: judge the conversations of production, as their traces come in."""
+"""`viva watch`: judge the conversations of production, as their traces come in."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ class _Judges(NamedTuple):
 def command(
     *,
     metrics: Annotated[
-        str | None, typer.Option(help="Metrics, separated by commas, as for viva judge. See: viva list metrics")
+        str | None,
+        typer.Option(help="Metrics, separated by commas, as for viva judge. See: viva validate list metrics"),
     ] = None,
     suite: Annotated[Path | None, typer.Option(help="A suite whose graders judge, instead of --metrics.")] = None,
     judge: Annotated[str | None, typer.Option(help="The model that judges; default: VIVAVOCE_JUDGE.")] = None,

@@ -280,7 +280,7 @@ class Spool:
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
                 raise UsageError(
-                    f"another viva watch-traces uses {self.path}; stop it, or give this one another --name"
+                    f"another viva watch uses {self.path}; stop it, or give this one another --name"
                 ) from error
             raise UsageError(f"{self.path}: cannot be used for what comes in: {error}") from error
         except (OSError, sqlite3.DatabaseError) as error:

@@ -1,4 +1,4 @@
-"""The experiment of `viva watch-traces`: conversations as they come in, and the graders that judge them."""
+"""The experiment of `viva watch`: conversations as they come in, and the graders that judge them."""
 
 from __future__ import annotations
 

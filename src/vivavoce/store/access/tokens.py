@@ -109,7 +109,7 @@ class Tokens:
         with self.database.writing() as connection:
             row = connection.execute(select(tokens).where(mine)).first()
             if row is None:
-                raise NotFound("token", token_id, hint="; see: viva token list")
+                raise NotFound("token", token_id, hint="; see: viva store token list")
             if row.revoked_at is not None:
                 raise UsageError(f"token {token_id} is already revoked")
             now = time.time()
