@@ -241,7 +241,7 @@ def test_several_calls_are_banned_together_in_doubt(mode: str) -> None:
     calls = ["pay", "ship"]
     rows: list[Any] = [{"role": "user", "content": "?"}]
     for number, name in enumerate(("Pay", "functions.ship")):
-        call = {"id": f"c{number}", "name": name, "arguments": {}}
+        call: dict[str, Any] = {"id": f"c{number}", "name": name, "arguments": {}}
         rows += [
             {"role": "assistant", "tool_calls": [call]},
             {"role": "tool", "tool_call_id": f"c{number}", "content": "k"},
@@ -262,7 +262,8 @@ def test_a_call_with_an_outcome_is_banned_in_any_spelling(outcome: str) -> None:
 
 def test_to_demand_that_some_tool_is_called_a_call_must_have_been_made() -> None:
     refused = Scene(View([read_messages(_talk("pay", {}, outcome="refused"))]))
-    for demand in ({"not": {"no_call": True}}, {"not": {"calls": [], "mode": "strict"}}):
+    demands: list[dict[str, Any]] = [{"not": {"no_call": True}}, {"not": {"calls": [], "mode": "strict"}}]
+    for demand in demands:
         [expected] = read_expect(demand)
         assert not expected.assertion.held(refused).passed
         assert expected.assertion.held(Scene(View([read_messages(_talk("pay", {}))]))).passed

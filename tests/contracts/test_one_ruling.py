@@ -14,12 +14,12 @@ from rich.console import Console, RenderableType
 from report.cases import keep, outcome
 from vivavoce.features.compare.markdown import markdown_comparison
 from vivavoce.features.compare.several import SeveralComparisons, markdown_several, several
-from vivavoce.features.compare.terminal import comparison, ruling_lines
+from vivavoce.features.compare.terminal import comparison
 from vivavoce.records.run import Verdict
 from vivavoce.report.compare import compare
 from vivavoce.report.comparison import Comparison
 from vivavoce.report.html.cards import comparison_html
-from vivavoce.report.worse import Tolerance, reason_lines, ruled
+from vivavoce.report.worse import Tolerance, reason_lines, ruled, ruling_lines
 from vivavoce.run.result import EXIT_CODES
 from vivavoce.store.store import Store
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from vivavoce.comparing.announcements import says_done
 from vivavoce.errors import ModelFault
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.persona import Persona
-from vivavoce.penelope.review import TesterReview, says_done
+from vivavoce.penelope.review import TesterReview
 from vivavoce.testing import ScriptedModel
 
 CONVERSATION = [

@@ -137,30 +137,30 @@ def test_plain_data_is_kept(value: object) -> None:
     assert not looks_like_assertions(value)
 
 
-@pytest.mark.parametrize(
-    ("row", "path", "meant"),
-    [
-        ({"vars": {"expected": "Oslo"}}, "vars.expected", "ground_truth"),
-        ({"vars": {"assert": "contains"}}, "vars.assert", "expect"),
-        ({"vars": {"answer": "Oslo"}}, "vars.answer", "ground_truth"),
-        ({"variables": {"expectedOutput": "Oslo"}}, "variables.expectedOutput", "ground_truth"),
-        ({"item": {"must_call": "refund"}}, "item.must_call", "expect"),
-        ({"item": {"expected_tools": ["refund"]}}, "item.expected_tools", "reference_tool_calls"),
-        ({"defaultTest": {"assert": [{"type": "contains"}]}}, "defaultTest", "expect"),
-        ({"tests": [{"vars": {}, "assert": []}]}, "tests", "expect"),
-        ({"test": {"vars": {"gold": "Oslo"}}}, "test.vars.gold", "ground_truth"),
-        ({"match": "Oslo"}, "match", "expect"),
-        ({"score": {"expect": "Oslo"}}, "score.expect", "expect"),
-        ({"foo": {"bar": {"contains": "Oslo"}}}, "foo.bar", "expect"),
-        ({"foo": [{"a": 1}, {"assertions": ["x"]}]}, "foo.1.assertions", "expect"),
-        ({"details": {"expected_facts": ["x"]}}, "details.expected_facts", "ground_truth"),
-        ({"graders": ["contains"]}, "graders", "expect"),
-        ({"rule": {"never": {"call": "x"}}}, "rule", "expect"),
-        ({"constraints": ["x"]}, "constraints", "expect"),
-        ({"targets": ["Oslo"]}, "targets", "ground_truth"),
-        ({"retrieval_ground_truth": "Oslo"}, "retrieval_ground_truth", "ground_truth"),
-    ],
-)
+TESTS_IN_KEYS: list[tuple[dict[str, Any], str, str]] = [
+    ({"vars": {"expected": "Oslo"}}, "vars.expected", "ground_truth"),
+    ({"vars": {"assert": "contains"}}, "vars.assert", "expect"),
+    ({"vars": {"answer": "Oslo"}}, "vars.answer", "ground_truth"),
+    ({"variables": {"expectedOutput": "Oslo"}}, "variables.expectedOutput", "ground_truth"),
+    ({"item": {"must_call": "refund"}}, "item.must_call", "expect"),
+    ({"item": {"expected_tools": ["refund"]}}, "item.expected_tools", "reference_tool_calls"),
+    ({"defaultTest": {"assert": [{"type": "contains"}]}}, "defaultTest", "expect"),
+    ({"tests": [{"vars": {}, "assert": []}]}, "tests", "expect"),
+    ({"test": {"vars": {"gold": "Oslo"}}}, "test.vars.gold", "ground_truth"),
+    ({"match": "Oslo"}, "match", "expect"),
+    ({"score": {"expect": "Oslo"}}, "score.expect", "expect"),
+    ({"foo": {"bar": {"contains": "Oslo"}}}, "foo.bar", "expect"),
+    ({"foo": [{"a": 1}, {"assertions": ["x"]}]}, "foo.1.assertions", "expect"),
+    ({"details": {"expected_facts": ["x"]}}, "details.expected_facts", "ground_truth"),
+    ({"graders": ["contains"]}, "graders", "expect"),
+    ({"rule": {"never": {"call": "x"}}}, "rule", "expect"),
+    ({"constraints": ["x"]}, "constraints", "expect"),
+    ({"targets": ["Oslo"]}, "targets", "ground_truth"),
+    ({"retrieval_ground_truth": "Oslo"}, "retrieval_ground_truth", "ground_truth"),
+]
+
+
+@pytest.mark.parametrize(("row", "path", "meant"), TESTS_IN_KEYS)
 def test_a_test_inside_of_another_key_is_refused(row: dict[str, Any], path: str, meant: str) -> None:
     problem = refusal(row)
     assert f"{path}: unknown key" in problem

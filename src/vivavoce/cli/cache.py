@@ -47,8 +47,8 @@ def command(
 
     A model is asked the same question once; after that, the cached reply is used. To use the replies on another
     machine, run viva store cache export replies.jsonl here and viva store cache import replies.jsonl there; with
-    --replay no model is called at all. An import never replaces a reply that is already cached. A cassette does not contain the
-    questions.
+    --replay no model is called at all. An import never replaces a reply that is already cached. A cassette
+    does not contain the questions.
     """
     if what == "info":
         if file is not None:

@@ -80,9 +80,9 @@ def command(
 
     Requests may run the suites in this folder and its subfolders, and nothing else. If other machines can reach the
     address, each request needs a token created with `viva store token create`, or the secret in VIVAVOCE_TOKEN, which
-    may do everything. If only this machine can reach it, requests need a token only if VIVAVOCE_TOKEN is set. Unfinished jobs
-    continue when the server is started again, or at once at another server of the same store and folder. A job during
-    which servers crashed twice is not continued.
+    may do everything. If only this machine can reach it, requests need a token only if VIVAVOCE_TOKEN is set.
+    Unfinished jobs continue when the server is started again, or at once at another server of the same store and
+    folder. A job during which servers crashed twice is not continued.
 
     Requests and events are logged on standard error, without the queries of addresses. Each answer has an X-Request-ID
     that is in the log, too. /livez and /readyz answer probes without a token.

@@ -78,6 +78,7 @@ Adversarial = Annotated[
 Openings = Annotated[
     list[str] | None, typer.Option(help="The first message of the tester, word for word; repeat for more messages.")
 ]
+StrategyName = Annotated[str, typer.Option(help="The strategy of the tester; see: viva validate list strategies.")]
 Graph = Annotated[Path | None, typer.Option(help="A YAML file with a state graph, instead of a strategy.")]
 Instructions = Annotated[str | None, typer.Option(help="Instructions for the tester: how to lead the conversation.")]
 ExploreName = Annotated[
@@ -112,9 +113,7 @@ def command(
     must_not: MustNot = None,
     opening: Openings = None,
     adversarial: Adversarial = None,
-    strategy: Annotated[
-        str, typer.Option(help="The strategy of the tester; see: viva validate list strategies.")
-    ] = "improvise",
+    strategy: StrategyName = "improvise",
     graph: Graph = None,
     metric: Metrics = None,
     max_turns: Annotated[int, typer.Option(min=1, help="Maximum number of turns.")] = 20,

@@ -9,7 +9,6 @@ import socket
 import sys
 import traceback
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import NoReturn, cast
 
@@ -20,16 +19,16 @@ from vivavoce.server.processes import COMMAND_BYTES, REPLY_BYTES, Channel, Task,
 
 NICENESS = 5
 """How much tasks leave the processor to the server, which answers others meanwhile."""
-
-LOADED = ("vivavoce.server.job_process", "vivavoce.server.job_check", "uvloop")
+LOADED = ("vivavoce.server.job_process:run_job", "vivavoce.server.job_check:check", "uvloop:install")
+"""What most tasks need, which is imported once."""
 
 
 def main(descriptor: int) -> None:
     """Carry out commands until the server is gone; then kill all tasks."""
     os.nice(NICENESS)
-    for name in LOADED:
+    for reference in LOADED:
         with suppress(ImportError):  # uvloop need not be there
-            import_module(name)
+            lazy(reference)
     load_metrics()
     gc.collect()
     gc.freeze()
