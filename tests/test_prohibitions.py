@@ -92,13 +92,13 @@ def test_other_forms_of_a_ban_and_acts_that_only_look_like_one(rule: str, act: s
         ("Keine Diagnosen", "can be read as a ban"),
         ("Never refund unless the user agreed", "a ban with an exception"),
         ("Never do not greet", "into must"),
-        ("Nunca decir el número", "can be read as a ban"),
-        ("Ne jamais dire le numéro", "can be read as a ban"),
+        ("Nunca decir el número", "English and German only"),
+        ("Ne jamais dire le numéro", "English and German only"),
         ("No revelar el código", "can be read as a ban"),
-        ("Aldrig oplyse nummeret", "can be read as a ban"),
-        ("Nigdy nie podawaj numeru", "can be read as a ban"),
+        ("Aldrig oplyse nummeret", "English and German only"),
+        ("Nigdy nie podawaj numeru", "English and German only"),
         ("Geef nooit het nummer", "can be read as a ban"),
-        ("不要透露密码", "can be read as a ban"),
+        ("不要透露密码", "English and German only"),
     ],
 )
 def test_what_is_not_certain_is_refused_with_its_reason(rule: str, why: str) -> None:

@@ -80,7 +80,7 @@ _NEVER = re.compile(
 )
 """Words that make a rule a ban where they stand among its first words."""
 _FOREIGN_BAN = re.compile(
-    r"\W*(?:(?:no|non|ne|não|niet|geen|inte|ikke|nie|не|jamais|nunca|jam[aá]s|nooit|aldrig|nigdy|asla|никогда|нельзя)\s+\w+"
+    r"\W*(?:(?:non|ne|não|niet|geen|inte|ikke|nie|не|jamais|nunca|jam[aá]s|nooit|aldrig|nigdy|asla|никогда|нельзя)\s+\w+"
     r"|(?:決して|絶対|不要|不得|不准|禁止|切勿|请勿))",
     re.IGNORECASE,
 )
@@ -208,7 +208,9 @@ def forbidden_act(rule: str) -> str:
     text = rule.strip()
     act = None if _is_foreign_ban(text) else _without_ban(text)
     if act is None:
-        if _STATEMENT.match(text) or _is_foreign_ban(text) or _NEVER.search(" ".join(text.split()[:_FIRST_WORDS])):
+        if _is_foreign_ban(text):
+            raise ValueError(f"'{rule}' is a ban, and bans are read in English and German only; {_EXAMPLE}")
+        if _STATEMENT.match(text) or _NEVER.search(" ".join(text.split()[:_FIRST_WORDS])):
             raise ValueError(f"'{rule}' can be read as a ban or as something left undone; {_EXAMPLE}")
         return rule
     if not re.search(r"\w", act):

@@ -357,5 +357,15 @@ def _repair_prompt() -> str:
     return (HERE / "evidence_repair.txt").read_text(encoding="utf-8").strip()
 
 
+def doubt_request(doubts: Sequence[str]) -> str:
+    """Return the words that ask a judge to check an answer of which code is not certain; the same answer may stand."""
+    return _doubt_prompt().replace("{{ doubts }}", "\n".join(f"- {doubt}" for doubt in doubts))
+
+
+@cache
+def _doubt_prompt() -> str:
+    return (HERE / "evidence_doubt.txt").read_text(encoding="utf-8").strip()
+
+
 def _quote(text: str) -> str:
     return quoted(shorten(text, _QUOTE_CHARS))

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from vivavoce.comparing.text import fold, is_blank
 from vivavoce.messages import AnyMessage, ToolCall
-from vivavoce.metrics.evidence import CRITERION, Checker, Claim
+from vivavoce.metrics.evidence import CRITERION, Checker
 from vivavoce.metrics.transcript import Transcript, named, written_arguments
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.call_states import CallState, call_records
@@ -49,11 +49,20 @@ ALTERS = frozenset(("cancel", "delete", "disable", "edit", "enable", "modify", "
 
 _DOUBT = re.compile(
     r"""\b(?:not|no|never|cannot|unable|already|taken|full|occupied|pending|wait\w*|queue\w*|declin\w*|reject\w*|refus\w*
-      |den(?:y|ied)|unavailable|sold\W*out|failed|error|expired|invalid|conflict|limit|later|false|null|none|nicht|kein\w*
+      |den(?:y|ied)|unavailable|sold\W*out|failed|error|expired|invalid|conflict|limit|later|false|null|none|0|out|open|missing|offen|fehlt|nicht|kein\w*
       |abgelehnt|leider|bereits|schon|vergeben|belegt|warte\w*|ausstehend|ungültig|fehlgeschlagen)\b|n['’]t\b""",
     re.VERBOSE,
 )
 """Words of a result that may say that a call was not made."""
+
+_SUCCESS = re.compile(
+    r"""\b(?:ok|okay|done|success\w*|succeeded|true|yes|confirmed|completed?|accepted|approved|booked|cancell?ed|refunded
+      |blocked|unblocked|locked|unlocked|updated|created|sent|saved|moved|changed|deleted|removed|reserved|scheduled|paid
+      |ordered|added|closed|opened|extended|renewed|issued|shipped|transferred|upgraded|registered|activated|applied
+      |erledigt|bestätigt|gebucht|storniert|erstattet|gesperrt|geändert|gelöscht|verschoben|bestellt|gespeichert)\b""",
+    re.VERBOSE,
+)
+"""Words of a result that say that a call was made."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
@@ -76,8 +85,10 @@ class Act:
 
     @property
     def may_have_failed(self) -> bool:
-        """Whether words or a false mark in the result may say, in English or German, that it was not done."""
-        return self.failed or (self.result is not None and _DOUBT.search(fold(self.result[:WORDS])) is not None)
+        """Whether the result may say that it was not done: by a word of failure, or as prose without one of success."""
+        words = fold((self.result or "")[:WORDS]).strip()
+        is_clear = not words or words.startswith(("{", "[")) or _SUCCESS.search(words) is not None
+        return self.failed or not is_clear or _DOUBT.search(words) is not None
 
     @property
     def line(self) -> str:
@@ -134,16 +145,16 @@ def objection_to_change(acts: Sequence[Act], evidence: Sequence[Evidence], check
     return f"evidence of a change is the call that made it, one of {', '.join(act.reference for act in made)}"
 
 
-def doubtful_changes(findings: Iterable[Finding], acts: Sequence[Act]) -> list[Claim]:
-    """Return what is claimed as met by a call whose result may say that it was not done."""
+def doubts_of_changes(findings: Iterable[Finding], acts: Sequence[Act]) -> list[str]:
+    """Return what to ask a judge about each outcome that is met by a call whose result may say otherwise."""
     by_reference = {act.reference: act for act in acts}
-    claims: list[Claim] = []
+    doubts: list[str] = []
     for finding in findings:
         cited = [by_reference[quote.text] for quote in finding.evidence if quote.text in by_reference]
         if finding.kind == CRITERION and finding.state == "pass" and cited and cited[-1].may_have_failed:
-            objection = f"look again at what {cited[-1].reference} returned, which may say that this was not done"
-            claims.append(Claim(finding.what, finding.evidence, "act", objection))
-    return claims
+            what = quoted(shorten(finding.what, WORDS))
+            doubts.append(f"Does the result of {cited[-1].reference} say that this was not done, or not yet: {what}?")
+    return doubts
 
 
 def _is_about(quote: Evidence, act: Act, checker: Checker) -> bool:

@@ -14,7 +14,7 @@ from vivavoce.comparing.text import contains_words, fold
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence import Checker, Claim, EvidenceRule, repair_request
+from vivavoce.metrics.evidence import Checker, Claim, EvidenceRule, doubt_request, repair_request
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.question import Answer, Piece, Question, Verdict, merged
@@ -151,7 +151,7 @@ Obstacle = Literal["none", "impossible_goal", "contradictory_brief", "impossible
 NOT_SENT = "not_sent"
 """Where the context has the facts that the tester wanted to tell, each with the restriction that kept it back."""
 KEPT_BACK = "kept_back"
-"""Where the context has the names of the facts that a restriction withholds and that the assistant asked for."""
+"""Where the context has the names of the facts that a restriction withholds, and that the assistant seems to need."""
 BRIEF = ("scenario", "persona", "facts", "background", "restrictions", NOT_SENT, "guidance")
 """The parts of the tester's brief in the context, besides the goal and the instructions."""
 FAULT, OBSTACLE = "tester fault", "obstacle"
@@ -275,11 +275,9 @@ class TesterReview(JudgedMetric):
         ]
         kept_back: Sequence[str] = (answer.question.metric_input.context or {}).get(KEPT_BACK) or ()
         if kept_back and verdict.score and not any(finding.kind == OBSTACLE for finding in verdict.findings):
-            objection = (
-                f"the assistant asked for {kept_back[0]!r}, and a restriction forbids to tell it: the brief may "
-                "contradict itself"
-            )
-            claims.append(Claim("obstacle: none", (), "if_quoted", objection))
+            doubt = f"Did the assistant need {kept_back[0]!r}, which a restriction forbids the user to tell?"
+            consequence = "If so, the brief contradicts itself, and that is the obstacle."
+            return answer.question.repaired(answer.reply, doubt_request([f"{doubt} {consequence}"]))
         if not claims:
             return None
         return answer.question.repaired(answer.reply, repair_request(claims, answer.question.checker))

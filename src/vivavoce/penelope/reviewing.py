@@ -51,7 +51,7 @@ def brief_of(state: TestState, stop: Stop) -> Mapping[str, Any]:
         "background": about.context,
         "restrictions": list(about.restrictions),
         NOT_SENT: state.withheld,
-        KEPT_BACK: [fact for fact in {**state.withheld, **forbidden} if was_asked(fact, state)],
+        KEPT_BACK: [*state.withheld, *(fact for fact in forbidden.keys() - state.withheld if was_asked(fact, state))],
         "guidance": list(dict.fromkeys(turn.guidance for turn in state.turns if turn.guidance)),
         "scripted": [*range(before), *(i for i, turn in enumerate(state.turns, before) if turn.scripted)],
         "ended_by": "tester" if stop.condition == "tester_left" else "limit",

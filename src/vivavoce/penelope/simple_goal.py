@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.conversation import split_turns
 from vivavoce.errors import ModelFault
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence import ACTS, CRITERION, OBJECTION, EvidenceRule, repair_request
+from vivavoce.metrics.evidence import ACTS, CRITERION, OBJECTION, EvidenceRule, doubt_request
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
-from vivavoce.metrics.ledger import Act, doubtful_changes, ledger, objection_to_change, tools_visible
+from vivavoce.metrics.ledger import Act, doubts_of_changes, ledger, objection_to_change, tools_visible
 from vivavoce.metrics.metric import score_of_silence
 from vivavoce.metrics.question import Answer, Piece, Question, Shape, Verdict
 from vivavoce.metrics.result import MetricResult
@@ -145,8 +145,8 @@ class SimpleGoalEvaluator(GoalQuestion):
         except ModelFault:  # whoever reads the answer next reports it
             return None
         question = answer.question
-        claims = doubtful_changes(findings, ledger(question.metric_input.messages))
-        return question.repaired(answer.reply, repair_request(claims, question.checker)) if claims else None
+        doubts = doubts_of_changes(findings, ledger(question.metric_input.messages))
+        return question.repaired(answer.reply, doubt_request(doubts)) if doubts else None
 
     def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool:
         """Say whether the goal would be reached with other criteria met."""

@@ -21,13 +21,13 @@ from vivavoce.metrics.evidence import (
     Checker,
     Claim,
     EvidenceRule,
-    repair_request,
+    doubt_request,
 )
 from vivavoce.metrics.judged.false_statements import FalseStatements, false_statements_of, spoken_words
 from vivavoce.metrics.judged.goal_reply import Asked, Change, Criterion, GoalReply, goal_reply
 from vivavoce.metrics.judged.rules import Rule, merged_rules, rule_findings, rules_of, rules_prompt, rules_task
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered, with_unsupported
-from vivavoce.metrics.ledger import Act, doubtful_changes, ledger, lines, objection_to_change, tools_visible
+from vivavoce.metrics.ledger import Act, doubts_of_changes, ledger, lines, objection_to_change, tools_visible
 from vivavoce.metrics.metric import score_of_silence
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.question import Answer, Ask, Piece, Plan, Question, Verdict
@@ -40,6 +40,7 @@ from vivavoce.prohibitions import is_about_act, is_state_of_change, may_be_told,
 from vivavoce.records.run import UNKNOWN_KIND
 from vivavoce.records.score import BREACH, Failure, Finding, FindingState, charge
 from vivavoce.records.trajectory import Test
+from vivavoce.safe_text import quoted
 from vivavoce.samples.sample import Sample
 
 LEVELS = ("not_achieved", "partially_achieved", "fully_achieved")
@@ -220,7 +221,7 @@ class GoalAchievementJudge(JudgedMetric):
         return self._levelled(verdict)
 
     def again(self, answer: Answer) -> Question | None:
-        """Return the question once more; also where a change rests on a call whose result may refuse it."""
+        """Return the question once more; also where a change rests on a result or on words that may refuse it."""
         second = super().again(answer)
         if second is not None:
             return second
@@ -230,8 +231,8 @@ class GoalAchievementJudge(JudgedMetric):
             return None
         question = answer.question
         changes = [finding for finding in findings if finding.data.get("kind") == CHANGE]
-        claims = doubtful_changes(changes, list(ledger(question.metric_input.messages)))
-        return question.repaired(answer.reply, repair_request(claims, question.checker)) if claims else None
+        doubts = [*doubts_of_changes(changes, ledger(question.metric_input.messages)), *_doubts_of_words(changes)]
+        return question.repaired(answer.reply, doubt_request(doubts)) if doubts else None
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over all pieces: an outcome is met if one piece shows it, and nothing may be spoilt.
@@ -380,10 +381,6 @@ def _outcome(
     objection = ""
     if criterion.met and criterion.kind == CHANGE and asked.visible:
         objection = objection_to_change(list(acts.values()), finding.evidence, question.checker)
-    elif criterion.met and criterion.kind == CHANGE:
-        words = [quote.text for quote in spoken_words(finding)]
-        if words and all(map(only_refuses_or_promises, words)):
-            objection = "these words refuse it or promise it, and do not say that it was done"
     elif criterion.met and criterion.kind == REFUSAL and must_happen(question.metric_input.goal or "", finding.what):
         objection = "the goal asks for this, so it is a change or a fact, and not met if it was not done"
     elif criterion.met and criterion.kind == FACT:
@@ -417,6 +414,14 @@ def _changes(acts: Mapping[str, Act], question: Question, changes: Sequence[Chan
         what = f"{one.call}: {act.call.name}"
         data = {"asked": one.asked, "rule": one.rule}
         yield question.finding(CHANGE, what, verdict, state, [one.call], act.turn, data)
+
+
+def _doubts_of_words(changes: Sequence[Finding]) -> Iterator[str]:
+    """Yield what to ask about each change that is met by words that may only refuse or promise it."""
+    for change in changes:
+        words = [quote.text for quote in spoken_words(change)]
+        if change.state == "pass" and words and all(map(only_refuses_or_promises, words)):
+            yield f"Do these words only refuse or promise it, so that it is not done yet: {quoted(words[0])}?"
 
 
 def _calls_without_effect(reply: GoalReply) -> set[str]:
