@@ -16,7 +16,7 @@ from vivavoce.models.model import Request
 from vivavoce.testing import ScriptedModel
 
 WANTED = 12.45
-PAYMENT = re.compile(r'^- (c\d+) refund_order {"order":\s*"1042",\s*"amount":\s*([\d.]+).* succeeded$', re.MULTILINE)
+PAYMENT = re.compile(r'^- (c\d+) refund_order {"order":\s*"1042",\s*"amount":\s*([\d.]+).* returned ".*$', re.MULTILINE)
 """A call that paid money back, as it stands in the list of changes that a judge reads."""
 
 ANSWERS = (
