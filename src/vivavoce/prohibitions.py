@@ -206,9 +206,9 @@ def forbidden_act(rule: str) -> str:
         ValueError: it is worded as a ban, and what it forbids is not certain.
     """
     text = rule.strip()
-    act = None if _is_foreign_ban(text) else _without_ban(text)
+    act = None if is_foreign_ban(text) else _without_ban(text)
     if act is None:
-        if _is_foreign_ban(text):
+        if is_foreign_ban(text):
             raise ValueError(f"'{rule}' is a ban, and bans are read in English and German only; {_EXAMPLE}")
         if _STATEMENT.match(text) or _NEVER.search(" ".join(text.split()[:_FIRST_WORDS])):
             raise ValueError(f"'{rule}' can be read as a ban or as something left undone; {_EXAMPLE}")
@@ -222,7 +222,7 @@ def forbidden_act(rule: str) -> str:
     return act
 
 
-def _is_foreign_ban(text: str) -> bool:
+def is_foreign_ban(text: str) -> bool:
     """Say whether a rule begins as a ban of a language that is neither English nor German."""
     return bool(_FOREIGN_BAN.match(text)) and not _ENGLISH.match(text) and not _GERMAN_START.match(text)
 
@@ -251,7 +251,7 @@ def act_text(rule: str) -> str:
 def banned_act(rule: str) -> str | None:
     """Return what a rule bans, None where it is not worded as a ban or what it bans is not certain."""
     text = _USER.sub("", rule.strip())
-    act = None if _is_foreign_ban(text) else _without_ban(text)
+    act = None if is_foreign_ban(text) else _without_ban(text)
     return None if act is None or _EXCEPTION.search(act) or not re.search(r"\w", act) else act
 
 

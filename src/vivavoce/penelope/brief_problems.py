@@ -11,7 +11,7 @@ from vivavoce.comparing.json_values import parse
 from vivavoce.comparing.numbers import numbers_in
 from vivavoce.comparing.text import contains_words, fold
 from vivavoce.penelope.persona import Persona
-from vivavoce.prohibitions import banned_act
+from vivavoce.prohibitions import banned_act, is_foreign_ban
 from vivavoce.records.score import shorten
 
 _PLACEHOLDER = re.compile(r"\s*(?:<[^<>\n]*>|\[[^\[\]\n]*\]|\{\{.*\}\}|\$\{\w+\})[\s.!?]*", re.DOTALL)
@@ -105,6 +105,12 @@ _CONDITION = re.compile(
     re.IGNORECASE,
 )
 """Words by which a restriction leaves a case in which the user may tell something."""
+_FOREIGN_CONDITION = re.compile(
+    r"\b(?:avant|sauf|sans|si|seulement|antes|salvo|sin|sólo|solo|prima|senza|se|voordat|tenzij|zonder|als|alleen|før|uden"
+    r"|hvis|innan|utan|om|dopóki|zanim|bez|chyba|jeśli)\b",
+    re.IGNORECASE,
+)
+"""Words by which a restriction in another language may leave such a case."""
 _DETERMINER = r"(?:the|your|his|her|their|my|an?|any|and|or|den|die|das|der|dein\w*|ihr\w*|sein\w*|mein\w*|und|oder)"
 _OF = r"(?!\s+(?:of|des|der|von)\b)"
 
@@ -112,10 +118,15 @@ _OF = r"(?!\s+(?:of|des|der|von)\b)"
 def withheld_facts(restrictions: Sequence[str], facts: Mapping[str, str]) -> dict[str, str]:
     """Return the facts that a user must never tell, by name, each with the restriction that says so.
 
-    Such a restriction is a ban, in English or German, of telling a fact by its name or its value, in every case.
+    Such a restriction is a ban, in English or German, of telling a fact by its name or its value, in every case; in
+    another language, one that begins as a ban and names the fact.
     """
     withheld: dict[str, str] = {}
     for restriction in restrictions:
+        if is_foreign_ban(restriction) and not _FOREIGN_CONDITION.search(restriction):
+            for name, value in facts.items():
+                if contains_words(restriction, name) or contains_words(restriction, value):
+                    withheld.setdefault(name, restriction)
         act = banned_act(restriction)
         if act is None or not TELLS.search(act) or _CONDITION.search(act):
             continue
