@@ -665,11 +665,31 @@ def test_a_result_that_only_refuses_is_a_failure(status: object, key: str, reaso
 @pytest.mark.parametrize(
     "value",
     [
+        {"status": "500"},
+        {"status": "404 Not Found"},
+        {"status": "fail"},
+        {"errors": ["no seat"]},
+        {"errors": [{"code": 7}], "data": None},
+        {"status": 500, "data": None},
+        {"code": 404, "message": "no such order"},
+    ],
+)
+def test_errors_of_web_services_are_failures(value: Json) -> None:
+    assert words_say_failed(json.dumps(value))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
         {"state": "blocked"},
         {"status": "blocked"},
         {"status": "rejected", "order": 7},
         {"status": 404_000},
-        {"code": 409},
+        {"error": "None"},
+        {"error": "no error", "status": "shipped"},
+        {"errors": []},
+        {"code": 404_001},
+        {"code": "SAVE10"},
     ],
 )
 def test_a_status_of_data_is_not_a_failure(value: Json) -> None:

@@ -15,13 +15,13 @@ CallOutcome = Literal["succeeded", "failed", "refused"]
 
 SPELLINGS: Mapping[str, CallOutcome] = {
     **dict.fromkeys(("succeeded", "success"), "succeeded"),
-    **dict.fromkeys(("failed", "error", "errored", "failure"), "failed"),
+    **dict.fromkeys(("failed", "fail", "error", "errored", "failure"), "failed"),
     **dict.fromkeys(("refused", "denied", "rejected"), "refused"),
 }
 """How formats write an outcome, in lower case."""
 
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
-_NO_ERROR = frozenset(("false", "0", "null", "undefined"))
+_NO_ERROR = frozenset(("false", "0", "null", "undefined", "none", "nil", "no error", "n/a"))
 """What a field for an error holds where there was none, folded."""
 _ANSWERED_WITHOUT_TOOL = ("user", "vivavoce")
 _STATUS_OF_ERROR = ("error", "incomplete")
@@ -249,17 +249,23 @@ def _is_refusal(members: _Members) -> bool:
 
     `{"status": "rejected", "reason": "slot taken"}` is one; beside data, a status is that of the data.
     """
-    fields = {_plain_key(key): value for key, value in members}
-    marks = [value for key, value in fields.items() if key in _KEYS_OF_A_STATUS]
-    if not marks or fields.keys() - _KEYS_OF_A_STATUS - _KEYS_OF_A_REASON:
+    fields = {_plain_key(key): value for key, value in members if value not in (None, "", [], {})}
+    if fields.keys() - _KEYS_OF_A_STATUS - _KEYS_OF_A_REASON - {"errors"}:
         return False
-    return any(_refuses(mark) for mark in marks)
+    return "errors" in fields or any(_refuses(key, value) for key, value in fields.items())
 
 
-def _refuses(mark: object) -> bool:
+def _refuses(key: str, mark: object) -> bool:
     if isinstance(mark, int) and not isinstance(mark, bool):
-        return 400 <= mark < 600
-    return isinstance(mark, str) and (read_outcome(mark) in ("failed", "refused") or _plain_key(mark) in _REFUSALS)
+        return key in {*_KEYS_OF_A_STATUS, "code"} and 400 <= mark < 600
+    if key not in _KEYS_OF_A_STATUS or not isinstance(mark, str):
+        return False
+    is_refused = read_outcome(mark) in ("failed", "refused") or _plain_key(mark) in _REFUSALS
+    return is_refused or _HTTP_ERROR.match(mark) is not None
+
+
+_HTTP_ERROR = re.compile(r"\s*[45]\d\d(?!\d)")
+"""The beginning of a status of HTTP that is an error."""
 
 
 _KEYS_OF_A_STATUS = frozenset(("status", "statuscode", "httpstatus", "result", "outcome"))

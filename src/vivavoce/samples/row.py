@@ -68,7 +68,8 @@ assert asserts assertion assertions check checks expects expectation expectation
 should_not_contain must_contain must_not_contain should criteria criterion verify verification verifications validate
 validates validation validations validator validators forbidden forbid forbids metric metrics evaluator evaluators
 required_tools success_criteria pass_criteria acceptance_criteria guidelines blocklist match matches default_test
-assertion_template constraint constraints grader graders scorer scorers eval evals rule rules never always at_most
+assertion_template contains_any contains_all icontains is_json llm_rubric forbidden_tools forbidden_words banned
+nl_assertions constraint constraints grader graders scorer scorers eval evals rule rules never always at_most
 """
 _OF_ASSERTIONS = frozenset(_ASSERTIONS_ELSEWHERE.split()) | (ASSERTIONS - _PLAIN_WORDS)
 _TRUTHS_ELSEWHERE = """

@@ -255,7 +255,7 @@ def test_digits_that_are_not_read_may_be_above_any_limit(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "may"), [("1.234", 1234, True), ("1.234", "1.234", True), ("1.234", 12, False), (1, True, False)]
+    ("a", "b", "may"), [("1.234", 1234, True), ("1.234", "1.234", True), ("1.234", 12, False), (1, True, True)]
 )
 def test_ambiguous_numbers_may_be_the_same(a: Any, b: Any, may: bool) -> None:
     assert may_be_alike(a, b) is may

@@ -79,7 +79,10 @@ _PADDED = re.compile(r"0+(\d+)")
 """A number with zeros before it, which is a code elsewhere."""
 _MAX_ENCODINGS = 5
 """How often a value may be encoded as JSON text."""
-_ABOUT_TRUTH: Mapping[bool, tuple[str, ...]] = {True: ("true", "yes"), False: ("false", "no")}
+_ABOUT_TRUTH: Mapping[bool, tuple[str | int, ...]] = {
+    True: ("true", "yes", "on", "1", 1),
+    False: ("false", "no", "off", "0", 0),
+}
 
 
 def open_value(value: JsonValue) -> tuple[JsonValue, bool]:
