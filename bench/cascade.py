@@ -2,10 +2,10 @@
 
 A small judge is right as often as it is sure, from 0.5 to 1, unless it is `boasting`. A large one is right in 92%;
 where both find the same ones `hard`, more often where the small one is sure. Thresholds are chosen on one half of the
-labels, as `viva calibrate cascade` does. `within` is how often the agreement of the cascade on the other half is within
-the 95% interval of the large judge there, and `naive` the same for the cheapest thresholds of which that holds on the half to
-choose by, without a margin. `loss` is the accuracy lost against the large judge on 20,000 others, `cost` the share of
-its cost there, and `≤35%` how often that is at most 35%.
+labels, as `viva calibrate cascade` does. `within` is how often the agreement of the cascade on the other half is
+within the 95% interval of the large judge there, and `naive` the same for the cheapest thresholds of which that holds
+on the half to choose by, without a margin. `loss` is the accuracy lost against the large judge on 20,000 others,
+`cost` the share of its cost there, and `≤35%` how often that is at most 35%.
 """
 
 from __future__ import annotations

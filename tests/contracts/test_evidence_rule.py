@@ -146,7 +146,7 @@ ALL = {**ACTS, **WORDS}
 def measured(kind: str, *replies: dict[str, Any]) -> tuple[MetricResult, ScriptedModel]:
     model = ScriptedModel(list(replies))
     must = ["It pays back."] if kind == "a rule that must happen" else []
-    result = ALL[kind][0](model).evaluate(TALK, goal="The refund is paid", must=must)
+    result = ALL[kind][0](model).evaluate(TALK, goal="The user learns that the refund is paid", must=must)
     return result, model
 
 

@@ -27,7 +27,7 @@ def judge(body: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = {"reasoning": "Friendly.", "evidence": words, "confidence": 0.8}
         return answer | {next(name for name in shape if name not in answer): "courteous"}
     met = "call c0 refund" in asked or "life insurance" in asked
-    changed = re.findall(r"^- (c\d+) .* succeeded$", asked, re.MULTILINE)
+    changed = re.findall(r"^- (c\d+) .* returned .*$", asked, re.MULTILINE)
     evidence = ["c0"] if "call c0" in asked else ["We offer auto, home, and life insurance."]
     return {
         "criteria": [{"outcome": "what was wanted", "kind": "change", "evidence": evidence if met else [], "met": met}],

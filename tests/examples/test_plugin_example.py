@@ -94,7 +94,7 @@ def test_the_command_line_uses_what_the_example_adds(site: Path, tmp_path: Path)
     assert "tickets" in viva(site, "list", "formats")
     assert "canned" in viva(site, "list", "targets")
     assert "The share of replies with a word of courtesy. (exact metric)" in viva(site, "list", "metrics")
-    assert "Print how polite" in viva(site, "--help")
+    assert "viva show politeness  Print how polite" in viva(site, "show", "--help")
 
     viva(site, "convert", "tickets.jsonl", "rows.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]

@@ -103,7 +103,7 @@ class EndlessMetric(ExactMetric):
 async def test_work_that_never_checks_its_time_is_an_error_of_one_metric() -> None:
     talk = evaluation_input([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}])
     with interrupted_work(), limited_work(0.3):
-        report = await evaluate_input(talk, [EndlessMetric(), "turn_count"])
+        report = await evaluate_input(talk, ["turn_count", EndlessMetric()])
     assert report["endless"].state == "error"
     assert "this request takes more than" in (report["endless"].reason or "")
     assert report["turn_count"].state == "scored"

@@ -27,7 +27,9 @@ def register_exporters():
 
 @hookimpl
 def register_commands():
-    return {"politeness": Command("Print how polite the replies of a run are.", "support_desk.parts:command", "show")}
+    return {
+        "politeness": Command("Print how polite the replies of a run are.", "support_desk.parts:command", of="show")
+    }
 
 
 @hookimpl

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
+from vivavoce import features
 from vivavoce.records.label import Remarks
 from vivavoce.report.html.rendering import STATIC
 from vivavoce.safe_text import safe
@@ -19,7 +20,10 @@ from ..live import get, serving
 from .cases import Elements, everywhere, keep
 from .hostile import TEXTS
 
-SCRIPTS = frozenset(f"/static/{one.name}" for one in STATIC.glob("*.js"))
+FEATURES = Path(features.__file__ or "").parent
+SCRIPTS = frozenset(
+    f"/static/{path.name}" for folder in (STATIC, *FEATURES.glob("*/static")) for path in folder.glob("*.js")
+)
 OURS = frozenset(
     """
     html head meta title link script body header nav main section article aside footer dialog form input label
