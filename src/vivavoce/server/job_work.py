@@ -324,8 +324,11 @@ class JobWork:
             return
         if job.cancels:
             self._finish(job, status="interrupted", detail="cancelled")
-        else:
+            return
+        try:
             self._abandon(job, "crashed")
+        except StoreError as error:
+            self._failed(job, str(error))
 
     def _stopped(self, job: Job, why: str) -> None:
         """Record that a job was stopped: by a user, by a limit, or by the end of the server."""
@@ -338,6 +341,9 @@ class JobWork:
         try:
             self._save(job, status="waiting", owner=None, holds=None)
         except Fenced:
+            return
+        except StoreError as error:  # whoever opens the store next finds the job without its server
+            _log_job("error", "not_saved", job, detail=str(error))
             return
         _log_job("info", "released", job)
         with self._saving:  # the other thread must not save that it is over
@@ -356,6 +362,8 @@ class JobWork:
             _log_job("error" if job.record.status == "failed" else "info", "ended", job, detail=job.record.detail)
         except Fenced:
             self._lose(job)
+        except StoreError as error:  # the thread that looks after the claims saves it once that is possible
+            _log_job("error", "not_saved", job, detail=str(error))
 
     # What follows runs in all of them.
 
