@@ -160,14 +160,23 @@ def _cuts(text: str, span: Span, is_first: bool, is_last: bool, *, is_shown: boo
     A text that is shown without the marks that begin its lines has only negations in the same line.
     """
     first, last = max(0, span.start - _CLAUSE_CHARS), span.end + _CLAUSE_CHARS
-    if is_shown:
+    if is_shown or not text[span.start].islower():  # a sentence begins with its line
         first = max(first, text.rfind("\n", first, span.start) + 1)
+    if is_shown:
         last = min(last, len(text) if (end := text.find("\n", span.end, last)) < 0 else end)
-    if is_first and _NEGATED_BEFORE.search(text, first, span.start):
+    if is_first and _says_something(text, span) and _NEGATED_BEFORE.search(text, first, span.start):
         return True
     if is_last and _NEGATED_AFTER.match(text, span.end, last):
         return True
     return any(cuts_word(text, place) for place in span)
+
+
+def _says_something(text: str, span: Span) -> bool:
+    """Return whether a negation before a span changes what it says: a name or an amount, and a new clause, keep it."""
+    quote = text[span.start : span.end]
+    words = _QUOTED_WORD.findall(quote)
+    is_name = bool(words) and all(any(map(str.isdigit, word)) for word in words)
+    return not is_name and _NEW_CLAUSE.match(quote) is None
 
 
 MAX_PARTS = 50
@@ -182,27 +191,28 @@ _NEGATION_WORDS = {
     "German, Dutch": r"nicht|nichts|kein\w*|nie|niemals|niemand|ohne|weder|niet|niets|geen|nooit|zonder",
     "Danish, Norwegian, Swedish": "ikke|ikkje|inte|ej|aldrig|aldri|ingen|ingenting|inga|inget|intet|utan|uten|uden",
     "French, Italian": r"ne|pas|jamais|sans|aucun\w*|ni|non(?![-‐‑])|mai|nessun\w*|senza|né",
-    "Spanish, Portuguese": r"nunca|jamás|tampoco|ning[uú]n\w*|sin|não|nao|nem|nenhum\w*|sem",
+    "Spanish, Portuguese": r"nunca|jamás|tampoco|ning[uú]n\w*|sin(?! embargo)|não|nao|nem|nenhum\w*|sem",
     "Polish, Czech, Hungarian, Turkish": "nigdy|bez|ani|nikdy|není|nem|nincs|nélkül|değil|yok|asla|hayır",
     "Russian, Ukrainian, Bulgarian": "не|нет|ни|никогда|нельзя|без|ні|немає|ніколи|нема|няма",
     "Greek": "δεν|δε|μην|μη|όχι|χωρίς|ποτέ",
     "Arabic, Persian, Urdu, Hebrew": "لا|لم|لن|ليس|ليست|غير|بدون|نه|نیست|نہیں|לא|אין|אל|ללא|בלי",
     "Hindi, Indonesian, Vietnamese": "नहीं|नही|मत|बिना|tidak|bukan|belum|jangan|tanpa|không|chưa|chẳng",
 }
-_NEGATION_SIGNS = "[没沒不未無无]|ない|ません|なかった|안(?= )|않|못|없|아니|ไม่|មិន"
+_NEGATION_SIGN = "[没沒不未無无](?!线|線|动产|動產|错|錯|来|來|关系|關係|过|過|论|論|仅|僅|但)"
+_NEGATION_SIGNS = rf"{_NEGATION_SIGN}|ない|ません|なかった|안(?= )|않|못|없|아니|ไม่|មិន"
 """Negations of Chinese, Japanese, Korean, Thai, and Khmer, where words need no spaces between them."""
 _NEGATION = rf"(?:(?<![^\W_])|(?=n['’ʼ]t))(?:(?:{'|'.join(_NEGATION_WORDS.values())})(?![^\W_])|n['’](?=[^\W\d_]{{3}}))"
 _NEGATIONS = re.compile(rf"{_NEGATION}|{_NEGATION_SIGNS}", re.IGNORECASE)
 """Words that turn a statement around; a quote may not leave them out."""
-_GAP = r"(?:[^\w.,;:!?…()\[\]{}—–|\n。，、；：！？]|_|\n(?![\n*•#>|0-9-]))"
+_GAP = r"(?:[^\w.,;:!?…()\[\]{}—–|\n。，、；：！？-]|_|\n(?![\n*•#>|0-9-]))"
 """What may stand between two words of a clause."""
-_CONJUNCTION = (
-    "and|but|then|so|because|und|aber|dann|weil|et|mais|puis|y|pero|e|ma|mas|og|och|men|en|maar|и|но|а|i|ale|ve|ama"
-)
+_CONJUNCTION = "and|but|or|then|so|because|although|though|while|whereas|und|oder|sondern|obwohl|aber|dann|weil|et|mais|puis|y|pero|e|ma|mas|og|och|men|en|maar|и|но|а|i|ale|ve|ama"
+_NEW_CLAUSE = re.compile(rf"(?:{_CONJUNCTION})(?![^\W_])", re.IGNORECASE)
+_QUOTED_WORD = re.compile(r"[^\W_][\w'’.,-]*")
 _WORDS_BETWEEN = rf"(?:{_GAP}+(?!(?:{_CONJUNCTION})(?![^\W_]))[^\W_][\w'’-]{{0,30}}){{0,3}}"
 _NEGATED_BEFORE = re.compile(
     rf"(?!not only|not just|nicht nur|no doubt|no problem){_NEGATION}{_WORDS_BETWEEN}{_GAP}*\Z"
-    r"|[没沒不未無无][^\s.,;:!?。，、；：！？]{0,6}\Z|(?:안|못) \Z|ไม่[^\s.,;:!?]{0,8}\Z|មិន[^\s។]{0,8}\Z",
+    rf"|{_NEGATION_SIGN}[^\s.,;:!?。，、；：！？]{{0,6}}\Z|(?:안|못) \Z|ไม่[^\s.,;:!?]{{0,8}}\Z|មិន[^\s។]{{0,8}}\Z",
     re.IGNORECASE,
 )
 """A negation before a quote in the same clause, with up to three words between: `No` in `No valid voucher`."""
