@@ -353,3 +353,21 @@ def test_a_hostile_text_is_read_in_linear_time(unit: str) -> None:
         for reading in read_quote(quote):
             assert len(source.find(reading)) in (0, len(reading.parts))
     assert read_quote(text) is read_quote(text)
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("Refund: paid", "Fee: none\nRefund: paid"),
+        ("although it is late", "It isn't lost although it is late"),
+        ("and I refunded A-18", "I did not wait and I refunded A-18"),
+        ("your order has shipped", "No - your order has shipped"),
+        ("已发货", "无线耳机已发货"),
+        ("已退款", "没错我已退款"),
+        ("envié el cupón", "Sin embargo envié el cupón"),
+        ("A-1042", "I did not receive order A-1042"),
+        ("$24.90", "You do not need to pay $24.90"),
+    ],
+)
+def test_a_negation_of_other_words_leaves_a_quote_as_it_is(quote: str, text: str) -> None:
+    assert QuotedText(text).find(read_quote(quote)[0])

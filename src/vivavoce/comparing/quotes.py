@@ -206,7 +206,10 @@ _NEGATIONS = re.compile(rf"{_NEGATION}|{_NEGATION_SIGNS}", re.IGNORECASE)
 """Words that turn a statement around; a quote may not leave them out."""
 _GAP = r"(?:[^\w.,;:!?…()\[\]{}—–|\n。，、；：！？-]|_|\n(?![\n*•#>|0-9-]))"
 """What may stand between two words of a clause."""
-_CONJUNCTION = "and|but|or|then|so|because|although|though|while|whereas|und|oder|sondern|obwohl|aber|dann|weil|et|mais|puis|y|pero|e|ma|mas|og|och|men|en|maar|и|но|а|i|ale|ve|ama"
+_CONJUNCTION = (
+    "and|but|or|then|so|because|although|though|while|whereas|und|oder|sondern|obwohl|aber|dann|weil|et|mais|puis|y|pero"
+    "|e|ma|mas|og|och|men|en|maar|и|но|а|i|ale|ve|ama"
+)
 _NEW_CLAUSE = re.compile(rf"(?:{_CONJUNCTION})(?![^\W_])", re.IGNORECASE)
 _QUOTED_WORD = re.compile(r"[^\W_][\w'’.,-]*")
 _WORDS_BETWEEN = rf"(?:{_GAP}+(?!(?:{_CONJUNCTION})(?![^\W_]))[^\W_][\w'’-]{{0,30}}){{0,3}}"
