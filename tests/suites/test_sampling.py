@@ -81,7 +81,7 @@ def test_few_numbers_stand_for_themselves_and_many_are_cut_at_quantiles() -> Non
     ("content", "about", "errors"),
     [
         ("Error: no seats", {}, 1),
-        ('{"error": "none"}', {}, 1),
+        ('{"error": "none"}', {}, 0),
         ("Done.", {"metadata": {"failed": True}}, 1),
         ("Done.", {}, 0),
     ],
