@@ -84,7 +84,7 @@ _FOREIGN_BAN = re.compile(
     r"|(?:決して|絶対|不要|不得|不准|禁止|切勿|请勿))",
     re.IGNORECASE,
 )
-"""The beginning of a ban in other languages, of which code does not know the act."""
+"""The beginning of a ban in other languages, whose act code does not know."""
 _EXCEPTION = re.compile(
     r"\b(?:unless|until|except\s+(?:when|if)|es\s+sei\s+denn|außer\s+wenn|solange)\b", re.IGNORECASE
 )
@@ -179,7 +179,7 @@ _FRAME = frozenset(
         *("sagen", "gibt", "eine", "einen", "einer", "einem", "dass", "oder"),
     )
 )
-"""The stems of words that say who does an act and that it is told, not what it is about."""
+"""The stems of words that say who acts and that something is said, not what it is about."""
 _WORDS = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _SHORTEST_WORD = 4
 """Letters of a word that says what an act is about; a shorter one is an article or a preposition."""

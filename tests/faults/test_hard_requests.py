@@ -1,4 +1,4 @@
-"""Requests and jobs that take the processor for themselves: the server answers others, and ends when it is told to."""
+"""Requests and jobs that take the processor for themselves: the server answers others, and ends on request."""
 
 from __future__ import annotations
 

@@ -492,6 +492,18 @@ CASES: dict[str, Case] = {
         LEFT,
         CARD_FACTS,
     ),
+    "T8 beside a rule, in a reply about both, the judge looks again, too": Case(
+        CARD,
+        [ASKS_TO_BLOCK],
+        REFUSED,
+        {
+            "criteria": Each(met(CARD, "c0", kind="change"), met(CARD, "c0", kind="change"), NO_CARD),
+            "rules": [rule(1, "no")],
+            "faults": NOTHING_WRONG,
+        },
+        OUT_OF_TURNS,
+        {**CARD_FACTS, "max_turns": 1, "must_not": ["be rude"]},
+    ),
     "T8 the simple question looks again, too": Case(
         CARD,
         [ASKS_TO_BLOCK],

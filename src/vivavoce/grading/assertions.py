@@ -489,7 +489,7 @@ def _more(items: Sequence[Any], shown: int = _SHOWN) -> str:
 
 
 def _where(items: Sequence[T], holds: Callable[[T], bool]) -> list[T]:
-    """Return the items of which something holds; a long list is work that counts."""
+    """Return the items for which something holds; a long list is work that counts."""
     chosen: list[T] = []
     with counted_work() as check_time:
         for item in items:

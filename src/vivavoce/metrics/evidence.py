@@ -358,7 +358,7 @@ def _repair_prompt() -> str:
 
 
 def doubt_request(doubts: Sequence[str]) -> str:
-    """Return the words that ask a judge to check an answer of which code is not certain; the same answer may stand."""
+    """Return the words that ask a judge to check an answer that code doubts; the same answer may stand."""
     return _doubt_prompt().replace("{{ doubts }}", "\n".join(f"- {doubt}" for doubt in doubts))
 
 

@@ -22,6 +22,7 @@ from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
 from vivavoce.messages import HumanMessage
 from vivavoce.metrics.config import Manner
 from vivavoce.metrics.evaluation import Known, Named, choose
+from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric, Conversation, evaluation_input
 from vivavoce.metrics.prompts import Prompt, Wording, read_prompt
 from vivavoce.metrics.question import Answer, Ask, Piece, Question, Run
@@ -55,9 +56,14 @@ class _Member:
         """Return its result, asked on its own."""
         return {self.name: await self.run.finish()}
 
+    def is_doubted(self, parts: Mapping[Piece, tuple[Request, Part]]) -> bool:
+        """Return whether the metric has doubts about one of its parts, and so has to be asked on its own."""
+        answers = [Answer(question, part) for question, part in self._own(parts) if not isinstance(part, Exception)]
+        return isinstance(self.metric, JudgedMetric) and any(map(self.metric.is_doubted, answers))
+
     def concluded(self, parts: Mapping[Piece, tuple[Request, Part]]) -> Run[MetricResult]:
-        """Go on with its parts of the answers."""
-        parts_of_it = [(_joined(q, parts[q.piece][0]), parts[q.piece][1]) for q in self.ask.questions]
+        """Continue with its parts of the answers."""
+        parts_of_it = list(self._own(parts))
         answers = [Answer(question, part) for question, part in parts_of_it if not isinstance(part, Exception)]
         wrong = next((part for _, part in parts_of_it if isinstance(part, Exception)), None)
         if wrong is None:
@@ -66,13 +72,19 @@ class _Member:
             self.run.fail(wrong)
         return self.run
 
+    def _own(self, parts: Mapping[Piece, tuple[Request, Part]]) -> Iterator[tuple[Question, Part]]:
+        """Yield its questions, in the words of the joint requests, with its parts of the answers."""
+        for question in self.ask.questions:
+            request, part = parts[question.piece]
+            yield _joined(question, request), part
+
 
 class JointJudge:
     """Asks several judged metrics about one conversation at once, piece by piece where it is judged in pieces.
 
     Each metric reads its own part of the answer, so that a wrong part is an error of that metric alone. What a metric
-    would skip is not asked, and a single metric is asked by itself. The usage of the calls is in the first joint result
-    only.
+    would skip is not asked, and a single metric is asked by itself, as is one with doubts about its part. The usage of
+    the calls is in the first joint result only.
 
     Raises:
         UsageError: a metric asks no model, or in a way of its own; or two of them differ in the model, its settings, or
@@ -175,10 +187,16 @@ class JointJudge:
                 for piece, (request, _), (of, _) in zip(pieces, calls, answers, strict=True)
                 if member.name in of
             }
+            usage = sum(usages, Usage()) if usages and not results else None
+            if member.is_doubted(parts):
+                result = (await member.alone())[member.name]
+                known = [each for each in (usage, result.usage) if each is not None]
+                results[member.name] = result.model_copy(update={"usage": sum(known, Usage()) if known else None})
+                continue
             result = await member.concluded(parts).finish()
             joint = {
                 "fingerprint": fingerprints[member.name],
-                "usage": sum(usages, Usage()) if usages and not results else None,
+                "usage": usage,
                 "extra": {**result.extra, "joint": list(fingerprints)},
             }
             results[member.name] = result.model_copy(update=joint)

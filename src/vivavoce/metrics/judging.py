@@ -18,7 +18,15 @@ from vivavoce.comparing.thresholds import mean
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, SystemMessage
 from vivavoce.metrics.config import Manner, MetricConfig, Scope, read_options
-from vivavoce.metrics.evidence import Checker, Claim, EvidenceRule, claim_of, repair_request, unsupported_findings
+from vivavoce.metrics.evidence import (
+    Checker,
+    Claim,
+    EvidenceRule,
+    claim_of,
+    doubt_request,
+    repair_request,
+    unsupported_findings,
+)
 from vivavoce.metrics.metric import SILENT, StepwiseMetric
 from vivavoce.metrics.prompts import HERE, Prompt, Wording, read_prompt
 from vivavoce.metrics.question import Answer, Ask, Piece, Plan, Question, Verdict, cut, merged
@@ -189,15 +197,33 @@ class JudgedMetric(StepwiseMetric):
         return with_unsupported(verdict, [one.what for one in doubtful])
 
     def again(self, answer: Answer) -> Question | None:
-        """Return the request for a better answer where one claims something without evidence, None where it stands."""
-        checker = answer.question.checker
+        """Return the question once more, None where the answer stands.
+
+        It is asked again where it claims something without evidence, and else where there are `doubts` about it.
+        """
+        question, checker = answer.question, answer.question.checker
         try:
             verdict = self.vote(answer)
         except ModelFault:  # whoever reads the answer next reports it
             return None
         claims = [claim for one in verdict.findings if (claim := claim_of(one, self.evidence_rule)) is not None]
-        doubtful = [one for one in (*claims, *self.claims(verdict)) if not one.is_supported(checker)]
-        return answer.question.repaired(answer.reply, repair_request(doubtful, checker)) if doubtful else None
+        unsupported = [one for one in (*claims, *self.claims(verdict)) if not one.is_supported(checker)]
+        if unsupported:
+            return question.repaired(answer.reply, repair_request(unsupported, checker))
+        doubts = self.doubts(verdict, question)
+        return question.repaired(answer.reply, doubt_request(doubts)) if doubts else None
+
+    def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
+        """Return what a judge is asked to look at once more, as questions; it may give the same answer again."""
+        del verdict, question
+        return ()
+
+    def is_doubted(self, answer: Answer) -> bool:
+        """Return whether there are doubts about an answer that can be read."""
+        try:
+            return bool(self.doubts(self.vote(answer), answer.question))
+        except ModelFault:  # whoever reads the answer next reports it
+            return False
 
     def vote(self, answer: Answer) -> Verdict:
         """Return what a single answer comes to, also where several are read together.

@@ -190,7 +190,7 @@ class Capabilities:
             with self._lock:
                 self._without_tools.add(identity)
 
-    def known(self) -> KnownCapabilities:
+    def snapshot(self) -> KnownCapabilities:
         """Return what is known, for another process."""
         with self._lock:
             return KnownCapabilities(dict(self._modes), frozenset(self._without_tools))

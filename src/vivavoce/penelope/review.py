@@ -14,7 +14,7 @@ from vivavoce.comparing.text import contains_words, fold
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence import Checker, Claim, EvidenceRule, doubt_request, repair_request
+from vivavoce.metrics.evidence import Checker, Claim, EvidenceRule, repair_request
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.question import Answer, Piece, Question, Verdict, merged
@@ -257,13 +257,10 @@ class TesterReview(JudgedMetric):
         return Verdict(_innocent(findings), reply.reasoning, reply.confidence, findings, turns=question.piece.judged)
 
     def again(self, answer: Answer) -> Question | None:
-        """Return the question once more, with what is wrong with the answer.
+        """Return the question once more; also where a decisive fault or an obstacle has a quote that is not found."""
+        return super().again(answer) or self._with_quotes(answer)
 
-        That is a quote that is not found, and no obstacle where a restriction kept back what was asked for.
-        """
-        second = super().again(answer)
-        if second is not None:
-            return second
+    def _with_quotes(self, answer: Answer) -> Question | None:
         try:
             verdict = self.vote(answer)
         except ModelFault:  # whoever reads the answer next reports it
@@ -273,14 +270,16 @@ class TesterReview(JudgedMetric):
             for finding in verdict.findings
             if finding.data.get("unfounded") and (finding.kind == OBSTACLE or finding.data["decisive"])
         ]
-        kept_back: Sequence[str] = (answer.question.metric_input.context or {}).get(KEPT_BACK) or ()
-        if kept_back and verdict.score and not any(finding.kind == OBSTACLE for finding in verdict.findings):
-            doubt = f"Did the assistant need {kept_back[0]!r}, which a restriction forbids the user to tell?"
-            consequence = "If so, the brief contradicts itself, and that is the obstacle."
-            return answer.question.repaired(answer.reply, doubt_request([f"{doubt} {consequence}"]))
-        if not claims:
-            return None
-        return answer.question.repaired(answer.reply, repair_request(claims, answer.question.checker))
+        question = answer.question
+        return question.repaired(answer.reply, repair_request(claims, question.checker)) if claims else None
+
+    def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
+        """Return a question where no obstacle is named, and the assistant seems to need a fact that is withheld."""
+        kept_back: Sequence[str] = (question.metric_input.context or {}).get(KEPT_BACK) or ()
+        if not kept_back or not verdict.score or any(finding.kind == OBSTACLE for finding in verdict.findings):
+            return ()
+        doubt = f"Did the assistant need {kept_back[0]!r}, which a restriction forbids the user to tell?"
+        return [f"{doubt} If so, the brief contradicts itself, and that is the obstacle."]
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over the findings of all pieces."""

@@ -63,7 +63,7 @@ def after_failure(verdict: Verdict, review: MetricResult, goal: MetricResult) ->
     """Return the verdict on a failed test after its review.
 
     Where the tester is to blame, or the suite because no assistant could have passed, nothing is said about the target.
-    A target of which the judge of the goal shows a false statement is not excused: it need not have said that.
+    A target is not excused where the judge of the goal shows a false statement of it: it need not have said that.
     """
     if review.passed is False:
         return replace(verdict, target_passed=None, blame="tester", blame_reason=review.reasoning or "")

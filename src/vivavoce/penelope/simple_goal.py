@@ -8,13 +8,12 @@ from typing import Any, ClassVar, Unpack
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.conversation import split_turns
-from vivavoce.errors import ModelFault
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence import ACTS, CRITERION, OBJECTION, EvidenceRule, doubt_request
+from vivavoce.metrics.evidence import ACTS, CRITERION, OBJECTION, EvidenceRule
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.ledger import Act, doubts_of_changes, ledger, objection_to_change, tools_visible
 from vivavoce.metrics.metric import score_of_silence
-from vivavoce.metrics.question import Answer, Piece, Question, Shape, Verdict
+from vivavoce.metrics.question import Piece, Question, Shape, Verdict
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.transcript import Transcript, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -135,18 +134,9 @@ class SimpleGoalEvaluator(GoalQuestion):
         achieved = all_met and reply.goal_achieved is not False
         return Verdict(achieved, reasoning, reply.confidence, criteria, evidence, extra)
 
-    def again(self, answer: Answer) -> Question | None:
-        """Return the question once more; also where a criterion rests on a call whose result may refuse it."""
-        second = super().again(answer)
-        if second is not None:
-            return second
-        try:
-            findings = self.vote(answer).findings
-        except ModelFault:  # whoever reads the answer next reports it
-            return None
-        question = answer.question
-        doubts = doubts_of_changes(findings, ledger(question.metric_input.messages))
-        return question.repaired(answer.reply, doubt_request(doubts)) if doubts else None
+    def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
+        """Return a question about each criterion that rests on a call whose result may refuse it."""
+        return doubts_of_changes(verdict.findings, ledger(question.metric_input.messages))
 
     def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool:
         """Say whether the goal would be reached with other criteria met."""

@@ -63,7 +63,7 @@ class JobEnd:
     verdict: Verdict | None = None
     error: VivavoceError | None = None
     is_cancelled: bool = False
-    known: KnownCapabilities = field(default_factory=CAPABILITIES.known)
+    known: KnownCapabilities = field(default_factory=CAPABILITIES.snapshot)
 
 
 def news_of(event: Event) -> JobNews | None:
@@ -83,7 +83,7 @@ def news_of(event: Event) -> JobNews | None:
             key = _of(event.outcome.attempt.key)
             return JobNews("graded", {**key, "scores": scores}, is_done=True, is_broken=broken)
         case BatchesAsked():
-            return None  # a job counts conversations, of which none is ended by waiting
+            return None  # a job counts conversations, and waiting ends none
         case RunEnded():
             return JobNews(values={"verdict": event.grading.verdict})
 

@@ -460,7 +460,7 @@ class _Process:
         return thing
 
     def is_silent(self, turns: float) -> bool:
-        """Return whether the process has said nothing for so many turns; it says something from its beginning on.
+        """Return whether the process has said nothing for this many turns; it speaks from its beginning on.
 
         Turns are counted, not seconds: they do not pass while the server stands still.
         """
@@ -521,7 +521,7 @@ class _Process:
 
 
 def _join(processes: Sequence[_Process], seconds: float) -> None:
-    """Wait for the threads of processes, all together for so many seconds."""
+    """Wait for the threads of processes, at most this many seconds in all."""
     deadline = time.monotonic() + seconds
     for process in processes:
         process.join(max(0.0, deadline - time.monotonic()))

@@ -87,7 +87,7 @@ class Task:
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     folder: str = field(default_factory=os.getcwd)
     path: list[str] = field(default_factory=lambda: list(sys.path))
-    known: KnownCapabilities = field(default_factory=CAPABILITIES.known)
+    known: KnownCapabilities = field(default_factory=CAPABILITIES.snapshot)
 
 
 class WorkProcess(Channel):
@@ -174,7 +174,7 @@ class Answer:
 
     returned: object = None
     error: VivavoceError | None = None
-    known: KnownCapabilities = field(default_factory=CAPABILITIES.known)
+    known: KnownCapabilities = field(default_factory=CAPABILITIES.snapshot)
 
 
 def answering(function: Callable[..., object]) -> Callable[..., None]:

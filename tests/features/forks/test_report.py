@@ -98,7 +98,7 @@ def test_a_fork_is_no_run_of_the_suite(forks: tuple[Path, Run, Run], store: Stor
     assert store.run("latest", whole=True).id == run.id
     with pytest.raises(UsageError, match=f"is a fork of {run.id}/a .*; fork that conversation again"):
         suite_of(fork)
-    with pytest.raises(UsageError, match="is no fork; make one with: viva runs fork"):
+    with pytest.raises(UsageError, match="is not a fork; make one with: viva runs fork"):
         forked(store, run)
 
 

@@ -68,7 +68,7 @@ def command(
 
     Without --turn it finds the turn at which the odds fell: it goes on from before and after turns, from each as often
     as that says something, until one turn is clear, or --trials is reached. A continuation succeeds when it passes the
-    grader with which the conversation failed. All of them are a run of the store, which is no baseline.
+    grader with which the conversation failed. All of them are a run of the store, which is never a baseline.
 
     The turns before are taken as they were held. A target that keeps the conversation itself is told the user's
     messages again; where it then answers otherwise, the continuation is counted apart.

@@ -150,7 +150,7 @@ def forked(store: Store, run: Run) -> Forked:
     """
     fork = fork_of(run)
     if fork is None:
-        raise UsageError(f"run {run.id} is no fork; make one with: viva runs fork {run.id}/SAMPLE")
+        raise UsageError(f"run {run.id} is not a fork; make one with: viva runs fork {run.id}/SAMPLE")
     origin = held_outcome(store, fork)
     counts = {turn: Counts() for turn in fork.starts}
     turns = {start_id(fork.sample, turn): turn for turn in counts}

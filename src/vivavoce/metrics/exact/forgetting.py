@@ -63,7 +63,7 @@ class ForgettingMetric(ExactMetric):
         turns = session_turns(part)
         if len({turn.mark for turn in turns}) < 2:
             return Measured(None, "the conversation has no two sessions")
-        asked = [one for one in _asked(turns, _truths(part)) if is_in(part, one.turn)]
+        asked = [one for one in _questions(turns, _truths(part)) if is_in(part, one.turn)]
         asked = [one for one in asked if self.distance in (None, one.distance)]
         if not asked:
             far = "" if self.distance is None else f" {self.distance} sessions before"
@@ -98,7 +98,7 @@ def _truths(part: Part) -> Mapping[int, str]:
     return {turn: str(truth) for turn, truth in listed if isinstance(truth, str | int | float) and str(truth).strip()}
 
 
-def _asked(turns: Sequence[SessionTurn], truths: Mapping[int, str]) -> list[_Asked]:
+def _questions(turns: Sequence[SessionTurn], truths: Mapping[int, str]) -> list[_Asked]:
     questions: list[_Asked] = []
     own_turns: defaultdict[str | None, list[SessionTurn]] = defaultdict(list)
     own_sessions: defaultdict[str | None, dict[SessionMark, int]] = defaultdict(dict)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Unpack
 from pydantic import BaseModel
 
 from vivavoce.comparing.announcements import only_refuses_or_promises
-from vivavoce.errors import GraderFault, ModelFault, UsageError
+from vivavoce.errors import GraderFault, UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import (
     ACTS,
@@ -21,7 +21,6 @@ from vivavoce.metrics.evidence import (
     Checker,
     Claim,
     EvidenceRule,
-    doubt_request,
 )
 from vivavoce.metrics.judged.false_statements import FalseStatements, false_statements_of, spoken_words
 from vivavoce.metrics.judged.goal_reply import Asked, Change, Criterion, GoalReply, goal_reply
@@ -220,19 +219,10 @@ class GoalAchievementJudge(JudgedMetric):
         verdict = Verdict(None, reply.reasoning, reply.confidence, findings, extra=judge_level, turns=turns)
         return self._levelled(verdict)
 
-    def again(self, answer: Answer) -> Question | None:
-        """Return the question once more; also where a change rests on a result or on words that may refuse it."""
-        second = super().again(answer)
-        if second is not None:
-            return second
-        try:
-            findings = self.vote(answer).findings
-        except ModelFault:  # whoever reads the answer next reports it
-            return None
-        question = answer.question
-        changes = [finding for finding in findings if finding.data.get("kind") == CHANGE]
-        doubts = [*doubts_of_changes(changes, ledger(question.metric_input.messages)), *_doubts_of_words(changes)]
-        return question.repaired(answer.reply, doubt_request(doubts)) if doubts else None
+    def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
+        """Return a question about each change that rests on a result or on words that may refuse it."""
+        changes = [finding for finding in verdict.findings if finding.data.get("kind") == CHANGE]
+        return [*doubts_of_changes(changes, ledger(question.metric_input.messages)), *_doubts_of_words(changes)]
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over all pieces: an outcome is met if one piece shows it, and nothing may be spoilt.

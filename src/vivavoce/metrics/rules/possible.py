@@ -61,7 +61,7 @@ def may_name(tool: str, name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def names_of(tool: str) -> frozenset[str]:
-    """Return the spellings by one of which a call may be of a tool with exactly this name."""
+    """Return the spellings of a tool's name: a call by any of them may be of this tool."""
     return frozenset((fold(tool), key_of(tool)))
 
 

@@ -166,7 +166,7 @@ def _checked(rule: Rule, moments: Sequence[Moment], history_turns: int, check_ti
         return _never(rule.never, rule.after, moments, history_turns, check_time)
     own = _own(moments, history_turns)
     if rule.always is not None:
-        happened = bool(_made(rule.always, own, check_time))
+        happened = bool(_places(rule.always, own, check_time))
         return Checked(1, [] if happened else [Break(f"no {rule.always.phrase} in the conversation")])
     assert rule.at_most is not None
     assert rule.of is not None
@@ -196,7 +196,7 @@ def _idle(event: Event, moments: Sequence[Moment]) -> str:
     return "" if own else "the assistant does nothing at all"
 
 
-def _made(event: Event, moments: Sequence[Moment], check_time: Callable[[], None]) -> list[Moment]:
+def _places(event: Event, moments: Sequence[Moment], check_time: Callable[[], None]) -> list[Moment]:
     """Return where what is wanted happened; a call that was only tried did not."""
     return [moment for moment in _timed(moments, check_time) if moment.was_made and event.happens_in(moment)]
 
@@ -219,8 +219,8 @@ def _each(
     if not heads:
         return Checked(0, [], f"no {each.phrase}")
     wanted = [
-        *((Occurrences(event, _made(event, moments, check_time), check_time), "before") for event in rule.only_after),
-        *((Occurrences(event, _made(event, moments, check_time), check_time), "after") for event in rule.followed_by),
+        *((Occurrences(event, _places(event, moments, check_time), check_time), "before") for event in rule.only_after),
+        *((Occurrences(event, _places(event, moments, check_time), check_time), "after") for event in rule.followed_by),
     ]
     problems = [f"no {_short(event.event.phrase)} {side} it{event.event.reach}" for event, side in wanted]
     breaks = [

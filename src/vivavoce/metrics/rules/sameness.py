@@ -320,7 +320,7 @@ _DEBT = re.compile(r"\(\s*[^()]*\d[^()]*\)|\d\s*-\s*$")
 _APART = re.compile(r"\d(?:[\s,.'_-]\d){2,}")
 """Digits with a mark between any two."""
 _FRACTION_OF = re.compile(r"\d\s*(?:%|‰|¢|percent|per cent|cents?\b|ct\b|pence\b)")
-"""An amount of which the unit is a part of another."""
+"""An amount whose unit is a part of another."""
 
 
 def _is_expression(text: str) -> bool:

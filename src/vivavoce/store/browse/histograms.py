@@ -35,7 +35,7 @@ def taken_histograms(connection: Connection, grading_id: str) -> list[Histogram]
     mine = sample_index.c.grading_id == grading_id
     ends: list[ColumnElement[Any]] = []
     for name in names:
-        ends += func.min(_taken(name)), func.max(_taken(name))
+        ends += func.min(_column_of(name)), func.max(_column_of(name))
     found: list[float | None] = list(connection.execute(select(*ends).where(mine)).one())
     spans: dict[Taken, tuple[float | None, float | None]] = {
         name: (found[2 * at], found[2 * at + 1]) for at, name in enumerate(names)
@@ -46,7 +46,7 @@ def taken_histograms(connection: Connection, grading_id: str) -> list[Histogram]
     if not known:
         return []
     labels = [f"{name}_place" for name in known]  # other names than the columns have, which GROUP BY prefers
-    places = [_place(_taken(name), *known[name]).label(label) for name, label in zip(known, labels, strict=True)]
+    places = [_place(_column_of(name), *known[name]).label(label) for name, label in zip(known, labels, strict=True)]
     counts = {name: [0] * BINS for name in known}
     query = select(*places, func.count().label("number")).where(mine).group_by(*labels)
     for row in connection.execute(query):
@@ -56,7 +56,7 @@ def taken_histograms(connection: Connection, grading_id: str) -> list[Histogram]
     return [Histogram(name=name, low=low, high=high, counts=counts[name]) for name, (low, high) in known.items()]
 
 
-def _taken(name: Taken) -> ColumnElement[Any]:
+def _column_of(name: Taken) -> ColumnElement[Any]:
     column: Any = sample_index.c[name]
     return column * 1.0
 
