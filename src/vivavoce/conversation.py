@@ -39,7 +39,7 @@ class ConversationHistory(BaseModel):
 
     def _repr_html_(self) -> str:
         """Return the conversation for a notebook, in which every text is escaped."""
-        return cast("str", lazy("vivavoce.report.html.cards:conversation_html")(self))
+        return cast("str", lazy("vivavoce.report.html.notebook:conversation_html")(self))
 
     def pretty_repr(self) -> str:
         """Return the conversation as readable lines."""

@@ -36,15 +36,15 @@ from vivavoce.records.score import Score
 from vivavoce.report.baseline import read_baseline, write_baseline
 from vivavoce.report.compare import compare
 from vivavoce.report.comparison import Comparison
-from vivavoce.report.csv_file import write_csv
 from vivavoce.report.finding import finding, headline, listed_finding
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.json_file import write_json, write_jsonl
 from vivavoce.report.junit import write_junit
-from vivavoce.report.letta_layout import sample_result
+from vivavoce.report.letta_files import sample_result
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.matrix import cell_text, matrix_of
 from vivavoce.report.publish.scores import figures
+from vivavoce.report.rows import write_csv
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worse import Tolerance, ruled
 from vivavoce.report.worst import worst

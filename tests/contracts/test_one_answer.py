@@ -21,7 +21,7 @@ from vivavoce.metrics import RefusalMetric
 from vivavoce.metrics.transcript import transcript
 from vivavoce.records.trajectory import answer_of_turn
 from vivavoce.report.html.evidence import Register
-from vivavoce.report.html.parts import Spoken, Writer
+from vivavoce.report.html.transcript import Spoken, Writer
 from vivavoce.report.transcript import words_of
 from vivavoce.suites.opening import run_suite
 

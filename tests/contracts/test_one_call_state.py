@@ -30,7 +30,7 @@ from vivavoce.records.agents import Agents
 from vivavoce.records.call_states import CallState, call_records, error_of, made_calls
 from vivavoce.records.trajectory import tool_results
 from vivavoce.report.html.evidence import Register
-from vivavoce.report.html.parts import Called, Writer
+from vivavoce.report.html.transcript import Called, Writer
 from vivavoce.tools.recordings import recorded_call
 
 Json = dict[str, Any]

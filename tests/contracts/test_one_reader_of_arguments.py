@@ -14,7 +14,7 @@ from vivavoce.metrics.exact.personal_data import PersonalDataMetric
 from vivavoce.metrics.exact.tool_calls import match_trajectory, tool_call_accuracy
 from vivavoce.metrics.transcript import written_arguments
 from vivavoce.report.html.evidence import Register
-from vivavoce.report.html.parts import Called, Writer
+from vivavoce.report.html.transcript import Called, Writer
 
 BROKEN = [
     '{"amount": 500,"amount": 5}',

@@ -18,7 +18,7 @@ from rich.console import Console
 from server.live import get, serving
 from vivavoce.messages import ToolCall
 from vivavoce.records.details import AS_RECORDED, AsRecorded, RecordingSummary
-from vivavoce.report.as_recorded import recorded_lines
+from vivavoce.report.details import recorded_lines
 from vivavoce.report.export import export
 from vivavoce.report.github import write_github
 from vivavoce.report.graded_run import GradedRun

@@ -18,7 +18,7 @@ from vivavoce.features.compare.terminal import comparison
 from vivavoce.records.run import Verdict
 from vivavoce.report.compare import compare
 from vivavoce.report.comparison import Comparison
-from vivavoce.report.html.cards import comparison_html
+from vivavoce.report.html.notebook import comparison_html
 from vivavoce.report.worse import Tolerance, reason_lines, ruled, ruling_lines
 from vivavoce.run.result import EXIT_CODES
 from vivavoce.store.store import Store

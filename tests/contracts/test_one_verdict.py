@@ -19,7 +19,6 @@ from server.live import get, serving
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score
 from vivavoce.report.compare import compare
-from vivavoce.report.csv_file import write_csv
 from vivavoce.report.github import write_github
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.conversation import conversation
@@ -27,8 +26,9 @@ from vivavoce.report.html.samples import line
 from vivavoce.report.html.score_notes import ScoreNote
 from vivavoce.report.json_file import write_jsonl
 from vivavoce.report.junit import write_junit
-from vivavoce.report.letta_layout import sample_result
+from vivavoce.report.letta_files import sample_result
 from vivavoce.report.markdown import write_markdown
+from vivavoce.report.rows import write_csv
 from vivavoce.report.worst import worst
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import GraderSummary, Summary

@@ -18,13 +18,13 @@ from rich.console import Console
 from server.live import get, serving
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Outcome
-from vivavoce.report.csv_file import write_csv
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.html.cards import trajectory_html
+from vivavoce.report.html.notebook import trajectory_html
 from vivavoce.report.html.one_file import write_html
 from vivavoce.report.json_file import write_jsonl
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
+from vivavoce.report.rows import write_csv
 from vivavoce.report.transcript import conversation
 from vivavoce.report.worst import worst
 from vivavoce.run.result import RunResult

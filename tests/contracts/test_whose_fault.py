@@ -18,11 +18,11 @@ from vivavoce.penelope import success_rates
 from vivavoce.penelope.result import TestResult, read_test
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
-from vivavoce.report.csv_file import write_csv
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.junit import write_junit
-from vivavoce.report.letta_summary import error_of
+from vivavoce.report.letta_files import error_of
+from vivavoce.report.rows import write_csv
 from vivavoce.report.transcript import conversation as in_terminal
 from vivavoce.run.result import RunResult
 from vivavoce.suites.opening import run_suite

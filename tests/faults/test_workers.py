@@ -18,7 +18,7 @@ from server.live import Reply, get, send
 from server.pages.cases import keep, outcome, turn
 from store.postgresql import Server, server
 from vivavoce.records.score import Score
-from vivavoce.store.database.server_tables import rate_limits
+from vivavoce.store.database.schema import rate_limits
 from vivavoce.store.store import Store
 
 from .servers import COMMAND, ServerProcess, server_process, soon, stand_still

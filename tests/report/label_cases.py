@@ -7,7 +7,7 @@ from typing import Any
 
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding, FindingState, Score
-from vivavoce.report.rated import Rated, rated
+from vivavoce.report.label_agreement import Rated, rated
 
 from .cases import outcome
 

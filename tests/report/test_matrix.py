@@ -13,7 +13,7 @@ from vivavoce.records.run import Outcome
 from vivavoce.records.score import failed, skipped
 from vivavoce.report.export import TEXT_FORMATS, export
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.html.by_target import by_target
+from vivavoce.report.html.run import by_target
 from vivavoce.report.matrix import SAMPLES, cell_text, matrix_of, sample_table
 from vivavoce.store.store import Store
 

@@ -1,10 +1,15 @@
+"""Text for a terminal and a log: lines without control sequences, and tables that stay readable in a narrow window."""
+
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
+from rich.console import Console, RenderableType
+from rich.text import Text
 
-from vivavoce.report.text import inert, printable, printable_json
+from vivavoce.report.text import Column, FittingTable, Labelled, inert, printable, printable_json
 
 
 @pytest.mark.parametrize(
@@ -39,3 +44,84 @@ def test_json_is_obeyed_by_nobody_and_keeps_its_value(value: object) -> None:
     text = printable_json(json.dumps(value, ensure_ascii=False))
     assert json.loads(text) == value
     assert printable(text) == text
+
+
+COLUMNS = (Column("run"), Column("started", rank=2), Column("mean", "right", rank=1), Column("why", flows=True))
+ROW = ("support-bot-1867a4", "2026-11-20 23:26", "0.500", "because of this and that")
+
+
+def lines(part: RenderableType, width: int) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=width).print(part)
+    return out.getvalue().splitlines()
+
+
+def table(width: int, *rows: tuple[str, ...]) -> list[str]:
+    return lines(FittingTable(COLUMNS, [[*map(Text, row)] for row in rows]), width)
+
+
+def test_everything_is_shown_where_there_is_room() -> None:
+    assert table(80, ROW) == [
+        "run                 started            mean  why",
+        "support-bot-1867a4  2026-11-20 23:26  0.500  because of this and that",
+    ]
+
+
+def test_in_a_narrow_window_the_least_important_columns_are_left_out_first() -> None:
+    assert [line.split() for line in table(50, ROW)[:2]] == [
+        ["run", "mean", "why"],
+        ["support-bot-1867a4", "0.500", "because", "of", "this", "and"],
+    ]
+    assert table(41, ROW)[0].split() == ["run", "why"]
+
+
+def test_what_is_left_out_is_named() -> None:
+    assert table(50, ROW)[-1] == "not shown, the terminal is too narrow: started"
+    assert " ".join(table(41, ROW)[-2:]).endswith("not shown, the terminal is too narrow: started, mean")
+    assert "not shown" not in "".join(table(80, ROW))
+
+
+def test_what_is_never_left_out_is_folded_and_not_cut() -> None:
+    found = table(20, ROW)
+    assert "".join(line[:10].strip() for line in found[1:]).startswith("support-bot-1867a4"[:10])
+    assert sum(line.count("…") for line in found) == 0
+    assert all(len(line) <= 20 for line in found)
+
+
+def test_no_line_ends_with_blanks() -> None:
+    rows = [ROW, ("a", "b", "c", "")]
+    assert not [line for width in (20, 41, 80) for line in table(width, *rows) if line != line.rstrip()]
+
+
+def test_colours_do_not_bring_the_blanks_back() -> None:
+    out = io.StringIO()
+    rows = [[Text("a", style="red"), Text("b")], [Text("longer", style="red"), Text("")]]
+    Console(file=out, width=40, force_terminal=True).print(FittingTable((Column("one"), Column("two")), rows))
+    assert not [line for line in out.getvalue().replace("\x1b[0m", "").splitlines() if line.endswith(" ")]
+
+
+def test_lines_of_a_text_begin_where_its_first_one_does() -> None:
+    assert lines(Labelled(Text("user  "), Text("one two three four five six\n\nseven")), 26) == [
+        "user  one two three four",
+        "      five six",
+        "",
+        "      seven",
+    ]
+
+
+def test_a_label_that_leaves_no_room_has_the_text_below_it() -> None:
+    assert lines(Labelled(Text("a sample with a long name  "), Text("why it is so, in some words")), 30) == [
+        "a sample with a long name",
+        "    why it is so, in some",
+        "    words",
+    ]
+
+
+def test_a_label_without_text_stands_alone() -> None:
+    assert lines(Labelled(Text("user  "), Text("")), 30) == ["user"]
+
+
+def test_the_style_of_a_label_ends_with_it() -> None:
+    out = io.StringIO()
+    Console(file=out, width=30, force_terminal=True).print(Labelled(Text("user  ", style="bold"), Text("hello")))
+    assert out.getvalue() == "\x1b[1muser  \x1b[0mhello\n"

@@ -18,7 +18,7 @@ from vivavoce.server.job_record import JobRecord
 from vivavoce.server.job_requests import EvaluationJob, ResumeJob, SuiteJob
 from vivavoce.server.jobs import Jobs, OtherBody, TooManyJobs
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.store.database import server_tables as tables
+from vivavoce.store.database import schema as tables
 from vivavoce.store.store import Store
 
 from .api.test_jobs import breaking_suite

@@ -11,8 +11,8 @@ import pytest
 
 from vivavoce.errors import StoreError
 from vivavoce.records.replies import StoredReply
+from vivavoce.store.database.database import LARGEST
 from vivavoce.store.database.group_commit import PENDING
-from vivavoce.store.database.insert import LARGEST
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 

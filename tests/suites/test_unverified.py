@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.report.reasons import explained
-from vivavoce.report.unverified import unverified_lines
+from vivavoce.report.reasons import explained, unverified_lines
 from vivavoce.run.options import RunOptions
 from vivavoce.suites.opening import run_suite
 

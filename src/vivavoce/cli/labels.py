@@ -12,12 +12,11 @@ from vivavoce.cli.output import StoreOption, files, notes, out, print_json, stor
 from vivavoce.errors import UsageError
 from vivavoce.records.label import DifferingLabels, Label, LabelAgreement
 from vivavoce.records.score import conversation_label, to_number, turn_label
-from vivavoce.report.csv_file import cell
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.labelling import check_question, questions
-from vivavoce.report.label_agreement import differing_line, figures, items, people_lines, people_markdown
+from vivavoce.report.label_agreement import differing_line, figures, items, people_lines, people_markdown, rated
 from vivavoce.report.markdown_agreement import agreement_lines
-from vivavoce.report.rated import rated
+from vivavoce.report.rows import cell
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.terminal import number
 from vivavoce.store.labels.people import agreement_of_all

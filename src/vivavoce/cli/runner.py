@@ -163,7 +163,7 @@ def report_run(
     found = worst(store, result.grading)
     console.print(run_report(result.summary, found, result.run.id, options, used=used))
     if output is not None:
-        lazy("vivavoce.report.letta_layout:write_letta_layout")(store, result.run, result.grading, output)
+        lazy("vivavoce.report.letta_files:write_letta_layout")(store, result.run, result.grading, output)
     if result.stopped_by is not None:
         console.print(continuing(result.run, [*options, *environment]))
     if again := errors_again(store, result.grading, result.summary, [*options, *environment]):

@@ -14,9 +14,8 @@ from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.finding import listed_finding
 from vivavoce.report.strict_json import strict_json
-from vivavoce.report.tables import Column, FittingTable
 from vivavoce.report.tester import net_text
-from vivavoce.report.text import count
+from vivavoce.report.text import Column, FittingTable, count
 from vivavoce.safe_text import safe
 from vivavoce.settings import user_name
 from vivavoce.store.browse.listing import RunEntry

@@ -20,8 +20,7 @@ from vivavoce.store.browse.listing import CommentPage
 from vivavoce.store.labels.drawing import Selection
 from vivavoce.store.labels.queues import AssignedQueue
 from vivavoce.store.views.views import View
-from vivavoce.store.webhooks.outbox import EVENTS, Event
-from vivavoce.store.webhooks.webhooks import Delivery, NewWebhook, Webhook
+from vivavoce.store.webhooks.webhooks import EVENTS, Delivery, Event, NewWebhook, Webhook
 
 _COMMENTS = TypeAdapter(list[Comment])
 _DIFFERING = TypeAdapter(list[DifferingLabels])

@@ -17,8 +17,7 @@ from vivavoce.records.run import AttemptKey
 from vivavoce.signatures import shows_options
 from vivavoce.store.labels.queues import AssignedQueue
 from vivavoce.store.views.views import View
-from vivavoce.store.webhooks.outbox import EVENTS, Event
-from vivavoce.store.webhooks.webhooks import Delivery, NewWebhook, Webhook
+from vivavoce.store.webhooks.webhooks import EVENTS, Delivery, Event, NewWebhook, Webhook
 
 
 class TogetherSync:

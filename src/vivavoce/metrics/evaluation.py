@@ -91,7 +91,7 @@ class EvaluationReport(Tabular, Mapping[str, MetricResult]):
 
     def _repr_html_(self) -> str:
         """Return the results for a notebook, in which every text is escaped."""
-        return cast("str", lazy("vivavoce.report.html.cards:report_html")(self))
+        return cast("str", lazy("vivavoce.report.html.notebook:report_html")(self))
 
     def get_metric(self, name: str) -> MetricResult:
         """Return the result of a metric.

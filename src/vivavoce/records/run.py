@@ -334,7 +334,7 @@ class Outcome(BaseModel):
 
     def _repr_html_(self) -> str:
         """Return the conversation with its scores for a notebook, in which every text is escaped."""
-        return cast("str", lazy("vivavoce.report.html.cards:outcome_html")(self))
+        return cast("str", lazy("vivavoce.report.html.notebook:outcome_html")(self))
 
 
 class ScoreRow(NamedTuple):

@@ -379,7 +379,7 @@ class Score(BaseModel):
 
     def _repr_html_(self) -> str:
         """Return the score for a notebook, in which every text is escaped."""
-        return cast("str", lazy("vivavoce.report.html.cards:score_html")(self))
+        return cast("str", lazy("vivavoce.report.html.notebook:score_html")(self))
 
     @property
     def measured(self) -> float | None:

@@ -339,7 +339,7 @@ class Trajectory(BaseModel):
 
     def _repr_html_(self) -> str:
         """Return the conversation for a notebook, in which every text is escaped."""
-        return cast("str", lazy("vivavoce.report.html.cards:trajectory_html")(self))
+        return cast("str", lazy("vivavoce.report.html.notebook:trajectory_html")(self))
 
     @property
     def messages(self) -> list[AnyMessage]:

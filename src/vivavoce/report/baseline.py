@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vivavoce.errors import UsageError
 from vivavoce.records.score import State
+from vivavoce.report.details import check_even
 from vivavoce.report.graded_run import GradedRun, partial_note
-from vivavoce.report.sampled import check_even
 from vivavoce.report.sides import GradedSide, Origin, side_of
 from vivavoce.report.strict_json import strict_json
 from vivavoce.store.browse.scenarios import GraderScores, ScenarioScores

@@ -13,8 +13,7 @@ from vivavoce.records.agents import Agents
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Failure, Finding, Score, turn_label
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.report.tables import Labelled
-from vivavoce.report.text import one_line
+from vivavoce.report.text import Labelled, one_line
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import status_of
 

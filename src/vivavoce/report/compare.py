@@ -26,9 +26,8 @@ from vivavoce.report.comparison import (
     Side,
     TargetComparison,
 )
-from vivavoce.report.pairing import Pairing, Scenarios, pair
-from vivavoce.report.sampled import check_even
-from vivavoce.report.sides import GradedSide, Origin, SampleScores, side_of
+from vivavoce.report.details import check_even
+from vivavoce.report.sides import GradedSide, Origin, Pairing, SampleScores, Scenarios, pair, side_of
 from vivavoce.report.worst import why
 from vivavoce.run.summary import Summary
 from vivavoce.stats.paired import PairedDifference, difference_of, worse_sign_test

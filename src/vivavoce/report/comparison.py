@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,7 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Verdict
 from vivavoce.report.changes import Change
-from vivavoce.samples.table import Tabular
+from vivavoce.report.details import measured_text
+from vivavoce.report.text import count, listed
+from vivavoce.safe_text import safe
+from vivavoce.samples.table import Table, Tabular, table_of
+from vivavoce.stats.paired import POWER
+from vivavoce.stats.planning import fewest_changes
 
 Reading: TypeAlias = Literal["worse", "better", "same", "unknown", "incomparable", "measured", "nothing"]
 """What a difference says: `same` if its interval includes zero, `unknown` without an interval, `incomparable` if the
@@ -205,7 +211,7 @@ class Comparison(Tabular, Compared):
     """
 
     TABLES: ClassVar = ("graders", "changes")
-    TABLES_FROM: ClassVar = "vivavoce.report.comparison_tables:comparison_table"
+    TABLES_FROM: ClassVar = "vivavoce.report.comparison:comparison_table"
 
     suite_a: str
     run_a: str
@@ -225,9 +231,157 @@ class Comparison(Tabular, Compared):
 
     def _repr_html_(self) -> str:
         """Return what changed for a notebook, in which every text is escaped."""
-        return cast("str", lazy("vivavoce.report.html.cards:comparison_html")(self))
+        return cast("str", lazy("vivavoce.report.html.notebook:comparison_html")(self))
 
     @property
     def same(self) -> bool:
         """Whether both sides are the same scores."""
         return self.grading_a == self.grading_b and all(one.target_a == one.target_b for one in self.targets)
+
+
+_TARGETS = {"run_a": "string", "run_b": "string", "target_a": "string", "target_b": "string", "grader": "string"}
+_NUMBERS = ("mean_a", "mean_b", "difference", "low", "high", "p_value", "sign_p_value")
+_COUNTS = ("wins", "losses", "ties", "passed")
+_GRADERS = {
+    **_TARGETS,
+    "n": "int32",
+    **dict.fromkeys(_NUMBERS, "double"),
+    **dict.fromkeys(_COUNTS, "int32"),
+    **dict.fromkeys(("errors_a", "errors_b", "skipped_a", "skipped_b"), "int32"),
+    "same_fingerprint": "bool",
+    "note": "string",
+    "measured_a": "double",
+    "measured_b": "double",
+}
+_CHANGES = {
+    **_TARGETS,
+    "change": "string",
+    "sample_a": "string",
+    "sample_b": "string",
+    "score_a": "double",
+    "score_b": "double",
+    "why": "string",
+}
+
+
+def comparison_table(found: Comparison, name: str) -> Table:
+    """Return a table of a comparison: `graders` or `changes`."""
+    make, types = (_grader, _GRADERS) if name == "graders" else (_changes, _CHANGES)
+    rows = (
+        {**_runs(found, target), "grader": one.name, **row}
+        for target in found.targets
+        for one in target.graders
+        for row in make(one)
+    )
+    return table_of(rows, types)
+
+
+def _runs(found: Comparison, target: TargetComparison) -> dict[str, object]:
+    runs = {"run_a": found.run_a, "run_b": found.run_b}
+    return {**runs, "target_a": target.target_a, "target_b": target.target_b}
+
+
+def _grader(one: GraderComparison) -> Iterator[dict[str, object]]:
+    yield {
+        **one.model_dump(include={"n", *_NUMBERS, *_COUNTS, "same_fingerprint", "note"}),
+        "errors_a": one.a.errors,
+        "errors_b": one.b.errors,
+        "skipped_a": one.a.skipped,
+        "skipped_b": one.b.skipped,
+        "measured_a": one.measured and one.measured.mean_a,
+        "measured_b": one.measured and one.measured.mean_b,
+    }
+
+
+def _changes(one: GraderComparison) -> Iterator[dict[str, object]]:
+    for change, flips in (("worsened", one.worsened), ("improved", one.improved)):
+        yield from ({"change": change, **_flip(flip)} for flip in flips)
+    for sample in one.broke:
+        yield {"change": "broke", "sample_a": sample}
+    for sample in one.fixed:
+        yield {"change": "fixed", "sample_b": sample}
+
+
+def _flip(flip: Flip) -> dict[str, object]:
+    return {**flip.model_dump(), "why": flip.why or None}
+
+
+WORDS: Mapping[Reading, str] = {
+    "worse": "worse",
+    "better": "better",
+    "same": "no clear change",
+    "unknown": "too few pairs",
+    "incomparable": "not comparable",
+    "measured": "only measured",
+    "nothing": "nothing to compare",
+}
+STYLES: Mapping[Reading, str] = {"worse": "red", "better": "green"}
+"""The colour in the terminal; what is not certain has none."""
+
+
+def in_markdown(reading: Reading) -> str:
+    """Return the word as Markdown."""
+    return f"**{WORDS[reading]}**" if reading == "worse" else WORDS[reading]
+
+
+def remarks(graders: Sequence[GraderComparison]) -> list[str]:
+    """Return what a reader should know of the figures of some graders, a sentence each."""
+    sign = _sign_note(graders)
+    return [*measured_remarks(graders), *_detectable(graders), *([] if sign is None else [sign])]
+
+
+def measured_change(one: GraderComparison) -> str:
+    """Return in a sentence how a grader that measures changed; empty for any other."""
+    found = one.measured
+    if found is None:
+        return ""
+    before, after = measured_text(found.mean_a), measured_text(found.mean_b)
+    sign = "+" if found.difference >= 0 else "−"
+    change = f"{sign}{measured_text(abs(found.difference))}"
+    return f"{safe(one.name)} measures: mean {before} before, {after} after ({change}, n {found.n:,})"
+
+
+def measured_remarks(graders: Sequence[GraderComparison]) -> Iterator[str]:
+    """Yield how each grader that measures changed."""
+    yield from (
+        f"{said}; without a threshold that is neither better nor worse."
+        for said in map(measured_change, graders)
+        if said
+    )
+
+
+def p_text(p_value: float | None) -> str:
+    """Return a p value with three decimals, `< 0.001` for a smaller one, or a dash if there is none."""
+    return "–" if p_value is None else "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
+
+def _detectable(graders: Sequence[GraderComparison]) -> Iterator[str]:
+    """Yield how large a change had to be to show, of the graders without a clear one, or that none could.
+
+    For graded scores it is an upper limit, for changes of whole samples from one end of the scale to the other.
+    """
+    same = [one for one in graders if one.reading == "same"]
+    by = [(one.graded, f"{safe(one.name)} by {one.detectable:.2g}") for one in same if one.detectable is not None]
+    for graded, share in ((False, f"{POWER:.0%}"), (True, f"at least {POWER:.0%}")):
+        if changes := [text for each, text in by if each == graded]:
+            some, each = ("A change", "") if len(changes) == 1 else ("Changes", "each ")
+            less = "; smaller ones may show, too" if graded else ""
+            yield f"{some} of {listed(changes)} would {each}have shown in {share} of such comparisons{less}."
+    for one in same:
+        if one.n < (fewest := fewest_changes(one.level)):
+            yield f"{count(one.n, 'sample')} cannot show any change of {safe(one.name)}: it takes at least {fewest}."
+
+
+def _sign_note(graders: Sequence[GraderComparison]) -> str | None:
+    """Return in a sentence where counts of samples alone say otherwise than the means; None where they never do."""
+    by = [
+        f"{safe(one.name)} has {one.wins:,} better and {one.losses:,} worse (sign test: p {p_text(one.sign_p_value)})"
+        for one in graders
+        if one.p_value is not None
+        and one.sign_p_value is not None
+        and (one.p_value <= 1 - one.level) != (one.sign_p_value <= 1 - one.level)
+    ]
+    if not by:
+        return None
+    about = "p and the interval are about the mean. Counts of samples, however far each moved, say otherwise"
+    return f"{about}: {listed(by)}."

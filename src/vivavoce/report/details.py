@@ -1,11 +1,101 @@
-"""What a run used, how long replies took, and where scores vary: in lines for every reader of a summary."""
+"""What a run says besides its scores, in lines for every reader of a summary: usage, agents, measurements, sampling."""
 
 from __future__ import annotations
 
-from vivavoce.records.details import SkipSummary, VarianceSummary, by_role
-from vivavoce.report.as_recorded import recorded_lines
-from vivavoce.report.text import count
-from vivavoce.run.summary import Summary
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from vivavoce.comparing.thresholds import score_text
+from vivavoce.errors import UsageError
+from vivavoce.plugins import lazy
+from vivavoce.records.details import (
+    AgentSummary,
+    CallsCovered,
+    DifferenceKind,
+    DifferentConversations,
+    MeasurementSummary,
+    PairedGrades,
+    SkipSummary,
+    VarianceSummary,
+    by_role,
+)
+from vivavoce.records.details import RecordingSummary as Recorded
+from vivavoce.records.run import Run, Sampling
+from vivavoce.records.score import conversation_label, turn_label
+from vivavoce.report.best_target import target_names
+from vivavoce.report.text import count, one_line
+from vivavoce.run.summary import GraderSummary, Summary
+from vivavoce.safe_text import safe
+
+if TYPE_CHECKING:
+    from vivavoce.report.comparison import Side
+    from vivavoce.report.html.plots import Point
+    from vivavoce.store.browse.listing import Headline
+
+
+_WORDS: dict[DifferenceKind, str] = {
+    "said": "the user says something else",
+    "length": "more or fewer turns",
+    "call": "other calls of tools",
+    "unrecorded": "a call that is not in the recording",
+    "order": "the calls in another order",
+    "result": "other results of tools",
+    "reply": "the same calls, another reply",
+}
+
+
+def recorded_lines(summary: Summary) -> list[str]:
+    """Return a line for each thing that is known, without markup; names in it are as the suite has them."""
+    several = len(summary.recording) > 1
+    return [
+        f"{one.target}: {line}" if several and index == 0 else line
+        for one in summary.recording
+        for index, line in enumerate(lines_of(one))
+    ]
+
+
+def lines_of(one: Recorded) -> Iterator[str]:
+    """Yield a line for each thing that is known of one target."""
+    held = count(one.conversations, "conversation")
+    rest = [f"{one.unrecorded:,} not in the recording"] if one.unrecorded else []
+    rest += [f"{one.errors:,} ended with an error before a difference"] if one.errors else []
+    yield "; ".join([f"as recorded: {one.same:,} of {held}", *rest])
+    yield from map(_different, one.different)
+    if calls := _calls(one.calls, one.ended):
+        yield f"calls of tools: {calls}"
+    yield from map(_paired, one.pairs)
+
+
+def _different(one: DifferentConversations) -> str:
+    where = f"{conversation_label(one.sample, one.trial)}, {turn_label(one.turn)}"
+    first = "" if one.conversations == 1 else "the earliest: "
+    return f"{_WORDS[one.kind]}: {one.conversations:,} ({first}{where}: {one_line(one.what, 300)})"
+
+
+def _calls(calls: CallsCovered, ended: list[str]) -> str:
+    """Return in words how calls are covered, empty where there are none."""
+    parts = [
+        (calls.answered, "answered from the recording"),
+        (calls.live, "answered live"),
+        (calls.missed, f"not in it ({'; '.join(ended)}{'; …' * (calls.missed > len(ended))})"),
+    ]
+    said = [f"{number:,} {words}" for number, words in parts if number]
+    if calls.unused:
+        more = calls.unused - len(calls.examples)
+        named = ", ".join(calls.examples) + (f" and {more:,} more" if more > 0 else "")
+        said.append(f"{calls.unused:,} recorded and not made: {named}")
+    return ", ".join(said)
+
+
+def _paired(one: PairedGrades) -> str:
+    left = f", {one.left_out:,} without both scores" if one.left_out else ""
+    alike = one.n - one.better - one.worse
+    test = f", sign test p {one.p_value:.2g}" if one.better + one.worse else ""
+    return (
+        f"{one.grader}, {count(one.n, f'comparable {one.of}')}{left}: {one.better:,} better, {one.worse:,} worse, "
+        f"{alike:,} the same; mean recorded {one.recorded:.3f}, now {one.new:.3f}{test}"
+    )
+
 
 NOTICEABLE = 0.1
 """Seconds of a 95th percentile below which replies are not worth a line."""
@@ -107,3 +197,203 @@ def variance_text(one: VarianceSummary) -> str:
     ]
     estimated = "" if one.counted is None else f" (estimated from {count(one.counted, 'sample')})"
     return f"{shares}{estimated}; not measured: {' and '.join(missing)}" if missing else shares + estimated
+
+
+class Numbered(Protocol):
+    """A score of any kind: `value` is from 0 to 1, `measured` the number of a measurement."""
+
+    @property
+    def value(self) -> float | None:
+        """Its value."""
+        ...
+
+    @property
+    def measured(self) -> float | None:
+        """Its number."""
+        ...
+
+
+class Averaged(Protocol):
+    """The scores of a grader: the `mean` of the values, and the measurements."""
+
+    @property
+    def mean(self) -> float | None:
+        """Their mean."""
+        ...
+
+    @property
+    def measured(self) -> MeasurementSummary | None:
+        """Their summary."""
+        ...
+
+
+def measured_text(number: float) -> str:
+    """Return the number of a measurement: `5`, `4.5`, `0.0123`, `12,345`."""
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
+
+
+def score_number(score: Numbered, digits: int = 2) -> str:
+    """Return the value of a score, or the number of a measurement; empty without either."""
+    if score.value is not None:
+        return score_text(score.value, digits)
+    return "" if score.measured is None else measured_text(score.measured)
+
+
+def mean_text(grader: Averaged, digits: int = 3) -> str:
+    """Return the mean of a grader: of its values, else of its measurements; a dash if there is neither."""
+    if grader.mean is not None:
+        return score_text(grader.mean, digits)
+    return "–" if grader.measured is None else measured_text(grader.measured.mean)
+
+
+def range_text(measured: MeasurementSummary) -> str:
+    """Return the lowest and the highest measurement."""
+    return f"{measured_text(measured.min)} to {measured_text(measured.max)}"
+
+
+def measured_lines(summary: Summary) -> Iterator[str]:
+    """Yield a sentence for each grader that measures: the mean, the lowest and the highest number."""
+    several = len(target_names(summary)) > 1
+    for one in summary.graders:
+        if one.measured is not None:
+            name = safe(f"{one.name} of {one.target}" if several else one.name)
+            yield (
+                f"{name} measures: mean {measured_text(one.measured.mean)}, from {range_text(one.measured)}, over "
+                f"{count(one.measured.n, 'conversation')}; without a threshold nothing passes or fails by it"
+            )
+
+
+HEADS = (
+    *("agent", "turns", "calls", "tool errors", "handoffs"),
+    *("found by", "failures", "failed turns", "share of turns", "95% interval"),
+)
+"""What is said of an agent; the last five also of each grader that found a fault of it."""
+MOST = 20
+"""Agents in a table."""
+ANY = "any"
+"""Who found a fault, in the row of an agent."""
+
+
+def agent_rows(summary: Summary) -> list[list[str]]:
+    """Return the cells below `HEADS`, without control characters; the row of a grader follows that of its agent."""
+    shown = sorted(summary.agents, key=lambda one: (-one.failed_turns, -one.turns))[:MOST]
+    return [row for one in shown for row in _rows(one, _name(one, summary.agents))]
+
+
+def agents_line(summary: Summary) -> str:
+    """Return what the table leaves out, as one sentence; empty if it leaves out nothing."""
+    others = max(len(summary.agents) - MOST, 0) + summary.more_agents
+    said = [f"and {count(others, 'more agent')} with no more failed turns"] if others else []
+    if summary.unnamed_failures:
+        failures = count(summary.unnamed_failures, "failure")
+        said.append(f"{failures} {'is' if summary.unnamed_failures == 1 else 'are'} of no agent in particular")
+    return "; ".join(said)
+
+
+def who_failed(summary: Summary) -> str:
+    """Return whose most failed turns are, as one sentence; empty where no agent failed."""
+    failed = [one for one in summary.agents if one.failed_turns]
+    if not failed:
+        return ""
+    worst = max(failed, key=lambda one: (one.failed_turns, one.share))
+    whole = sum(one.failed_turns for one in failed)
+    of = f"{worst.failed_turns:,} of {count(whole, 'failed turn')}"
+    return f"{of} {'is' if worst.failed_turns == 1 else 'are'} of {_name(worst, summary.agents)}"
+
+
+def _rows(one: AgentSummary, name: str) -> list[list[str]]:
+    did = [f"{number:,}" for number in (one.turns, one.calls, one.tool_errors, one.handoffs)]
+    failures = sum(each.failures for each in one.graders)
+    found = [ANY, f"{failures:,}", f"{one.failed_turns:,}", f"{one.share:.1%}", _interval(one.low, one.high)]
+    rows = [[name, *did, *found]]
+    for each in one.graders:
+        figures = [f"{each.failures:,}", f"{each.turns:,}", f"{each.share:.1%}", _interval(each.low, each.high)]
+        rows.append(["", "", "", "", "", safe(each.grader), *figures])
+    return rows
+
+
+def _name(one: AgentSummary, among: Sequence[AgentSummary]) -> str:
+    return safe(f"{one.agent} of {one.target}" if len({each.target for each in among}) > 1 else one.agent)
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{low:.1%} to {high:.1%}"
+
+
+_GROUPS_SHOWN = 5
+
+
+def judged_text(one: GraderSummary | Headline | Point | Side) -> str:
+    """Return how many conversations were judged of how many; empty where all were."""
+    if one.population is None:
+        return ""
+    return f"{one.scored + one.errors + one.skipped:,} of {one.population:,} judged"
+
+
+def estimate_text(one: GraderSummary) -> str:
+    """Return how many of all conversations pass, with the interval; empty where all were judged."""
+    if one.population is None:
+        return ""
+    judged = judged_text(one)
+    if one.pass_rate is None:
+        return f"no estimate: {judged}, and none has a score"
+    found = "" if one.pass_low is None or one.pass_high is None else f" [{one.pass_low:.1%}, {one.pass_high:.1%}]"
+    of = "conversations" if not one.skipped else "conversations that it applies to"
+    return f"{one.pass_rate:.1%}{found} of all {of} pass, estimated: {judged}"
+
+
+def sampled_lines(summary: Summary) -> Iterator[str]:
+    """Yield how conversations were drawn, what each grader says of all of them, and what half the width takes."""
+    sampling = summary.sampling
+    if sampling is None:
+        return
+    yield safe(drawn_text(sampling))
+    several = len(target_names(summary)) > 1
+    for one in summary.graders:
+        yield f"{safe(f'{one.name} of {one.target}' if several else one.name)}: {estimate_text(one)}"
+    if summary.attempts < sampling.drawn:
+        so_far = f"{summary.attempts:,} of the {sampling.drawn:,} drawn are judged, from the beginning of the file"
+        yield f"{so_far}: it may not be like the rest"
+    else:
+        yield f"for half the width: {_half(sampling, summary.graders)}"
+
+
+def drawn_text(sampling: Sampling) -> str:
+    """Return how conversations were drawn; what strata are called may come from a file."""
+    of = f"drawn: {sampling.drawn:,} of {count(sampling.population, 'conversation')}"
+    if sampling.by:
+        found = [f"{one_line(one.name, 60)} ({one.drawn:,} of {one.size:,})" for one in sampling.strata]
+        more = len(found) - _GROUPS_SHOWN
+        shown = "; ".join(found[:_GROUPS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+        how = f", in proportion from {count(len(found), 'group')} by {', '.join(sampling.by)}: {shown}"
+    else:
+        how = ", at random"
+    weight = "" if sampling.weight_by is None else f", more often where there is more {sampling.weight_by}"
+    return of + (f"{weight}{how}" if sampling.by else f"{weight or how}")
+
+
+def _half(sampling: Sampling, graders: Iterable[GraderSummary]) -> str:
+    """Return how many conversations have to be judged, so that the interval of every grader has half the width."""
+    rates = [grader.pass_rate for grader in graders if grader.pass_rate is not None] or [0.5]
+    count_for = lazy("vivavoce.stats.sampled:drawn_for_half_width")
+    size = max(count_for(sampling.drawn, sampling.population, rate) for rate in rates)
+    if size >= sampling.population:
+        return f"judge all {sampling.population:,}"
+    return f"about {size - sampling.drawn:,} more, --sample {size}"
+
+
+def uneven_note(run: Run) -> str | None:
+    """Return why conversations of a run are no picture of all as they are, None where they are one."""
+    if run.sampling is None or run.sampling.even:
+        return None
+    return f"run {run.id} judged conversations that were drawn with unequal probabilities, or by groups"
+
+
+def check_even(run: Run, what: str) -> None:
+    """Refuse what would take the judged conversations of a run for all.
+
+    Raises:
+        UsageError: they were drawn with unequal probabilities.
+    """
+    if note := uneven_note(run):
+        raise UsageError(f"{note}, so {what}; its summary has the estimates for all")

@@ -11,10 +11,9 @@ from rich.text import Text
 from vivavoce.comparing.thresholds import SIGNS, Operator
 from vivavoce.records.run import Condition, Grading, Reason, Verdict, failing_grader
 from vivavoce.records.score import FAILED_STEP, Evidence, FindingState, Score, turn_label
-from vivavoce.report.measurements import mean_text, score_number
+from vivavoce.report.details import mean_text, score_number
 from vivavoce.report.reasons import aggregate_name, failed_errors, found_text, reason_text, value_text
-from vivavoce.report.tables import Labelled
-from vivavoce.report.text import count, one_line
+from vivavoce.report.text import Labelled, count, one_line
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.listing import RunEntry

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TextIO
 
-from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.best_target import sentences, target_names
-from vivavoce.report.details import skip_lines
+from vivavoce.report.details import recorded_lines, skip_lines
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import label

@@ -12,7 +12,7 @@ from vivavoce.records.details import in_words
 from vivavoce.records.replies import JudgeCall, JudgeExchange
 from vivavoce.records.score import to_number, turn_span
 from vivavoce.report.html.wording import clock, day
-from vivavoce.report.tables import Labelled
+from vivavoce.report.text import Labelled
 from vivavoce.report.transcript import words_of
 from vivavoce.safe_text import safe
 

@@ -21,17 +21,13 @@ from vivavoce.comparing.thresholds import limit_text
 from vivavoce.records.details import AS_RECORDED
 from vivavoce.records.run import Attempt, Outcome, Run
 from vivavoce.records.score import Score, conversation_label, shorten, to_number
-from vivavoce.report.as_recorded import lines_of
-from vivavoce.report.corrected import corrected_text
-from vivavoce.report.details import skip_text
-from vivavoce.report.exchange import exchange_of
+from vivavoce.report.details import estimate_text, lines_of, measured_text, skip_text
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.measurements import measured_text
-from vivavoce.report.reasons import explained
+from vivavoce.report.reasons import corrected_text, explained
 from vivavoce.report.rows import truth_text
-from vivavoce.report.sampled import estimate_text
 from vivavoce.report.tester import net_text
 from vivavoce.report.text import one_line
+from vivavoce.report.worst import exchange_of
 from vivavoce.run.summary import Summary
 
 IN_MEMORY = 1 << 20

@@ -1,18 +1,23 @@
-"""How people agree with a judge, and with each other."""
+"""Graded conversations beside a label of their dataset: what people, or the truth, say of each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from math import fsum
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vivavoce.errors import UsageError
 from vivavoce.records.label import DifferingLabels, Disputed, Label, LabelAgreement, PeopleAgreement
-from vivavoce.records.score import FindingState, conversation_label, turn_label
+from vivavoce.records.run import Attempt, AttemptKey, Outcome
+from vivavoce.records.score import Finding, FindingState, Score, Usage, conversation_label, turn_label
+from vivavoce.records.trajectory import answer_of_turn
 from vivavoce.report.markdown import code, interval, table
-from vivavoce.report.rated import Case, Rated
 from vivavoce.report.terminal import number
 from vivavoce.report.text import count
 from vivavoce.safe_text import safe
@@ -21,7 +26,96 @@ from vivavoce.stats.bootstrap import Floats, bootstrap
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.kappa import kappa_interval
 from vivavoce.stats.ranking import auroc, auroc_interval, spearman, spearmans
-from vivavoce.stats.raters import Ratings
+from vivavoce.stats.raters import Ratings, ratings_at
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A scored conversation with its ratings; `length` is the number of characters of the last reply."""
+
+    key: AttemptKey
+    passed: bool | None
+    order: tuple[float, float]
+    """Sorts cases by the score, and those of equal score by how sure the judge is."""
+    confidence: float | None
+    ratings: Ratings
+    length: int
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def sample_id(self) -> str:
+        """The sample of the conversation."""
+        return self.key.sample_id
+
+
+@dataclass(slots=True)
+class Rated:
+    """The scores of one grader beside a label; what cannot be compared is counted.
+
+    `errors` counts by the kind of failure: `format` is an answer outside the shape that was asked for.
+    """
+
+    grader: str
+    label: str
+    cases: list[Case] = field(default_factory=list[Case])
+    errors: Counter[str] = field(default_factory=Counter[str])
+    skipped: int = 0
+    unlabelled: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+def rated(outcomes: Iterable[Outcome], graders: Sequence[str], label: str, tag: str | None = None) -> list[Rated]:
+    """Return the scores of graders beside the label at a dotted path of each row's `labels`.
+
+    With a `tag`, only rows that have it count.
+
+    Raises:
+        UsageError: no row has the label, or it is neither a number nor a yes or no.
+    """
+    found = [Rated(grader, label) for grader in graders]
+    labelled = chosen = 0
+    for outcome in outcomes:
+        row = cast("dict[str, Any]", json.loads(outcome.attempt.sample))
+        if tag is not None and tag not in row.get("tags", ()):
+            continue
+        chosen += 1
+        ratings = _ratings(row.get("labels"), label, outcome.attempt)
+        labelled += ratings is not None
+        for one in found:
+            if (score := outcome.scores.get(one.grader)) is not None:
+                _add(one, outcome.attempt, score, ratings)
+    if not chosen:
+        raise UsageError(f"no row has the tag '{tag}'" if tag else "the run has no conversations")
+    if not labelled:
+        raise UsageError(f"no row has labels.{label}; name a label of the dataset, as in --label good")
+    return found
+
+
+def _add(found: Rated, attempt: Attempt, score: Score, ratings: Ratings | None) -> None:
+    found.usage += score.usage or Usage()
+    if score.state == "error":
+        found.errors["unknown" if score.failure is None else score.failure.kind] += 1
+    elif score.value is None:
+        found.skipped += 1
+    elif ratings is None:
+        found.unlabelled += 1
+    else:
+        length = len(answer_of_turn(attempt.trajectory.messages))
+        what = (score.passed, _order(score.value, score), score.confidence)
+        found.cases.append(Case(attempt.key, *what, ratings, length, score.findings))
+
+
+def _order(value: float, score: Score) -> tuple[float, float]:
+    sure = score.confidence or 0.0
+    return value, sure if score.passed else -sure
+
+
+def _ratings(labels: object, path: str, attempt: Attempt) -> Ratings | None:
+    """Return the ratings at a path of the labels of a row, None where there are none."""
+    try:
+        return ratings_at(labels, path)
+    except ValueError as error:
+        raise UsageError(f"{conversation_label(attempt.key.sample_id, attempt.key.trial)}: {error}") from error
 
 
 def people_lines(found: PeopleAgreement | None) -> Iterator[str]:

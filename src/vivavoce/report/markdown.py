@@ -16,22 +16,29 @@ from vivavoce.extensions import answers_of
 from vivavoce.records.details import by_role
 from vivavoce.records.run import Run
 from vivavoce.records.score import conversation_label
-from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
-from vivavoce.report.as_recorded import recorded_lines
 from vivavoce.report.best_target import sentences, target_names
-from vivavoce.report.corrected import corrected_lines
-from vivavoce.report.details import latency_lines, skip_lines, spent_lines, tags_line, variance_lines
-from vivavoce.report.exchange import Exchange
+from vivavoce.report.details import (
+    HEADS,
+    agent_rows,
+    agents_line,
+    latency_lines,
+    mean_text,
+    measured_lines,
+    recorded_lines,
+    sampled_lines,
+    skip_lines,
+    spent_lines,
+    tags_line,
+    variance_lines,
+    who_failed,
+)
 from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
-from vivavoce.report.measurements import mean_text, measured_lines
-from vivavoce.report.reasons import breach_lines, explained
-from vivavoce.report.sampled import sampled_lines
+from vivavoce.report.reasons import breach_lines, corrected_lines, explained, unverified_lines
 from vivavoce.report.tester import spoiled_lines
 from vivavoce.report.text import count, inert, one_line
-from vivavoce.report.unverified import unverified_lines
-from vivavoce.report.worst import Worst, WorstSamples, worst
+from vivavoce.report.worst import Exchange, Worst, WorstSamples, worst
 from vivavoce.run.summary import GraderSummary, Summary
 
 _VERDICTS = {"pass": "passed", "fail": "failed", "inconclusive": "is inconclusive", None: "has no gate"}

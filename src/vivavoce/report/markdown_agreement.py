@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from vivavoce.report.label_agreement import Figure, Item
+from vivavoce.report.label_agreement import Figure, Item, Rated
 from vivavoce.report.markdown import code, interval, number, table
-from vivavoce.report.rated import Rated
 from vivavoce.report.text import count
 
 

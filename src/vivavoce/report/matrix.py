@@ -19,11 +19,10 @@ from vivavoce.records.details import dollars
 from vivavoce.records.run import Run, ScoreRow, described_targets
 from vivavoce.records.score import Usage
 from vivavoce.report.best_target import Standing, standings, target_names
+from vivavoce.report.details import mean_text, measured_text
 from vivavoce.report.finding import headline
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.measurements import mean_text, measured_text
-from vivavoce.report.tables import GAP, stripped
-from vivavoce.report.text import one_line
+from vivavoce.report.text import GAP, one_line, stripped
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.safe_text import safe
 from vivavoce.suites.target_names import described_target

@@ -1,16 +1,20 @@
-"""Why a run passes or fails: each reason in words."""
+"""Why a run passes or fails, in words, and the errors behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from vivavoce.comparing.thresholds import SIGNS, limit_text, number_text
-from vivavoce.records.run import BREACH_NAMES, Aggregation, Condition, Reason, SampleTrials
-from vivavoce.records.score import PASSING
+from vivavoce.records.label import CorrectedRate
+from vivavoce.records.run import BREACH_NAMES, Aggregation, AttemptKey, Condition, Grading, Reason, SampleTrials
+from vivavoce.records.score import PASSING, error_text
 from vivavoce.report.best_target import target_names
-from vivavoce.report.text import count
+from vivavoce.report.text import count, one_line
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
+from vivavoce.store.browse.listing import AlikeErrors
+from vivavoce.store.store import Store
 
 
 def breach_lines(summary: Summary) -> Iterator[str]:
@@ -210,3 +214,85 @@ def _graders(weights: Mapping[str, float]) -> str:
     if len(weights) == 1:
         return next(iter(weights))
     return " + ".join(f"{weight:g} × {name}" for name, weight in weights.items())
+
+
+def unverified_lines(summary: Summary) -> Iterator[str]:
+    """Yield a line for each grader with verdicts that rest on unverified evidence."""
+    several = len(target_names(summary)) > 1
+    for grader in summary.graders:
+        if grader.unverified:
+            name = safe(f"{grader.name} of {grader.target}" if several else grader.name)
+            rests = "rests" if grader.unverified == 1 else "rest"
+            yield f"{name}: {count(grader.unverified, 'verdict')} {rests} on unverified evidence"
+
+
+def corrected_lines(summary: Summary, run_id: str) -> Iterator[str]:
+    """Yield a sentence for each grader whose judge was calibrated."""
+    several = len(target_names(summary)) > 1
+    for one in summary.graders:
+        if one.corrected is not None:
+            name = f"{one.name} of {one.target}" if several else one.name
+            yield safe(f"{name}: {corrected_text(one.corrected, run_id)}")
+
+
+def corrected_text(rate: CorrectedRate, run_id: str) -> str:
+    """Return what the labels of people make of a rate of the judge, or why they make nothing of it."""
+    raw = "" if rate.raw is None else f"{rate.raw:.1%} pass by the judge, "
+    if rate.value is None or rate.low is None or rate.high is None:
+        return f"{raw}not corrected: {rate.why}"
+    of = "of this run" if rate.labels_of == run_id else f"of run {rate.labels_of}"
+    return (
+        f"{raw}{rate.value:.1%} corrected [{rate.low:.1%}, {rate.high:.1%}] by {count(rate.labels, 'label')} {of} "
+        f"({_METHODS[rate.method or 'rogan_gladen']})"
+    )
+
+
+_METHODS = {"prediction_powered": "prediction-powered", "rogan_gladen": "Rogan–Gladen"}
+
+
+_REMEDY = 400
+"""Characters of an error at most: the end says what to do."""
+_ANSWER = 200
+"""Characters of what a system answered, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """Errors of one target that say the same; `key` is the first, `why` one line, `cause` what a filter calls them."""
+
+    key: AttemptKey
+    number: int
+    why: str
+    cause: str
+
+    @property
+    def filter(self) -> str:
+        """The filter that lets these conversations through, of whichever target."""
+        return f"cause:{self.cause}"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroups:
+    """The groups, the most frequent first, and how many conversations have another error."""
+
+    shown: list[ErrorGroup]
+    more: int
+
+
+def error_groups(store: Store, grading: Grading, limit: int) -> ErrorGroups:
+    """Return up to `limit` groups of errors."""
+    found = store.browse.errors_alike(grading.id, limit)
+    return ErrorGroups([_group(one) for one in found.groups], found.more)
+
+
+def _group(one: AlikeErrors) -> ErrorGroup:
+    said = one_line(error_text(one.grader, one.failure, one.reason), _REMEDY)
+    return ErrorGroup(AttemptKey(one.sample_id, one.target, one.trial), one.number, said + _answered(one), one.cause)
+
+
+def _answered(one: AlikeErrors) -> str:
+    """Return what a system answered instead, where that was no answer to use."""
+    failure = one.failure
+    if failure is None or failure.evidence is None or failure.kind != "http":
+        return ""
+    return f", “{one_line(failure.evidence, _ANSWER)}”"

@@ -1,13 +1,18 @@
-"""Flat rows: one for each score of a grading, of a whole conversation or of one of its turns."""
+"""Flat rows, one for each score of a grading, and their files: CSV and Parquet."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, TextIO
 
+from vivavoce.files.frames import write_parquet
 from vivavoce.records.run import Attempt, Grading, Outcome, Run
 from vivavoce.records.score import Failure, Score, State, to_number
+from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.strict_json import strict_json
+from vivavoce.safe_text import encodable
 from vivavoce.store.store import Store
 
 
@@ -112,3 +117,42 @@ def truth_text(truth: object) -> str | None:
 
 def _failure(failure: Failure | None) -> tuple[str | None, str | None, str | None]:
     return (None, None, None) if failure is None else (failure.blame, failure.kind, failure.message)
+
+
+FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
+"""What makes a spreadsheet read a cell as a formula.
+
+Source: OWASP, CSV Injection.
+"""
+
+
+def write_csv(graded: GradedRun, out: TextIO) -> None:
+    """Write a header and the flat rows; a missing value is an empty cell.
+
+    Models and targets write the texts, and a spreadsheet runs a cell such as `=HYPERLINK(…)` when the file is opened.
+    So a text that starts like a formula gets an apostrophe in front, in CSV only: JSONL and Parquet hold it unchanged.
+    """
+    writer = csv.writer(out)
+    writer.writerow(FlatRow._fields)
+    for row in flat_rows(graded.store, graded.run, graded.grading):
+        writer.writerow([cell(value) if isinstance(value, str) else value for value in row])
+
+
+def cell(text: str) -> str:
+    """Return a text as a cell that no spreadsheet takes for a formula."""
+    written = encodable(text)
+    return f"'{written}" if written.startswith(FORMULA_STARTS) else written
+
+
+def write_parquet_file(graded: GradedRun, path: Path) -> None:
+    """Write the flat rows in batches; a missing value is null.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+    """
+    write_parquet(path, FlatRow._fields, _values(graded), TYPES)
+
+
+def _values(graded: GradedRun) -> Iterator[dict[str, object]]:
+    for row in flat_rows(graded.store, graded.run, graded.grading):
+        yield {name: encodable(cell) if isinstance(cell, str) else cell for name, cell in row._asdict().items()}

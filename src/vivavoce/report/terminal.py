@@ -11,18 +11,22 @@ from vivavoce.comparing.thresholds import score_text, share_text
 from vivavoce.records.details import in_words
 from vivavoce.records.score import Usage, conversation_label
 from vivavoce.report.again import show_command
-from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
 from vivavoce.report.best_target import sentences, standings, target_names
-from vivavoce.report.corrected import corrected_lines
-from vivavoce.report.details import detail_lines, tags_line
+from vivavoce.report.details import (
+    HEADS,
+    agent_rows,
+    agents_line,
+    detail_lines,
+    mean_text,
+    measured_lines,
+    sampled_lines,
+    tags_line,
+    who_failed,
+)
 from vivavoce.report.finding import failures
-from vivavoce.report.measurements import mean_text, measured_lines
-from vivavoce.report.reasons import breach_lines, explained
-from vivavoce.report.sampled import sampled_lines
-from vivavoce.report.tables import Column, FittingTable, Labelled
+from vivavoce.report.reasons import breach_lines, corrected_lines, explained, unverified_lines
 from vivavoce.report.tester import spoiled_lines
-from vivavoce.report.text import count, one_line
-from vivavoce.report.unverified import unverified_lines
+from vivavoce.report.text import Column, FittingTable, Labelled, count, one_line
 from vivavoce.report.worst import Worst, WorstSamples
 from vivavoce.run.summary import AgreementSummary, GraderSummary, Summary
 from vivavoce.safe_text import safe

@@ -13,8 +13,7 @@ from vivavoce.records.score import Score, to_number, turn_label
 from vivavoce.records.trajectory import Step, Test
 from vivavoce.report.best_target import target_names
 from vivavoce.report.finding import findings, score_text
-from vivavoce.report.tables import Labelled
-from vivavoce.report.text import count, one_line
+from vivavoce.report.text import Labelled, count, one_line
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 

@@ -1,9 +1,16 @@
-"""Lines for a terminal and a log: no control sequences, no commands of a CI server, one line where one is wanted."""
+"""Text for a terminal and a log: lines without control sequences, and tables that stay readable in a narrow window."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
 
 from vivavoce.safe_text import safe
 
@@ -48,3 +55,101 @@ def one_line(text: str, width: int = 100) -> str:
     """Return a text as one line of at most `width` characters."""
     line = " ".join(safe(text).split())
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+GAP = 2
+"""Blanks between two columns."""
+ENOUGH = 20
+"""Minimum width of a column of sentences, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column; in a narrow window those with the highest `rank` are left out first, and 0 stays always.
+
+    `flows` is for sentences, which may take several lines.
+    """
+
+    head: str
+    justify: JustifyMethod = "left"
+    rank: int = 0
+    flows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FittingTable:
+    """A table that drops columns until it fits, and names them; a text that still does not fit is wrapped, not cut."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Text]]
+    header: bool = True
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines, without blanks at their ends."""
+        shown = self._fitting(options.max_width)
+        table = Table(box=None, show_header=self.header, pad_edge=False, header_style="bold", padding=(0, GAP, 0, 0))
+        for column in (self.columns[i] for i in shown):
+            figures = column.justify == "right"
+            table.add_column(column.head, justify=column.justify, overflow="fold", no_wrap=figures)
+        for row in self.rows:
+            table.add_row(*(row[i] for i in shown))
+        for line in console.render_lines(table, options, pad=False):
+            yield from stripped(line)
+            yield Segment.line()
+        hidden = [column.head for i, column in enumerate(self.columns) if i not in shown and column.head]
+        if hidden and self.header:
+            named = ", ".join(dict.fromkeys(hidden))
+            yield Labelled(Text(), Text(f"not shown, the terminal is too narrow: {named}", style="dim"))
+
+    def _fitting(self, width: int) -> list[int]:
+        shown = list(range(len(self.columns)))
+        while self._width(shown) > width and (highest := max(self.columns[i].rank for i in shown)):
+            shown = [i for i in shown if self.columns[i].rank != highest]
+        return shown
+
+    def _width(self, shown: Sequence[int]) -> int:
+        return sum(self._width_of(i) + GAP for i in shown) - GAP
+
+    def _width_of(self, column: int) -> int:
+        heads = [cell_len(self.columns[column].head)] if self.header else [0]
+        widest = max([*heads, *(row[column].cell_len for row in self.rows)])
+        return min(widest, ENOUGH) if self.columns[column].flows else widest
+
+
+def figures_table(heads: Sequence[str], rows: Sequence[Sequence[str]], ranks: Sequence[int] = ()) -> FittingTable:
+    """Return a table of figures beside their names, which stand in the first column.
+
+    `ranks` says which columns a narrow window leaves out, as `Column` does; those that it does not reach stay.
+    """
+    known = dict(enumerate(ranks))
+    columns = [Column(head, "right" if place else "left", known.get(place, 0)) for place, head in enumerate(heads)]
+    return FittingTable(columns, [[Text(cell) for cell in row] for row in rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Text beside a label; every line of it begins where the first one does, or below a label that leaves no room."""
+
+    label: Text
+    text: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield a line of text for each line."""
+        width = options.max_width
+        beside = width - self.label.cell_len >= min(ENOUGH, self.text.cell_len)
+        indent = Text(" " * (self.label.cell_len if beside else 2 * GAP))
+        wrapped = list(self.text.wrap(console, max(width - indent.cell_len, 1), overflow="fold"))
+        heads = [self.label] if beside else list(self.label.wrap(console, width, overflow="fold"))
+        first = [Text.assemble(heads[0], wrapped.pop(0))] if beside and wrapped else heads
+        for line in (*first, *(indent + line for line in wrapped)):
+            line.rstrip()
+            line.no_wrap, line.overflow = True, "ignore"
+            yield line
+
+
+def stripped(line: Sequence[Segment]) -> Iterator[Segment]:
+    """Yield the segments of a line but for the blanks at its end."""
+    last = next((i for i in reversed(range(len(line))) if line[i].text.strip(" ")), -1)
+    yield from line[:last] if last > 0 else ()
+    if last >= 0:
+        yield Segment(line[last].text.rstrip(" "), line[last].style)

@@ -27,9 +27,8 @@ from vivavoce.records.run import Outcome
 from vivavoce.records.score import Failure, Score, State, turn_label, turn_title
 from vivavoce.records.trajectory import Test, Turn
 from vivavoce.report.finding import failed_steps, findings, score_text
-from vivavoce.report.tables import Labelled
 from vivavoce.report.tester import after_turn, discarded_title, ending, judgements, thoughts, try_title
-from vivavoce.report.text import one_line
+from vivavoce.report.text import Labelled, one_line
 from vivavoce.safe_text import safe
 
 MARKS: dict[State, str] = {"scored": " ", "error": "!", "skipped": "–"}

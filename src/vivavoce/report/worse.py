@@ -19,11 +19,11 @@ from vivavoce.report.comparison import (
     Ruling,
     RulingReason,
     TargetComparison,
+    measured_change,
+    p_text,
 )
-from vivavoce.report.reading import measured_change, p_text
-from vivavoce.report.tables import Labelled
 from vivavoce.report.terminal import STYLES
-from vivavoce.report.text import count
+from vivavoce.report.text import Labelled, count
 from vivavoce.safe_text import safe
 from vivavoce.stats.paired import holm
 from vivavoce.stats.planning import fewest_changes

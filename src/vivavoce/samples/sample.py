@@ -164,7 +164,7 @@ class Sample(BaseModel):
 
     def _repr_html_(self) -> str:
         """Return the sample for a notebook, in which every text is escaped."""
-        return cast("str", lazy("vivavoce.report.html.cards:sample_html")(self))
+        return cast("str", lazy("vivavoce.report.html.notebook:sample_html")(self))
 
     @cached_property
     def said(self) -> tuple[HumanMessage, ...]:

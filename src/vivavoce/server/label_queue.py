@@ -8,8 +8,7 @@ from typing import Literal
 
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading
-from vivavoce.store.labels.drawing import Selection
-from vivavoce.store.labels.order import MOST
+from vivavoce.store.labels.drawing import MOST, Selection
 from vivavoce.store.labels.queues import QueuePlan
 from vivavoce.store.store import Store
 

@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import func, select
 
 from vivavoce.errors import StoreError
-from vivavoce.store.database.clock import now_in
-from vivavoce.store.database.server_tables import jobs
+from vivavoce.store.database.database import now_in
+from vivavoce.store.database.schema import jobs
 from vivavoce.store.store import Store
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "other")

@@ -10,7 +10,7 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
 
-from vivavoce.store.database.reading import READING, Reading
+from vivavoce.store.database.database import READING, Reading
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 

@@ -15,16 +15,17 @@ from vivavoce.errors import StoreError
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.replies import StoredReply
 from vivavoce.store.database.database import (
+    LARGEST,
     Database,
     driver_errors,
     for_writing,
+    insert_rows,
     meaning,
     on_postgresql,
     plain_errors,
     values_of,
 )
 from vivavoce.store.database.group_commit import GroupCommit, Items
-from vivavoce.store.database.insert import LARGEST, insert_rows
 from vivavoce.store.database.schema import replies
 from vivavoce.store.database.text import text_for
 

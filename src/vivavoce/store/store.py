@@ -17,21 +17,19 @@ from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.replies import StoredReply
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, FailureRow, Grading, Outcome, Run, ScoreRow
 from vivavoce.records.score import State, Usage, split_name
-from vivavoce.store.browse.kept import Kept
+from vivavoce.store.browse.listing import Kept
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach, values_of
 from vivavoce.store.database.fence import Fence, guard
 from vivavoce.store.database.schema import attempts, gradings, replies, runs
-from vivavoce.store.database.upgrade import prepare
-from vivavoce.store.database.watch import watch
+from vivavoce.store.database.upgrade import prepare, watch
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
-from vivavoce.store.runs.decode import grading_of, run_of
-from vivavoce.store.runs.encode import Encoder, grading_values, run_values
 from vivavoce.store.runs.naming import find, is_latest
 from vivavoce.store.runs.reading import Reader, failing, with_current_status
+from vivavoce.store.runs.serialization import Encoder, grading_of, grading_values, run_of, run_values
 from vivavoce.store.runs.writer import OutcomeWriter, Replaced, remark, replaced_attempts
-from vivavoce.store.webhooks.outbox import tell
+from vivavoce.store.webhooks.webhooks import tell
 
 if TYPE_CHECKING:  # a part is loaded when it is used
     from vivavoce.store.access.audit import Audit

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from vivavoce.records.details import dollars
 from vivavoce.report.markdown import code, table
-from vivavoce.report.tables import FittingTable, figures_table
-from vivavoce.report.text import count
+from vivavoce.report.text import FittingTable, count, figures_table
 from vivavoce.safe_text import safe
 from vivavoce.testing.metric_test import Difference, MetricFigures, MetricTest, Rate, Seen, SelfPreference
 

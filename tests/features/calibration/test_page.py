@@ -18,7 +18,7 @@ from vivavoce.records.label import LabelledVerdict
 from vivavoce.records.score import Score
 from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.labels.calibrations import new_calibration
-from vivavoce.store.labels.truth import Truth
+from vivavoce.store.labels.labels import Truth
 from vivavoce.store.store import Store
 
 ME = whoever_sits_here().name

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.features.trends.trends import step_between
-from vivavoce.report.html.trend_plot import Point
+from vivavoce.report.html.plots import Point
 
 
 def point(mean: float | None, low: float | None = None, high: float | None = None) -> Point:

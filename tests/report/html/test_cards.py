@@ -13,7 +13,7 @@ from vivavoce.messages import AIMessage, HumanMessage, ToolCall
 from vivavoce.metrics import MetricResult, evaluate_conversation
 from vivavoce.records.score import Finding, Score, failed
 from vivavoce.report.compare import compare
-from vivavoce.report.html.cards import LONGEST, MOST
+from vivavoce.report.html.notebook import LONGEST, MOST
 from vivavoce.store.store import Store
 
 HOSTILE = "<script>alert(1)</script>\u202e<img src=x onerror=y>"

@@ -17,7 +17,7 @@ from vivavoce.messages import ToolCall
 from vivavoce.server import job_work as module
 from vivavoce.server.job_record import JobEvent, JobRecord
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.store.database.server_tables import jobs
+from vivavoce.store.database.schema import jobs
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 

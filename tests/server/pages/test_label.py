@@ -11,8 +11,8 @@ import pytest
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import Score
 from vivavoce.server.users import whoever_sits_here
-from vivavoce.store.labels.rows import LabelPlace as Place
-from vivavoce.store.labels.rows import now_label
+from vivavoce.store.labels.labels import LabelPlace as Place
+from vivavoce.store.labels.labels import now_label
 from vivavoce.store.store import Store
 
 from ..live import Reply, get, send, serving

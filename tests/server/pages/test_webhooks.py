@@ -6,11 +6,10 @@ from urllib.parse import quote
 from sqlalchemy import update
 
 from vivavoce.store.access.tokens import ROLES
-from vivavoce.store.database.server_tables import deliveries
+from vivavoce.store.database.schema import deliveries
 from vivavoce.store.database.text import json_text
 from vivavoce.store.store import Store
-from vivavoce.store.webhooks.outbox import tell
-from vivavoce.store.webhooks.webhooks import MOST_ATTEMPTS
+from vivavoce.store.webhooks.webhooks import MOST_ATTEMPTS, tell
 
 from ..live import get, serving
 from .cases import Elements

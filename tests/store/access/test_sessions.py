@@ -6,7 +6,7 @@ import pytest
 
 from vivavoce.store.access.sessions import IDLE_SECONDS, MAX_SECONDS, Sessions
 from vivavoce.store.access.tokens import digest_of
-from vivavoce.store.database.server_tables import server_secrets
+from vivavoce.store.database.schema import server_secrets
 from vivavoce.store.store import Store
 
 TOKEN = digest_of("viva_token")

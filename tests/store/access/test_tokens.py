@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from vivavoce.errors import UsageError
 from vivavoce.store.access.tokens import Role, made_here
-from vivavoce.store.database.server_tables import tokens
+from vivavoce.store.database.schema import tokens
 from vivavoce.store.store import Store
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
-from vivavoce.store.database.insert import any_of
+from vivavoce.store.database.database import any_of
 from vivavoce.store.database.schema import unread
 from vivavoce.store.store import Store
 

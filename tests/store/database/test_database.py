@@ -1,17 +1,25 @@
+"""The database behind a store, whichever it is: reaching it, reading and writing it, and what its errors mean."""
+
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event, func, select, text
 
 from vivavoce.errors import MissingExtra, StoreError, UsageError
+from vivavoce.records.label import Remarks
+from vivavoce.store.database import schema
 from vivavoce.store.database.address import Place
-from vivavoce.store.database.database import reach
+from vivavoce.store.database.database import LARGEST, READING, Reading, insert_rows, reach
 from vivavoce.store.store import Store
 
 from .. import cases
+from ..cases import RUN
 from ..postgresql import Server
 
 
@@ -107,3 +115,76 @@ def test_opening_a_file_does_not_import_psycopg(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, LARGEST - 1, LARGEST, LARGEST * 2 + 5])
+def test_every_row_is_inserted_in_order(address: str, count: int) -> None:
+    cases.begun(address).close()
+    engine = reach(Place(address), create=False)
+    with engine.begin() as connection:
+        columns = ("id", "suite", "spec", "base", "options", "status", "started_at", "version")
+        rows = [(f"{n:05}", "s", "{}", "", "{}", "", 1.0, "") for n in range(count)]
+        insert_rows(connection, schema.runs, columns, rows)
+        ids = connection.execute(select(schema.runs.c.id).where(schema.runs.c.suite == "s")).scalars().all()
+        assert connection.execute(select(func.count()).select_from(schema.runs)).scalar_one() == count + 1
+    engine.dispose()
+    assert ids == [f"{n:05}" for n in range(count)]
+
+
+@contextmanager
+def reading() -> Generator[Reading]:
+    found = Reading()
+    before = READING.set(found)
+    try:
+        yield found
+    finally:
+        READING.reset(before)
+        found.end()
+
+
+@contextmanager
+def begun(store: Store) -> Generator[list[object]]:
+    """Collect the transactions that a store begins."""
+    found: list[object] = []
+    listen = found.append
+    event.listen(store.database.engine, "begin", listen)
+    yield found
+    event.remove(store.database.engine, "begin", listen)
+
+
+def test_reads_in_one_go_share_a_transaction(store: Store) -> None:
+    with begun(store) as found, reading():
+        for _ in range(3):
+            store.run(RUN)
+            store.browse.runs()
+    assert len(found) == 1
+    with begun(store) as found:
+        store.run(RUN)
+        store.run(RUN)
+    assert len(found) == 2
+
+
+def test_they_see_one_moment_and_what_they_write_themselves(store: Store) -> None:
+    with Store.open(store.place.address) as other, reading():
+        assert store.run(RUN).title is None
+        other.remark(RUN, Remarks(title="theirs"), "Ida")
+        assert store.run(RUN).title is None
+        store.remark(RUN, Remarks(title="ours"), "Olu")
+        assert store.run(RUN).title == "ours"
+    assert store.run(RUN).title == "ours"
+
+
+def test_what_reads_after_the_end_reads_for_itself(store: Store) -> None:
+    with reading() as ended:
+        store.run(RUN)
+        ended.end()
+        assert store.run(RUN).id == RUN
+    with Store.open(store.place.address) as other, reading():
+        assert other.run(RUN) == store.run(RUN)  # each from its own database
+
+
+def test_a_connection_that_broke_breaks_nothing_else(store: Store) -> None:
+    with reading(), pytest.raises(StoreError), store.database.connected() as connection:
+        connection.execute(text("SELECT nothing FROM nowhere"))
+    with reading():
+        assert store.run(RUN).id == RUN

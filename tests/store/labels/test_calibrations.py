@@ -11,7 +11,7 @@ import pytest
 from vivavoce.errors import NotFound
 from vivavoce.records.label import LabelledVerdict
 from vivavoce.store.labels.calibrations import new_calibration
-from vivavoce.store.labels.truth import Truth
+from vivavoce.store.labels.labels import Truth
 from vivavoce.store.store import Store
 
 from .. import cases

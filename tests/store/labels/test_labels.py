@@ -1,3 +1,5 @@
+"""Labels: human verdicts on conversations and turns, stored beside the scores, and how far a judge agrees with them."""
+
 from __future__ import annotations
 
 import asyncio
@@ -8,13 +10,15 @@ import pytest
 from sqlalchemy import text
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.records.label import Label
-from vivavoce.records.run import AttemptKey
-from vivavoce.store.labels.rows import LabelPlace, now_label
+from vivavoce.records.label import Decision, HumanVerdict, Label
+from vivavoce.records.run import AttemptKey, Outcome
+from vivavoce.records.score import Score, failed, skipped
+from vivavoce.store.labels.labels import LabelPlace, Paired, agreement_with, now_label, truth_of
+from vivavoce.store.labels.people import agreement_of_all
 from vivavoce.store.store import Store
 
 from .. import cases
-from ..cases import FINGERPRINTS, GRADING, RUN
+from ..cases import BROKEN, FINGERPRINTS, GRADING, RUN
 
 KEY = AttemptKey("sample-1", "bot", 0)
 
@@ -154,3 +158,142 @@ def test_a_copy_brings_labels_once_and_of_two_the_newer_stays(held: Store, targe
     assert found == {"sample-1": "copied", "sample-2": "there already", "sample-3": "copied"}
     assert [one.action for one in target.audit.entries(limit=2).entries] == ["label.copy", "label.copy"]
     assert held.maintenance.copy_to(target, quiet).labels == 0
+
+
+GRADES = {
+    0: Score(value=1.0),
+    1: Score(value=0.9),  # 1 passes, unless the score says otherwise
+    2: Score(value=0.6, passed=True),
+    3: Score(value=1.0, passed=False),
+    4: failed(BROKEN),
+    5: skipped("no judge"),
+}
+
+
+async def fill_with_labels(store: Store) -> None:
+    async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        for number, grade in GRADES.items():
+            talk = cases.outcome(number, number).attempt
+            turn = Score(turn=1, value=1.0)
+            apart = Score(value=1.0, turns=(turn,))
+            await writer.put(Outcome(attempt=talk, scores={"judge": grade, "apart": apart}))
+
+
+def say(store: Store, number: int, verdict: HumanVerdict, author: str = "Ida", turn: int | None = None) -> None:
+    grader = "judge" if turn is None else "apart"
+    said = Label(sample_id=f"sample-{number}", target="bot", trial=0, author=author, verdict=verdict, created_at=1.0)
+    store.labels.set(RUN, said.model_copy(update={"grader": grader, "turn": turn}))
+
+
+@pytest.fixture
+def graded(store: Store) -> Store:
+    """A store with six conversations, of which two have no score."""
+    asyncio.run(fill_with_labels(store))
+    return store
+
+
+def test_a_judge_lets_pass_what_its_grades_say(graded: Store) -> None:
+    for number in range(6):
+        say(graded, number, "pass")
+    found = graded.labels.paired(graded.grading(RUN), "judge")
+    assert [one.passed for one in found] == [True, False, True, False, None, None]
+    assert [one.state for one in found] == ["scored"] * 4 + ["error", "skipped"]
+
+
+def test_what_cannot_be_told_or_has_no_score_is_counted_apart(graded: Store) -> None:
+    verdicts: list[HumanVerdict] = ["pass", "fail", "fail", "pass", "pass", "unsure"]
+    for number, verdict in enumerate(verdicts):
+        say(graded, number, verdict)
+    say(graded, 0, "unsure", "Olu")
+    found = agreement_with(graded.labels.paired(graded.grading(RUN), "judge"))
+    assert (found.n, found.both_pass, found.both_fail, found.too_lenient, found.too_strict) == (4, 1, 1, 1, 1)
+    assert (found.unsure, found.unscored, found.agreement, found.kappa) == (2, 1, 0.5, 0.0)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 0 < found.high
+    assert [(one.label.sample_id, one.lenient) for one in found.disagreements] == [
+        ("sample-2", True),
+        ("sample-3", False),
+    ]
+
+
+def test_an_author_is_compared_alone(graded: Store) -> None:
+    say(graded, 0, "pass")
+    say(graded, 0, "fail", "Olu")
+    grading = graded.grading(RUN)
+    assert agreement_with(graded.labels.paired(grading, "judge", author="Olu")).too_lenient == 1
+    assert agreement_with(graded.labels.paired(grading, "judge")).n == 2
+
+
+def test_turns_are_compared_with_the_grades_of_turns(graded: Store) -> None:
+    say(graded, 0, "pass", turn=1)
+    say(graded, 0, "pass", turn=0)
+    grading = graded.grading(RUN)
+    found = agreement_with(graded.labels.paired(grading, "apart", turns=True))
+    assert (found.both_pass, found.unscored) == (1, 1)
+    assert graded.labels.paired(grading, "apart") == []
+
+
+def test_without_labels_there_is_no_agreement(graded: Store) -> None:
+    found = agreement_with(graded.labels.paired(graded.grading(RUN), "judge"))
+    assert (found.n, found.agreement, found.kappa, found.low, found.high) == (0, None, None, None, None)
+
+
+def test_people_are_compared_with_each_other(graded: Store) -> None:
+    scores = graded.grading(RUN)
+    verdicts: list[tuple[HumanVerdict, HumanVerdict]] = [("pass", "pass"), ("fail", "fail"), ("pass", "fail")]
+    verdicts.append(("unsure", "pass"))
+    for number, (ida, bo) in enumerate(verdicts):
+        say(graded, number, ida)
+        say(graded, number, bo, "Bo")
+    say(graded, 4, "pass")
+    found = agreement_of_all(graded.labels.paired(scores, "judge")).people
+    assert found is not None
+    assert (found.people, found.n, found.same) == (["Bo", "Ida"], 3, 2)
+    (differing,) = found.disputed
+    assert (differing.sample_id, differing.verdicts) == ("sample-2", {"Ida": "pass", "Bo": "fail"})
+    assert found.kappa == pytest.approx(0.4)
+    assert found.alpha == pytest.approx(4 / 9)
+    assert agreement_of_all(graded.labels.paired(scores, "judge", author="Ida")).people is None
+    say(graded, 0, "fail", "Cy")
+    of_three = agreement_of_all(graded.labels.paired(scores, "judge")).people
+    assert of_three is not None
+    assert (of_three.kappa, len(of_three.people)) == (None, 3)
+
+
+def pair(sample: str, author: str, verdict: HumanVerdict, *, passed: bool | None = True, **more: Any) -> Paired:
+    label = Label(sample_id=sample, target="bot", trial=0, author=author, verdict=verdict, created_at=1.0, **more)
+    score = None if passed is None else float(passed)
+    return Paired(label, "error" if passed is None else "scored", score, passed, 0.8)
+
+
+def decision(sample: str, verdict: HumanVerdict) -> Decision:
+    return Decision(sample_id=sample, target="bot", trial=0, author="Eve", verdict=verdict, created_at=2.0)
+
+
+def test_most_people_decide_and_a_decision_counts_before_them() -> None:
+    said = [pair("a", name, verdict) for name, verdict in zip("xyz", ("pass", "fail", "fail"), strict=True)]
+    assert [one.good for one in truth_of(said).labels] == [False]
+    assert [one.good for one in truth_of(said, [decision("a", "pass")]).labels] == [True]
+
+
+def test_what_nobody_can_decide_is_counted_apart() -> None:
+    found = truth_of(
+        [
+            pair("even", "x", "pass"),
+            pair("even", "y", "fail"),
+            pair("doubt", "x", "unsure"),
+            pair("broken", "x", "pass", passed=None),
+            pair("clear", "x", "fail", passed=False),
+            pair("clear", "y", "unsure", passed=False),
+        ]
+    )
+    assert [(one.sample_id, one.good, one.passed, one.confidence) for one in found.labels] == [
+        ("clear", False, False, 0.8)
+    ]
+    assert (found.split, found.unsure, found.unscored) == (1, 1, 1)
+
+
+def test_one_draw_is_enough_and_one_look_at_the_judge_too() -> None:
+    (found,) = truth_of([pair("a", "x", "pass", drawn=0.5, blind=True), pair("a", "y", "pass")]).labels
+    assert (found.drawn, found.blind) == (0.5, False)

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from vivavoce.features.calibration.calibration import Figure
 from vivavoce.features.calibration.cascade import CascadeReport, CascadeRow
 from vivavoce.features.calibration.report import decimal, interval
-from vivavoce.report.tables import FittingTable, figures_table
-from vivavoce.report.text import count
+from vivavoce.report.text import FittingTable, count, figures_table
 from vivavoce.safe_text import safe
 
 _HEAD = ("on the labels to report", "goes on")

@@ -9,7 +9,7 @@ from vivavoce.errors import UsageError
 from vivavoce.extensions import Page
 from vivavoce.features.compare.links import compare_page
 from vivavoce.records.run import Run
-from vivavoce.store.browse.keyset import encode_cursor
+from vivavoce.store.browse.conditions import encode_cursor
 from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
 

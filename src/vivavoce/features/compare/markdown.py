@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from vivavoce.features.compare.words import lines_of
-from vivavoce.report.comparison import Comparison, Flip, GraderComparison, TargetComparison
+from vivavoce.report.comparison import Comparison, Flip, GraderComparison, TargetComparison, in_markdown, remarks
 from vivavoce.report.markdown import code, folded, interval, number, table
-from vivavoce.report.reading import in_markdown, remarks
 from vivavoce.report.tester import spoiled_sides
 from vivavoce.report.text import count
 from vivavoce.report.worse import reason_lines

@@ -13,8 +13,8 @@ from vivavoce.records.run import Outcome
 from vivavoce.records.score import Failure
 from vivavoce.records.trajectory import Turn
 from vivavoce.report.html.evidence import Register
-from vivavoce.report.html.parts import Part, Showing, Spoken, Writer
 from vivavoce.report.html.score_notes import ScoreNote, TurnGrades, state_of, turn_grades, turn_notes, whole_notes
+from vivavoce.report.html.transcript import Part, Showing, Spoken, Writer
 from vivavoce.report.transcript import words_of
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import SampleStatus, worst_of

@@ -7,9 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vivavoce.features.compare.several import SeveralComparisons
-from vivavoce.report.comparison import Comparison, GraderComparison, Reading, TargetComparison
+from vivavoce.report.comparison import (
+    WORDS,
+    Comparison,
+    GraderComparison,
+    Reading,
+    TargetComparison,
+    measured_remarks,
+    remarks,
+)
 from vivavoce.report.html.plots import Range
-from vivavoce.report.reading import WORDS, measured_remarks, remarks
 from vivavoce.report.text import count, listed, one_line
 from vivavoce.stats.paired import sign_test
 

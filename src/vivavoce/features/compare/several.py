@@ -11,13 +11,21 @@ from rich.text import Text
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Verdict
-from vivavoce.report.comparison import Compared, Comparison, GraderComparison, TargetComparison
+from vivavoce.report.comparison import (
+    STYLES,
+    WORDS,
+    Compared,
+    Comparison,
+    GraderComparison,
+    TargetComparison,
+    in_markdown,
+    measured_remarks,
+)
 from vivavoce.report.markdown import code, table
 from vivavoce.report.markdown import interval as markdown_interval
 from vivavoce.report.markdown import number as markdown_number
-from vivavoce.report.reading import STYLES, WORDS, in_markdown, measured_remarks
-from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.terminal import interval, number
+from vivavoce.report.text import Column, FittingTable, Labelled
 from vivavoce.report.worse import reason_lines, ruling_lines
 from vivavoce.safe_text import safe
 

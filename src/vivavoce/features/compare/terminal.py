@@ -8,12 +8,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from vivavoce.features.compare.words import lines_of
-from vivavoce.report import reading
-from vivavoce.report.comparison import Comparison, Flip, GraderComparison, TargetComparison
-from vivavoce.report.tables import Column, FittingTable, Labelled
+from vivavoce.report.comparison import STYLES, Comparison, Flip, GraderComparison, TargetComparison, p_text, remarks
 from vivavoce.report.terminal import interval, number
 from vivavoce.report.tester import spoiled_sides
-from vivavoce.report.text import count, one_line
+from vivavoce.report.text import Column, FittingTable, Labelled, count, one_line
 from vivavoce.report.worse import ruling_lines
 from vivavoce.safe_text import safe
 
@@ -68,7 +66,7 @@ def _target(found: TargetComparison, named: bool) -> Iterator[RenderableType]:
     if named:
         yield Text(f"{safe(found.target_a)} → {safe(found.target_b)}", style="bold")
     yield _table(found)
-    for remark in reading.remarks(found.graders):
+    for remark in remarks(found.graders):
         yield Text(remark, style="dim")
     for grader in found.graders:
         if grader.note:
@@ -90,10 +88,10 @@ def _table(found: TargetComparison) -> FittingTable:
 def _cells(grader: GraderComparison) -> list[Text]:
     difference = Text("–")
     if grader.difference is not None:
-        difference = Text(f"{grader.difference:+.3f}", style=reading.STYLES.get(grader.reading, ""))
+        difference = Text(f"{grader.difference:+.3f}", style=STYLES.get(grader.reading, ""))
     before = [safe(grader.name), str(grader.n), number(grader.mean_a), number(grader.mean_b)]
     counts = [str(grader.wins), str(grader.losses), f"{grader.a.errors}/{grader.b.errors}"]
-    after = [interval(grader.low, grader.high), reading.p_text(grader.p_value), *counts]
+    after = [interval(grader.low, grader.high), p_text(grader.p_value), *counts]
     return [*map(Text, before), difference, *map(Text, after)]
 
 

@@ -16,7 +16,7 @@ from vivavoce.features.forks.search import held_outcome
 from vivavoce.records.run import AttemptKey, Outcome, Run
 from vivavoce.records.score import to_index, to_number, turn_label
 from vivavoce.report.html.conversation import conversation
-from vivavoce.report.html.trend_plot import BOTTOM, TOP, Axis, Point, TrendPlot, trend_plot
+from vivavoce.report.html.plots import BOTTOM, TOP, Axis, Point, TrendPlot, trend_plot
 from vivavoce.server.pages.content import showing
 from vivavoce.server.pages.links import FirstTurn, run_data, run_page, sample_page
 from vivavoce.server.pages.page import page

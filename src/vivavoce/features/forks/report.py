@@ -16,8 +16,7 @@ from vivavoce.features.forks.search import Counts, count_outcome, held_outcome
 from vivavoce.metrics.judged.first_failure import root_of
 from vivavoce.records.run import Outcome, Run
 from vivavoce.records.score import to_number, turn_label, turn_span
-from vivavoce.report.tables import figures_table
-from vivavoce.report.text import count
+from vivavoce.report.text import count, figures_table
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.turning_point import fall, fixed_trials, share_limits
 from vivavoce.store.store import Store

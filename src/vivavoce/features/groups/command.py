@@ -9,7 +9,7 @@ from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, out, print_json, store_of
 from vivavoce.features.groups.report import HEADS, Grouped, cells, grouped
-from vivavoce.report.tables import Column, FittingTable
+from vivavoce.report.text import Column, FittingTable
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 

@@ -10,7 +10,7 @@ from vivavoce.comparing.thresholds import share_text
 from vivavoce.features.groups.counting import Group, count_groups
 from vivavoce.records.details import dollars
 from vivavoce.records.run import Grading
-from vivavoce.report.sampled import uneven_note
+from vivavoce.report.details import uneven_note
 from vivavoce.report.text import count, listed
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store

@@ -20,8 +20,7 @@ from vivavoce.features.realism.wording import (
     with_interval,
 )
 from vivavoce.report.markdown import code, table
-from vivavoce.report.tables import Labelled, figures_table
-from vivavoce.report.text import count
+from vivavoce.report.text import Labelled, count, figures_table
 from vivavoce.safe_text import safe
 
 HEADS = ("feature", "simulated", "real, 95% interval", "difference, 95% interval", "simulated has more", "differs")

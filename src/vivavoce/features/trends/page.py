@@ -10,8 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from vivavoce.extensions import Page, first_answer
 from vivavoce.features.trends.trends import LIMIT, Trend, Trends
-from vivavoce.report.html.plots import Spark, spark
-from vivavoce.report.html.trend_plot import Axis, Point, TrendPlot, letters, trend_plot
+from vivavoce.report.html.plots import Axis, Point, Spark, TrendPlot, letters, spark, trend_plot
 from vivavoce.server.pages.links import Value, address, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from vivavoce.features.watch.state import Bucket, Period, Rate, Watched
-from vivavoce.report.html.trend_plot import Axis, Point, TrendPlot, trend_plot
+from vivavoce.report.html.plots import Axis, Point, TrendPlot, trend_plot
 
 SMALL_TOP, SMALL_BOTTOM = 8, 62
 """The same in a small plot."""

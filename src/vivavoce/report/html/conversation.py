@@ -14,8 +14,7 @@ from vivavoce.records.score import Failure, to_number
 from vivavoce.records.trajectory import Test, Trajectory
 from vivavoce.report.causes import REWARD, Cause, causes
 from vivavoce.report.html.evidence import Register
-from vivavoce.report.html.outline import found_words, outline
-from vivavoce.report.html.parts import Part, Showing, Writer
+from vivavoce.report.html.outline import Window, found_words, outline, window
 from vivavoce.report.html.plots import strip
 from vivavoce.report.html.score_notes import (
     Exchanges,
@@ -28,8 +27,7 @@ from vivavoce.report.html.score_notes import (
     turn_notes,
     whole_notes,
 )
-from vivavoce.report.html.transcript import Shown, Thought, judged, steps, thoughts
-from vivavoce.report.html.turn_windows import Window, window
+from vivavoce.report.html.transcript import Part, Showing, Shown, Thought, Writer, judged, steps, thoughts
 from vivavoce.report.html.wording import span
 from vivavoce.report.state_changes import StateChange, state_changes
 from vivavoce.report.tester import discarded_title, measured

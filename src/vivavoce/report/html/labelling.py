@@ -15,10 +15,10 @@ from vivavoce.metrics.factory import CLASSES, MetricClass, metrics
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import AttemptKey, Grading, Outcome
 from vivavoce.records.score import Score
+from vivavoce.report.details import score_number
 from vivavoce.report.html.plots import Range, Scale, range_plot
 from vivavoce.report.html.score_notes import WORDS, State, state_of
 from vivavoce.report.html.wording import score
-from vivavoce.report.measurements import score_number
 from vivavoce.safe_text import safe
 
 VERDICTS: Mapping[HumanVerdict, tuple[str, State]] = {

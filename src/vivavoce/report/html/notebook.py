@@ -1,20 +1,32 @@
-"""A run as a notebook shows it: the verdict, the metrics with their intervals, and the worst samples with why."""
+"""What a notebook shows: a run, a conversation, a sample, a score, a report, or a comparison."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import VivavoceError
-from vivavoce.records.run import Grading, Run
+from vivavoce.messages import AIMessage, AnyMessage
+from vivavoce.metrics.evaluation import EvaluationReport
+from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.records.score import Evidence, Score, conversation_label, shorten, turn_label, turn_title
+from vivavoce.records.trajectory import Trajectory
+from vivavoce.report.comparison import Comparison, GraderComparison
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.rendering import STATIC, rendered
 from vivavoce.report.html.run import head
 from vivavoce.report.html.samples import Line, line
+from vivavoce.report.text import count
+from vivavoce.report.worse import reason_lines
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
+from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 
 SHOWN = 5
@@ -48,3 +60,162 @@ def _html(run: Run, grading: Grading, summary: Summary, worst: list[Line], probl
         "style": Markup((STATIC / "notebook.css").read_text("utf-8")),
     }
     return rendered("notebook.html", values).decode()
+
+
+MOST = 50
+"""Rows of a table that are shown."""
+LONGEST = 2_000
+"""Characters of a text that are shown."""
+
+_SCORES = ("", "score", "passed", "why")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table of texts."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is shown: a title, lines below it, then tables."""
+
+    title: str
+    lines: Sequence[str]
+    tables: Sequence[Rows]
+
+
+def conversation_html(conversation: ConversationHistory) -> str:
+    """Return a conversation with who said what."""
+    name = conversation.conversation_id or "Conversation"
+    lines = [count(len(conversation.messages), "message")]
+    return _card_html(Card(name, lines, [Rows(("", "message"), list(_messages(conversation.messages)))]))
+
+
+def trajectory_html(trajectory: Trajectory) -> str:
+    """Return the conversation of an attempt, turn by turn."""
+    return _card_html(Card(count(len(trajectory.turns), "turn"), _failures(trajectory), [_turns(trajectory)]))
+
+
+def outcome_html(outcome: Outcome) -> str:
+    """Return a conversation with its scores."""
+    key, talk = outcome.attempt.key, outcome.attempt.trajectory
+    scores = outcome.scores if outcome.reward is None else {**outcome.scores, "reward": outcome.reward}
+    name = f"{conversation_label(key.sample_id, key.trial)} · {key.target}"
+    return _card_html(Card(name, _failures(talk), [Rows(_SCORES, _scores(scores)), _turns(talk)]))
+
+
+def sample_html(sample: Sample) -> str:
+    """Return a sample with the fields that it holds, a recorded conversation last."""
+    fields = sample.model_dump(mode="json", exclude={"id", "messages"}, exclude_defaults=True)
+    tables = [Rows(("", "value"), [(name, _value(value)) for name, value in fields.items()])]
+    if sample.messages is not None:
+        tables.append(Rows(("", "message"), list(_messages(sample.messages))))
+    return _card_html(Card(sample.id, [], tables))
+
+
+def score_html(score: Score) -> str:
+    """Return a score with its reason and what it rests on."""
+    findings = [(one.what, one.verdict, _place(one.turn), _quotes(one.evidence)) for one in score.findings]
+    turns = {turn_label(turn.turn): turn for turn in score.turns or () if turn.turn is not None}
+    evidence = [(_place(one.turn), _quotes([one])) for one in score.other_evidence]
+    tables = [
+        Rows(("finding", "verdict", "turn", "evidence"), findings),
+        Rows(("turn", "evidence"), evidence),
+        Rows(("turn", *_SCORES[1:]), _scores(turns)),
+    ]
+    passed = _passed(score)
+    title = f"{score.name or 'score'}: {_number(score)}{f' · {passed}' if passed else ''}"
+    failure = str(score.failure or "")
+    reason = score.reason if score.reason and score.reason not in failure else ""
+    return _card_html(Card(title, [line for line in (reason, failure) if line], tables))
+
+
+def report_html(report: EvaluationReport) -> str:
+    """Return the results of several metrics for one conversation."""
+    return _card_html(Card(count(len(report), "metric"), [], [Rows(_SCORES, _scores(report))]))
+
+
+def comparison_html(found: Comparison) -> str:
+    """Return what changed from one run to another: each grader, then the samples that fail now."""
+    graders = [
+        (one.name, target.target_b, str(one.n), *_change(one)) for target in found.targets for one in target.graders
+    ]
+    worse = [
+        (one.name, flip.sample_b, f"{flip.score_a:.2f} → {flip.score_b:.2f}", flip.why)
+        for target in found.targets
+        for one in target.graders
+        for flip in one.worsened
+    ]
+    tables = [
+        Rows(("grader", "target", "n", "before", "after", "difference", "95% interval"), graders),
+        Rows(("passed before, fails now", "sample", "score", "why"), worse),
+    ]
+    ruling = [] if found.ruling is None else [found.ruling.sentence, *reason_lines(found.ruling)]
+    notes = [*ruling, *(one.sentence for one in found.changes)]
+    notes += [f"{one.name}: {one.note}" for target in found.targets for one in target.graders if one.note]
+    return _card_html(Card(f"{found.run_b} after {found.run_a}", notes, tables))
+
+
+def _card_html(card: Card) -> str:
+    style = Markup((STATIC / "notebook.css").read_text("utf-8"))
+    return rendered("notebook_card.html", {"card": card, "style": style, "most": MOST}).decode()
+
+
+def _messages(messages: Iterable[AnyMessage]) -> Iterator[tuple[str, str]]:
+    for message in messages:
+        calls = message.tool_calls or () if isinstance(message, AIMessage) else ()
+        texts = [message.text, *(f"→ {call.function.name}({call.function.arguments})" for call in calls)]
+        yield message.role, _short("\n".join(filter(None, texts)))
+
+
+def _turns(talk: Trajectory) -> Rows:
+    rows = [("", role, text) for role, text in _messages(talk.opening)]
+    for turn in talk.turns:
+        said = [*_messages(turn.messages), *([("error", str(turn.failure))] if turn.failure else [])]
+        rows += [(turn_title(turn.index, turn.mark) if place == 0 else "", *one) for place, one in enumerate(said)]
+    return Rows(("", "", "message"), rows)
+
+
+def _failures(talk: Trajectory) -> list[str]:
+    return [] if talk.failure is None else [str(talk.failure)]
+
+
+def _scores(scores: Mapping[str, Score]) -> list[tuple[str, ...]]:
+    return [(name, _number(one), _passed(one), _short(one.reason or "")) for name, one in scores.items()]
+
+
+def _number(score: Score) -> str:
+    """Return the score in the metric's own terms, or why there is none."""
+    shown = score.value if score.raw is None else score.raw
+    if score.state != "scored" or shown is None:
+        return score.state
+    return f"{shown:.3f}" if isinstance(shown, float) else str(shown)
+
+
+def _passed(score: Score) -> str:
+    return {True: "passed", False: "failed", None: ""}[score.passed]
+
+
+def _change(one: GraderComparison) -> tuple[str, str, str, str]:
+    interval = "" if one.low is None or one.high is None else f"{one.low:+.3f} to {one.high:+.3f}"
+    shown = ["" if number is None else f"{number:.3f}" for number in (one.mean_a, one.mean_b)]
+    return shown[0], shown[1], "" if one.difference is None else f"{one.difference:+.3f}", interval
+
+
+def _place(turn: int | None) -> str:
+    return "" if turn is None else turn_label(turn)
+
+
+def _quotes(evidence: Iterable[Evidence]) -> str:
+    return _short(" · ".join(one.text for one in evidence))
+
+
+def _value(value: object) -> str:
+    return _short(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _short(text: str) -> str:
+    return shorten(text, LONGEST) or ""

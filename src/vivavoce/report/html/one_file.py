@@ -13,14 +13,12 @@ from typing import IO, TextIO
 from markupsafe import Markup
 
 from vivavoce.records.run import AttemptKey
-from vivavoce.report.error_groups import error_groups
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.html.by_target import by_target
-from vivavoce.report.html.columns import usual_columns
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.rendering import STATIC, pieces, rendered
-from vivavoce.report.html.run import head
-from vivavoce.report.html.samples import Line, line
+from vivavoce.report.html.run import by_target, head
+from vivavoce.report.html.samples import Line, line, usual_columns
+from vivavoce.report.reasons import error_groups
 from vivavoce.report.worst import outcome_of
 from vivavoce.store.browse.listing import SampleEntry
 

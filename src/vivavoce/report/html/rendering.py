@@ -13,10 +13,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from vivavoce.extensions import Page, answers, answers_of
 from vivavoce.records.details import dollars
 from vivavoce.records.score import conversation_label, to_number
+from vivavoce.report.details import judged_text, mean_text, range_text, score_number
 from vivavoce.report.html import wording
 from vivavoce.report.html.score_notes import WORDS
-from vivavoce.report.measurements import mean_text, range_text, score_number
-from vivavoce.report.sampled import judged_text
 from vivavoce.report.tester import net_text
 from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe

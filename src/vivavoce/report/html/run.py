@@ -1,30 +1,162 @@
-"""What a page about a run shows: the verdict and its conditions, the metrics, and the columns of its samples."""
+"""What a page about a run shows: the verdict and its conditions, metrics, targets, histograms, and its origin."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from vivavoce.exchange.suites import yaml_text
-from vivavoce.records.run import Grading, Run
-from vivavoce.report.agents import HEADS, agent_rows, agents_line, who_failed
-from vivavoce.report.best_target import sentences
-from vivavoce.report.corrected import corrected_lines
-from vivavoce.report.details import detail_lines, tags_line
+from vivavoce.records.details import dollars, in_words
+from vivavoce.records.run import Grading, Reason, Run, Verdict
+from vivavoce.records.score import total
+from vivavoce.report.best_target import sentences, target_names
+from vivavoce.report.details import (
+    HEADS,
+    agent_rows,
+    agents_line,
+    detail_lines,
+    measured_lines,
+    sampled_lines,
+    tags_line,
+    who_failed,
+)
 from vivavoce.report.finding import finding, gate_of, headline
-from vivavoce.report.graded_run import partial_note
-from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
-from vivavoce.report.html.run_facts import facts
-from vivavoce.report.measurements import measured_lines
-from vivavoce.report.reasons import breach_lines
-from vivavoce.report.sampled import sampled_lines
+from vivavoce.report.graded_run import GradedRun, partial_note
+from vivavoce.report.html.plots import Range, Scale, range_plot
+from vivavoce.report.html.score_notes import State
+from vivavoce.report.html.wording import score, span
+from vivavoce.report.matrix import Cell, cell_text, figures, matrix_of
+from vivavoce.report.reasons import breach_lines, corrected_lines, reason_text, unverified_lines
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line
 from vivavoce.report.tester import spoiled_lines
-from vivavoce.report.unverified import unverified_lines
-from vivavoce.run.summary import Summary
+from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.safe_text import safe
+from vivavoce.store.browse.listing import Histogram
+
+_STATES: Mapping[Verdict, State] = {"pass": "pass", "fail": "fail", "inconclusive": "error"}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of the verdict, and whether it is met; the state `part` is a warning."""
+
+    state: State
+    text: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A row of the table; `gate` is the position of the gate in percent of the axis, None if there is none."""
+
+    grader: GraderSummary
+    state: State | None
+    plot: Range | None
+    gate: float | None
+
+
+def conditions(summary: Summary) -> list[Condition]:
+    """Return the conditions of the verdict, a line for each reason, then for each warning."""
+    decisive = [Condition(_STATES[reason.verdict], safe(reason_text(reason)), reason) for reason in summary.reasons]
+    return [*decisive, *(Condition("part", safe(reason_text(one)), one) for one in summary.warnings)]
+
+
+def scale_of(summary: Summary, gates: Mapping[str, float]) -> Scale:
+    """Return the axis that shows every mean, interval and gate."""
+    ends = [end for one in summary.graders for end in (one.low, one.mean) if end is not None]
+    return Scale.around([*ends, *gates.values()])
+
+
+def metrics(summary: Summary, scale: Scale, gates: Mapping[str, float], *, provisional: bool) -> list[Metric]:
+    """Return the rows of the table, in the order of the suite."""
+    gate_conditions = conditions(summary)
+    return [_metric(one, gate_conditions, scale, gates.get(one.name), provisional) for one in summary.graders]
+
+
+def gates_of(grading: Grading) -> dict[str, float]:
+    """Return the lowest mean that the gate of a suite lets pass, for each grader with such a condition."""
+    found = _simple(gate_of(grading))
+    return {
+        str(one["metric_key"]): float(one["value"])
+        for one in found
+        if one.get("aggregation", "avg_score") == "avg_score"
+        and one.get("op", "gte") in ("gte", "gt")
+        and isinstance(one.get("value"), int | float)
+        and 0 <= one["value"] <= 1
+    }
+
+
+def is_about(reason: Reason, grader: GraderSummary) -> bool:
+    """Return whether a reason is about one grader alone, for the target of its summary."""
+    return list(reason.graders) == [grader.name] and reason.target in (None, grader.target)
+
+
+def _simple(gate: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    if "metric_key" in gate:
+        yield gate
+    for inner in cast("list[Any]", gate.get("conditions") or []):
+        if isinstance(inner, dict):
+            yield from _simple(cast("dict[str, Any]", inner))
+
+
+def _metric(
+    one: GraderSummary, gate_conditions: list[Condition], scale: Scale, gate: float | None, provisional: bool
+) -> Metric:
+    mine = [found for found in gate_conditions if is_about(found.reason, one)]
+    bad = any(found.state == "fail" for found in mine)
+    state = "fail" if bad else mine[0].state if mine else None
+    plot = range_plot(scale, one.mean, one.low, one.high, bad=bad, provisional=provisional)
+    return Metric(one, state, plot, None if gate is None else scale.at(gate))
+
+
+SHORT = 10
+"""Characters of a commit."""
+
+
+class Fact(NamedTuple):
+    """A word for what it is, and what it is in this run."""
+
+    name: str
+    text: str
+
+
+def facts(run: Run, grading: Grading, summary: Summary) -> list[Fact]:
+    """Return what is known; nothing is there for what a run does not record."""
+    return [Fact(name, safe(text)) for name, text in _facts(run, grading, summary)]
+
+
+def judges_of(grading: Grading) -> list[str]:
+    """Return the models that the suite names as judges, each once."""
+    spec = grading.spec
+    graders: Any = spec.get("graders")
+    listed = list(cast("dict[str, Any]", graders).values()) if isinstance(graders, dict) else []
+    found = [cast("dict[str, Any]", one).get("model") for one in listed if isinstance(one, dict)]
+    return list(dict.fromkeys(one for one in (*found, spec.get("judge")) if isinstance(one, str) and one))
+
+
+def _facts(run: Run, grading: Grading, summary: Summary) -> Iterator[tuple[str, str]]:
+    if judges := judges_of(grading):
+        yield "judge" if len(judges) == 1 else "judges", ", ".join(judges)
+    if trials := max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0):
+        yield "trials", str(trials)
+    if (commit := revision(run)) is not None:
+        yield "commit", commit[:SHORT]
+    used = total(summary.usage.values())
+    if used is not None and any(vars(used).values()):
+        yield "used", in_words(used)
+    for one in summary.latency:
+        name = f"a reply of {one.target}" if len(summary.latency) > 1 else "a reply"
+        yield name, f"{one.p50:.2f} s median, {one.p95:.2f} s 95th percentile"
+
+
+def revision(run: Run) -> str | None:
+    """Return the commit that was checked out when the run started, None where it is not known."""
+    found = run.options.get("revision")
+    return found if isinstance(found, str) else None
+
 
 MAX_SUITE_LINES = 5000
 """Lines of a suite that are shown and compared."""
@@ -103,3 +235,104 @@ def suite_lines(run: Run, grading: Grading) -> list[str]:
 def _lines(spec: str) -> Sequence[str]:
     """Return a suite that is given as JSON as lines of YAML; writing them takes longer than a page may."""
     return yaml_text(json.loads(spec)).splitlines()[:MAX_SUITE_LINES]
+
+
+SAMPLES = 100
+"""Samples in the table, the worst of the run if it has more."""
+LARGEST = 20_000
+"""Conversations of a run whose scores a page reads for the table."""
+
+Link = Callable[[str, str], str]
+"""Returns the address of the conversation of a sample with a target, empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedCell:
+    """The score of a sample with a target, and the conversation that it is about."""
+
+    text: str
+    state: State
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class ByTarget:
+    """The table: its targets, a line for each sample, and the figures below; `note` says what is not in it."""
+
+    grader: str
+    heads: list[str]
+    lines: list[tuple[str, list[LinkedCell]]]
+    figures: list[tuple[str, list[str]]]
+    note: str
+
+
+def by_target(graded: GradedRun, summary: Summary, link: Link) -> ByTarget | None:
+    """Return the table, None for a run of a single target or one that is still running."""
+    heads = target_names(summary)
+    if len(heads) < 2 or graded.run.status == "running":
+        return None
+    if summary.attempts > LARGEST:
+        command = f"viva show {safe(graded.run.id)} --table"
+        note = f"{summary.attempts:,} conversations are too many for a table here; the worst samples: {command}"
+        return ByTarget("", heads, [], [], note)
+    matrix = matrix_of(graded, SAMPLES)
+    lines = [
+        (safe(row.sample), [_linked(row.cells.get(name), link(row.sample, name)) for name in heads])
+        for row in matrix.rows
+    ]
+    return ByTarget(matrix.grader, heads, lines, figures(matrix, heads), matrix.left_out)
+
+
+def _linked(cell: Cell | None, link: str) -> LinkedCell:
+    if cell is None or not cell.trials:
+        state = "measured" if cell and cell.measured else "skip"
+        return LinkedCell(cell_text(cell), state, link if cell else "")
+    return LinkedCell(cell_text(cell), "error" if cell.errors else "fail" if cell.bad else "pass", link)
+
+
+WIDTH, HEIGHT = 160, 48
+"""Size of the area of the bars, in pixels."""
+
+_NAMES = {"seconds": "Time", "tokens": "Tokens", "cost": "Cost"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A histogram as drawn: `path` has its bars, `label` all of it in words."""
+
+    name: str
+    low: str
+    high: str
+    path: str
+    most: int
+    label: str
+
+
+def drawn(found: Sequence[Histogram], graders: int) -> list[Bars]:
+    """Return histograms as drawings; the first `graders` are of scores."""
+    return [_bars(one, is_score=place < graders) for place, one in enumerate(found) if any(one.counts)]
+
+
+def _bars(one: Histogram, *, is_score: bool) -> Bars:
+    kind, most, wide = "score" if is_score else one.name, max(one.counts), WIDTH / len(one.counts)
+    name = safe(one.name) if is_score else _NAMES[one.name]
+    edges = [_said(one.low + (one.high - one.low) * at / len(one.counts), kind) for at in range(len(one.counts) + 1)]
+    path = "".join(
+        f"M{at * wide + 1:g} {HEIGHT}v-{max(1.0, HEIGHT * number / most):.1f}h{wide - 2:g}V{HEIGHT}z"
+        for at, number in enumerate(one.counts)
+        if number
+    )
+    counted = [f"{number:,} from {edges[at]} to {edges[at + 1]}" for at, number in enumerate(one.counts) if number]
+    return Bars(name, edges[0], edges[-1], path, most, f"{name}: {', '.join(counted)}")
+
+
+def _said(value: float, kind: str) -> str:
+    match kind:
+        case "seconds":
+            return span(value)
+        case "cost":
+            return dollars(value)
+        case "tokens":
+            return f"{value:,.0f}"
+        case _:
+            return score(value)

@@ -10,9 +10,9 @@ from vivavoce.records.run import Outcome
 from vivavoce.records.score import Failure, FindingState, Score, to_number
 from vivavoce.records.score import Finding as ScoreFinding
 from vivavoce.records.trajectory import Test
+from vivavoce.report.details import score_number
 from vivavoce.report.html.evidence import Quote, Register
 from vivavoce.report.html.wording import indented
-from vivavoce.report.measurements import score_number
 from vivavoce.report.tester import verdict_title
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import SampleStatus, status_of

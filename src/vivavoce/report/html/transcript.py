@@ -2,17 +2,354 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Literal
 
-from vivavoce.records.trajectory import Step, Test, Turn
-from vivavoce.report.html.evidence import Quote
-from vivavoce.report.html.parts import Called, Part
+from vivavoce.comparing.json_values import read_strict_json
+from vivavoce.messages import AIMessage, AnyMessage, Content, ContentPart, ToolCall, ToolMessage
+from vivavoce.records.agents import Agents
+from vivavoce.records.call_states import origin, outcome_of
+from vivavoce.records.trajectory import Step, Test, Turn, tool_results
+from vivavoce.report.html.content.legible import legible
+from vivavoce.report.html.content.media import Media, media_of
+from vivavoce.report.html.content.reasoning import reasoning, without_reasoning
+from vivavoce.report.html.content.written import LONGEST, Sort, Written, written
+from vivavoce.report.html.evidence import Cite, Quote, Register
 from vivavoce.report.html.score_notes import ScoreNote, State
 from vivavoce.report.html.wording import span
 from vivavoce.report.text import one_line
+from vivavoce.report.transcript import words_of, words_of_parts
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import worst_of
+
+MOST = 300
+"""Messages and calls of one turn that a page shows, besides those with evidence."""
+FEW = 6
+"""Messages and calls of one turn that a page shows where there is no more room on it."""
+ROOM = 240_000
+"""Characters that a page shows of all messages together before it cuts each of them short; a part counts as `PART`."""
+PART = 300
+BRIEF = 300
+"""Characters of a text that is cut short."""
+READ = 200_000
+"""Characters of a text that are looked at: what is longer is not read as JSON."""
+CONTEXTS = 20
+"""Retrieved texts of one message that a page shows, besides those with evidence."""
+INLINE = 1_000_000
+"""Bytes of a picture or a sound that is written into a page that has no server."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentPlace:
+    """Where something is in a conversation: its turn, the message in it, and the part or the tool call of that.
+
+    None for the turn is before the first one, None for the message is all of the turn. `context` is one of the texts
+    that were retrieved for the message.
+    """
+
+    turn: int | None
+    message: int | None = None
+    part: int | None = None
+    call: int | None = None
+    context: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """How a page shows what was said: `raw` as it was written, and `address` returns where more of it is.
+
+    Without addresses, media of the kinds `inline` are written into the page. `exchange` returns where it is shown what
+    a judge was asked for the score of a grader, or of one of its turns; without it, no page shows that.
+    """
+
+    raw: bool = False
+    address: Callable[[ContentPlace], str] | None = None
+    inline: tuple[str, ...] = ("image", "audio")
+    exchange: Callable[[str, int | None], str] | None = None
+
+    def at(self, place: ContentPlace | None) -> str | None:
+        """Return the address of a place, None if there is none."""
+        return None if self.address is None or place is None else self.address(place)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMedia:
+    """A picture or a sound; `address` is empty where it is not shown."""
+
+    media: Media
+    address: str
+    kind: Literal["media"] = "media"
+
+    @property
+    def words(self) -> str:
+        """What it is, and that it is not shown, where only this page cannot show it."""
+        return self.media.words + ("" if self.address or not self.media.shown else "; not shown on this page")
+
+
+Segment = Written | ShownMedia
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A message; `role` is its author, `name` is what the log calls them."""
+
+    role: str
+    name: str
+    segments: list[Segment]
+    reasoning: Written | None
+    kind: Literal["said"] = "said"
+
+    @property
+    def cited(self) -> bool:
+        """Whether there is evidence in it."""
+        return _is_cited((*self.segments, self.reasoning))
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool call with what came back; it is shown open if it contains evidence."""
+
+    name: str
+    short: str
+    brief: str
+    arguments: Written
+    result: list[Segment] | None
+    failed: bool
+    cite: Cite | None
+    kind: Literal["called"] = "called"
+
+    @property
+    def cited(self) -> bool:
+        """Whether there is evidence in it."""
+        return self.cite is not None or _is_cited((self.arguments, *(self.result or ())))
+
+
+def _is_cited(segments: Iterable[Segment | None]) -> bool:
+    return any(isinstance(one, Written) and one.cited for one in segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The rest of a turn that has more messages and calls than a page can show; `address` is all of it as text."""
+
+    count: int
+    address: str | None
+    kind: Literal["left"] = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """Texts that were retrieved for the message after it; `left` more are not shown, and `brief` begins the first."""
+
+    texts: list[Written]
+    brief: str
+    left: int
+    kind: Literal["retrieved"] = "retrieved"
+
+    @property
+    def cited(self) -> bool:
+        """Whether there is evidence in them; if so, they are shown open."""
+        return _is_cited(self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """One of several agents begins to act without a word."""
+
+    name: str
+    kind: Literal["acting"] = "acting"
+    cited: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """One agent hands the conversation over to another; `sender` is empty where nobody names it."""
+
+    sender: str
+    receiver: str
+    kind: Literal["handoff"] = "handoff"
+    cited: ClassVar[bool] = False
+
+
+WholePart = Spoken | Called | Retrieved | Acting | HandedOver
+Part = WholePart | Left
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes the turns of one conversation; tool calls are numbered from `c0` through all of it.
+
+    `agents` are those of the whole conversation, where it may have several.
+    """
+
+    register: Register
+    showing: Showing = field(default_factory=Showing)
+    calls: int = 0
+    room: int = ROOM
+    agents: Agents = field(default_factory=lambda: Agents(()))
+
+    def parts(self, messages: Sequence[AnyMessage], turn: int | None) -> list[Part]:
+        """Return the messages of a turn, and tool calls with their results."""
+        shown: list[Part] = []
+        left = 0
+        for write in self._steps(messages, turn):
+            is_full = len(shown) >= (MOST if self.room > 0 else FEW)
+            self.room -= 0 if is_full else PART
+            part = None if is_full and not self.register.awaits(turn) else write()
+            if part is None or (is_full and not part.cited):
+                left += 1
+            else:
+                shown.append(part)
+        return [*shown, Left(left, self.showing.at(ContentPlace(turn)))] if left else shown
+
+    def skip(self, messages: Sequence[AnyMessage]) -> None:
+        """Count the calls of a turn that is not shown."""
+        self.calls += sum(len(_calls(one)) for one in messages)
+
+    def _steps(self, messages: Sequence[AnyMessage], turn: int | None) -> Iterator[Callable[[], WholePart]]:
+        """Yield how to write each message and each call, in order."""
+        answers = {id(call): answer for call, answer in tool_results(messages)}
+        answered = {id(answer) for answer in answers.values() if answer is not None}
+        places = {id(message): ContentPlace(turn, number) for number, message in enumerate(messages)}
+        for message in messages:
+            if not isinstance(message, ToolMessage) or id(message) not in answered:
+                yield from self._of_message(message, answers, places)
+            if (over := self.agents.handoff_after(message)) is not None:
+                yield partial(HandedOver, legible(over.sender or ""), legible(over.receiver))
+
+    def _of_message(
+        self,
+        message: AnyMessage,
+        answers: Mapping[int, ToolMessage | None],
+        places: Mapping[int, ContentPlace],
+    ) -> Iterator[Callable[[], WholePart]]:
+        place = places[id(message)]
+        if message.retrieval_context:
+            yield partial(self._retrieved, message.retrieval_context, place)
+        if _says(message) or not _calls(message):
+            yield partial(self._spoken, message, place)
+        elif self.agents.several and message.name:
+            yield partial(Acting, legible(message.name))
+        for number, call in enumerate(_calls(message)):
+            answer = answers.get(id(call))
+            of_call = replace(place, call=number)
+            yield partial(self._called, f"c{self.calls}", call, answer, of_call, places.get(id(answer)))
+            self.calls += 1
+
+    def _spoken(self, message: AnyMessage, place: ContentPlace) -> Spoken:
+        thinking, content = reasoning(message), message.content or ""
+        if isinstance(message, AIMessage) and not thinking and isinstance(content, str):
+            thinking, content = without_reasoning(content)
+        segments = self._segments(message, content, place)
+        before = self._text(thinking, "speech", place, by_assistant=True) if thinking else None
+        return Spoken(message.role, legible(message.name or ""), segments, before)
+
+    def _retrieved(self, contexts: Sequence[str | dict[str, Any]], place: ContentPlace) -> Retrieved:
+        texts = [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in contexts]
+        found: list[Written] = []
+        for number, text in enumerate(texts):
+            if number >= CONTEXTS and not self.register.awaits(place.turn):
+                break
+            shown = self._text(text, "data", replace(place, context=number), by_assistant=False)
+            if number < CONTEXTS or shown.cited:
+                found.append(shown)
+        return Retrieved(found, one_line(legible(texts[0][:1000]), 60), len(texts) - len(found))
+
+    def _segments(self, message: AnyMessage, content: Content, place: ContentPlace) -> list[Segment]:
+        """Return what a message holds, in order."""
+        sort = "data" if message.role == "tool" else "speech"
+        found: list[Segment] = []
+        texts: list[str] = []
+        parts: list[ContentPart] = []
+
+        def end_text() -> None:
+            texts[:0] = words_of_parts(parts)
+            parts.clear()
+            if text := "\n".join(one for one in texts if one):
+                found.append(self._text(text, sort, place, by_assistant=message.role == "assistant"))
+            texts.clear()
+
+        for number, part in enumerate([content] if isinstance(content, str) else content):
+            media = None if isinstance(part, str) else media_of(part)
+            if isinstance(part, str):
+                texts.append(part)
+            elif media is None:
+                parts.append(part)
+            else:
+                end_text()
+                found.append(self._media(media, replace(place, part=number)))
+        if isinstance(message, AIMessage) and message.refusal:
+            texts.append(f"[refusal] {message.refusal}")
+        end_text()
+        return found
+
+    def _media(self, media: Media, place: ContentPlace) -> ShownMedia:
+        if not media.shown:
+            return ShownMedia(media, "")
+        if self.showing.address is not None:
+            return ShownMedia(media, self.showing.address(place))
+        fits = media.kind in self.showing.inline and media.size <= INLINE
+        return ShownMedia(media, f"data:{media.type};base64,{media.data}" if fits else "")
+
+    def _text(self, text: str, sort: Sort, place: ContentPlace, *, by_assistant: bool) -> Written:
+        whole = legible(text[:READ])
+        marks = self.register.marks(whole[: LONGEST[sort]], place.turn, by_assistant=by_assistant)
+        longest = BRIEF if self.room <= 0 and not marks else LONGEST[sort] if len(text) > READ else READ
+        read = whole[:longest]
+        more = len(whole) - len(read) + max(len(text) - READ, 0)
+        rest = self.showing.at(place) if more or len(read) > LONGEST[sort] else None
+        self.room -= min(len(read), LONGEST[sort])
+        return written(read, sort, marks, raw=self.showing.raw, rest=rest, more=more)
+
+    def _called(
+        self,
+        reference: str,
+        call: ToolCall,
+        answer: ToolMessage | None,
+        place: ContentPlace,
+        answered_at: ContentPlace | None,
+    ) -> Called:
+        cited = self.register.call(reference, place.turn)
+        arguments = self._text(call.function.arguments, "data", place, by_assistant=False)
+        known = "" if answer is None else origin(answer)
+        result = (
+            None if answer is None or answered_at is None else self._segments(answer, answer.content or "", answered_at)
+        )
+        returned = "no result" if answer is None else one_line(legible(words_of(answer)[:1000]), 48)
+        return Called(
+            name=legible(call.name),
+            short=_short(legible(call.function.arguments[:READ])),
+            brief=returned + (f" ({known})" if known else ""),
+            arguments=arguments,
+            result=result,
+            failed=answer is not None and outcome_of(answer) == "failed",
+            cite=cited,
+        )
+
+
+def _says(message: AnyMessage) -> bool:
+    """Return whether a message has anything besides calls of tools."""
+    return bool(message.content or (isinstance(message, AIMessage) and message.refusal) or reasoning(message))
+
+
+def _calls(message: AnyMessage) -> Sequence[ToolCall]:
+    return (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
+
+
+def _short(arguments: str) -> str:
+    """Return the arguments of a tool call on one line, written as in a program."""
+    if len(arguments) > LONGEST["data"]:
+        return one_line(arguments[:1000], 72)
+    try:
+        parsed = read_strict_json(arguments)
+    except (ValueError, RecursionError):
+        return one_line(arguments, 72)
+    if not isinstance(parsed, dict):
+        return one_line(arguments, 72)
+    return one_line(", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in parsed.items()), 72)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from typing import Any, cast
 from vivavoce.errors import Fault, UsageError
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.conversation import Conversation, Span, conversations, spans, stable_id
-from vivavoce.report.publish.langfuse_labels import LABELS, Configs, label_requests
-from vivavoce.report.publish.langfuse_scores import ENVIRONMENT, SCORES, score_requests
+from vivavoce.report.publish.langfuse_scores import ENVIRONMENT, LABELS, SCORES, Configs, label_requests, score_requests
 from vivavoce.report.publish.sending import Address, Kind, Request
 from vivavoce.report.strict_json import strict_json
 from vivavoce.wire.http import checked_url

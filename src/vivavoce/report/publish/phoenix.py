@@ -20,8 +20,7 @@ from urllib.parse import quote
 from vivavoce.errors import Fault
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.conversation import Conversation, Place, Span, conversations, spans
-from vivavoce.report.publish.labels import VALUES, PublishedLabel, published_labels
-from vivavoce.report.publish.scores import Published, is_judged, published
+from vivavoce.report.publish.scores import VALUES, Published, PublishedLabel, is_judged, published, published_labels
 from vivavoce.report.publish.sending import OLDER_SERVER, Address, Ask, Kind, Request
 from vivavoce.report.strict_json import strict_json
 from vivavoce.wire.http import checked_url

@@ -1,16 +1,17 @@
-"""Scores and figures as other platforms take them."""
+"""Scores, figures, and labels as other platforms take them."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-from vivavoce.records.run import Grading, described_targets
+from vivavoce.records.label import Label
+from vivavoce.records.run import AttemptKey, Grading, described_targets
 from vivavoce.records.score import Score, Usage, to_number
 from vivavoce.report.best_target import target_names
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.conversation import Conversation, Place, stable_id
+from vivavoce.report.publish.conversation import Conversation, Place, conversations, stable_id
 from vivavoce.report.strict_json import strict_json
 from vivavoce.run.summary import GraderSummary, Summary
 
@@ -112,12 +113,12 @@ def published(one: Conversation, grading: Grading, left_out: Counter[str]) -> It
     for name, whole in scores.items():
         for score in (whole, *(whole.turns or ())):
             if score.state == "scored":
-                yield _published(one, grading, name, score)
+                yield _published_score(one, grading, name, score)
             elif score.turn is None:
                 left_out["score that is an error" if score.state == "error" else "score that was skipped"] += 1
 
 
-def _published(one: Conversation, grading: Grading, name: str, score: Score) -> Published:
+def _published_score(one: Conversation, grading: Grading, name: str, score: Score) -> Published:
     key = one.outcome.attempt.key
     turn = score.turn
     about: dict[str, Any] = {
@@ -138,3 +139,57 @@ def _published(one: Conversation, grading: Grading, name: str, score: Score) -> 
 def is_judged(score: Score) -> bool:
     """Return whether a model decided a score."""
     return bool(score.settings) or score.usage is not None
+
+
+OVERALL = "label"
+"""The name of a label that answers the question of no grader."""
+VALUES = {"pass": 1.0, "fail": 0.0, "unsure": None}
+
+
+class PublishedLabel(NamedTuple):
+    """One label under the name of its grader, with the same `id` whenever the run is published.
+
+    `place` is what it is about, `started_at` when that was begun, `about` what is known besides: the run, the sample,
+    who said it and when.
+    """
+
+    id: str
+    name: str
+    label: Label
+    place: Place
+    is_new: bool
+    started_at: float
+    about: dict[str, Any]
+
+
+def published_labels(graded: GradedRun, formats: frozenset[str]) -> Iterator[PublishedLabel]:
+    """Yield the labels of a run, conversation by conversation; rows of these formats were imported from the tool."""
+    labels: defaultdict[AttemptKey, list[Label]] = defaultdict(list)
+    for label in graded.store.labels.all(graded.run.id):
+        labels[label.key].append(label)
+    for one in conversations(graded, formats) if labels else ():
+        for label in labels[one.outcome.attempt.key]:
+            yield _published_label(one, label)
+
+
+def _published_label(one: Conversation, label: Label) -> PublishedLabel:
+    about: dict[str, Any] = {
+        "run": one.run,
+        "sample": label.sample_id,
+        "target": label.target,
+        "trial": to_number(label.trial),
+        "turn": None if label.turn is None else to_number(label.turn),
+        "grader": label.grader or None,
+        "author": label.author,
+        "blind": label.blind,
+        "labelled_at": label.created_at,
+    }
+    return PublishedLabel(
+        stable_id("label", one.run, *label.key, label.grader, label.turn, label.author),
+        label.grader or OVERALL,
+        label,
+        one.place_of(label.turn),
+        one.is_new,
+        one.outcome.attempt.started_at,
+        {name: value for name, value in about.items() if value is not None},
+    )

@@ -14,7 +14,7 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.labels import Grader, Target, Turn, place_of
 from vivavoce.server.api.runs import RunName, Trial
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.store.labels.rows import now_decision
+from vivavoce.store.labels.labels import now_decision
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)

@@ -16,8 +16,8 @@ from vivavoce.server.api.runs import After, GradingName, Limit, RunName, Trial
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.users import user_of
 from vivavoce.store.browse.listing import LabelPage
+from vivavoce.store.labels.labels import LabelPlace, now_label
 from vivavoce.store.labels.people import agreement_of_all
-from vivavoce.store.labels.rows import LabelPlace, now_label
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)

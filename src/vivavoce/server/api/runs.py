@@ -17,9 +17,9 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.grader_names import check_grader, check_graders
 from vivavoce.server.replies import CountedSamples, RunReport
+from vivavoce.store.browse.conditions import ListedVerdict, RunFilter
 from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
-from vivavoce.store.browse.run_filter import ListedVerdict, RunFilter
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 from vivavoce.suites.judge_exchange import judge_exchange

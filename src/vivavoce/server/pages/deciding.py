@@ -16,14 +16,14 @@ from vivavoce.records.run import AttemptKey, Grading, Outcome
 from vivavoce.records.score import conversation_label, to_number, turn_label
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.labelling import VERDICTS, check_question, human_label, question
-from vivavoce.report.html.parts import Showing
+from vivavoce.report.html.transcript import Showing
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.links import FirstTurn, decide_page, differing_page, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import needs, user_of
-from vivavoce.store.labels.rows import LabelPlace, now_decision
+from vivavoce.store.labels.labels import LabelPlace, now_decision
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -28,8 +28,8 @@ from vivavoce.report.html.labelling import (
     question,
     questions,
 )
-from vivavoce.report.html.parts import Showing
 from vivavoce.report.html.score_notes import ScoreNote, whole_notes
+from vivavoce.report.html.transcript import Showing
 from vivavoce.report.label_agreement import people_lines
 from vivavoce.server.label_queue import LabelQueue, LabelTask, Order, begin_queue, find_queue, labels_of_task
 from vivavoce.server.pages.forms import Form, form_key, index_of
@@ -45,10 +45,9 @@ from vivavoce.server.pages.links import (
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import user_of
-from vivavoce.store.labels.agreement import agreement_with
+from vivavoce.store.labels.labels import LabelPlace, agreement_with, now_label
 from vivavoce.store.labels.people import people_agreement
 from vivavoce.store.labels.queues import AssignedQueue, PersonProgress
-from vivavoce.store.labels.rows import LabelPlace, now_label
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -12,13 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.errors import UsageError
 from vivavoce.extensions import Page, PagePart, PageSection, answers, answers_of
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.error_groups import error_groups
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.html.by_target import LARGEST, by_target
-from vivavoce.report.html.columns import Column, all_columns, chosen_columns, usual_columns
-from vivavoce.report.html.histograms import drawn
-from vivavoce.report.html.run import head
-from vivavoce.report.html.samples import Line, line
+from vivavoce.report.html.run import LARGEST, by_target, drawn, head
+from vivavoce.report.html.samples import Column, Line, all_columns, chosen_columns, line, usual_columns
+from vivavoce.report.reasons import error_groups
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 from vivavoce.server.grader_names import check_graders

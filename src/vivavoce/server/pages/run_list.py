@@ -21,8 +21,8 @@ from vivavoce.server.pages.links import run_list, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.views import views_menu
+from vivavoce.store.browse.conditions import ListedVerdict, RunFilter
 from vivavoce.store.browse.listing import Headline, RunEntry
-from vivavoce.store.browse.run_filter import ListedVerdict, RunFilter
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -16,7 +16,7 @@ from vivavoce.safe_text import safe
 from vivavoce.server.pages.links import run_page, sample_page, search_data, search_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.browse.keyset import encode_cursor, read_place
+from vivavoce.store.browse.conditions import encode_cursor, read_place
 from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.search.query import OPERATORS, ROLES, STATES, Query, parse_query, quoted
 from vivavoce.store.search.search import Found, Hit, Kind

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
-from vivavoce.store.database.clock import now_in
-from vivavoce.store.database.database import Database
-from vivavoce.store.database.insert import insert_rows
-from vivavoce.store.database.server_tables import rate_limits
+from vivavoce.store.database.database import Database, insert_rows, now_in
+from vivavoce.store.database.schema import rate_limits
 
 _COLUMNS = ("client", "left", "at")
 

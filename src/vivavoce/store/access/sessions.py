@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from sqlalchemy import delete, select, update
 
 from vivavoce.store.access.tokens import digest_of
-from vivavoce.store.database.database import Database
-from vivavoce.store.database.insert import insert_rows
-from vivavoce.store.database.server_tables import server_secrets
+from vivavoce.store.database.database import Database, insert_rows
+from vivavoce.store.database.schema import server_secrets
 
 IDLE_SECONDS = 12 * 3600.0
 """Seconds without a request after which a session ends."""

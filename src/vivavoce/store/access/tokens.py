@@ -15,9 +15,8 @@ from sqlalchemy import ColumnElement, func, insert, or_, select, update
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.listing import Listed
-from vivavoce.store.database.database import AnyRow, Database, values_of
-from vivavoce.store.database.insert import insert_rows
-from vivavoce.store.database.server_tables import server_secrets, tokens
+from vivavoce.store.database.database import AnyRow, Database, insert_rows, values_of
+from vivavoce.store.database.schema import server_secrets, tokens
 
 
 @dataclass(frozen=True, slots=True)

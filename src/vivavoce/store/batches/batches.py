@@ -12,9 +12,8 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from vivavoce.records.replies import AskedQuestion, Batch
 from vivavoce.records.score import Failure, Usage
-from vivavoce.store.database.batch_tables import batch_questions, batches
-from vivavoce.store.database.database import AnyRow, Database, values_of
-from vivavoce.store.database.insert import LARGEST, insert_rows
+from vivavoce.store.database.database import LARGEST, AnyRow, Database, insert_rows, values_of
+from vivavoce.store.database.schema import batch_questions, batches
 from vivavoce.store.database.text import json_text
 
 ASKED, ANSWERED, FAILED = "asked", "answered", "failed"

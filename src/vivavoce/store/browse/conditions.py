@@ -1,19 +1,23 @@
-"""The terms of a filter, and an order, for the database: user input is always a bound parameter."""
+"""Filters, orders, and cursors of lists as conditions for the database: user input is always a bound parameter."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import json
+import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypedDict, cast
 
 from sqlalchemy import (
     ColumnElement,
     FromClause,
     Select,
     and_,
-    cast,
     column,
+    exists,
     func,
     literal,
     literal_column,
@@ -25,12 +29,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import TSQUERY
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import NotFound, UsageError
 from vivavoce.lazy_names import lazy
+from vivavoce.records.run import Status
 from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Operator, Term
 from vivavoce.store.browse.status import LAST, tagged
-from vivavoce.store.database.schema import attempts, comments, labels, passages, sample_index, scores
-from vivavoce.store.database.text import Text
+from vivavoce.store.database.schema import attempts, comments, gradings, labels, passages, runs, sample_index, scores
+from vivavoce.store.database.text import Text, json_text
 
 Condition = ColumnElement[bool]
 
@@ -161,7 +166,7 @@ def _mentions(value: str, within: Within) -> Select[tuple[int]]:
     mark = lazy("vivavoce.store.search.search:mark_of")(within.run_id)
     found = select(passages.c.attempt_id).where(passages.c.grading_id.in_(("", within.grading_id)))
     if within.postgresql:
-        tsquery = func.phraseto_tsquery("simple", phrase).op("&&")(cast(f"'run:{mark}'", TSQUERY))
+        tsquery = func.phraseto_tsquery("simple", phrase).op("&&")(cast("f\"'run:{mark}'\"", TSQUERY))
         return found.where(literal_column("passages.words").op("@@")(tsquery))
     index = table("passage_words", column("rowid"))
     match = literal_column("passage_words").op("MATCH")(f'words : "{phrase}" AND run : "{mark}"')
@@ -186,3 +191,107 @@ def _compared(term: Compares, within: Within) -> Condition:
 def _named(name: str, within: Within) -> Condition:
     s = scores.c
     return and_(s.name == name, s.grading_id == within.grading_id, s.turn.is_(None))
+
+
+ListedVerdict = Literal["pass", "fail", "inconclusive", "none"]
+"""The verdict of a run in a list; `none` is one without a gate, or without a summary yet."""
+
+
+class RunFilter(TypedDict, total=False):
+    """Which runs: all that is set holds. `whole` leaves out partial runs.
+
+    `text` is part of the id, of the title or of the name of the suite; `since` and `until` are times of the start in
+    seconds since the epoch, the second one not included.
+    """
+
+    suite: str | None
+    status: Status | None
+    verdict: ListedVerdict | None
+    target: str | None
+    tag: str | None
+    text: str | None
+    since: float | None
+    until: float | None
+    whole: bool
+
+
+def run_conditions(which: RunFilter, dead: Collection[str], *, postgresql: bool) -> list[ColumnElement[bool]]:
+    """Return the conditions for the runs of a list; `dead` are those that are interrupted and recorded as running."""
+    r, g, found = runs.c, gradings.c, list[ColumnElement[bool]]()
+    place = func.strpos if postgresql else func.instr
+    if (suite := which.get("suite")) is not None:
+        found.append(r.suite == suite)
+    if (status := which.get("status")) is not None:
+        found.append(or_(r.status == status, r.id.in_(dead)) if status == "interrupted" else r.status == status)
+        if status == "running":
+            found.append(r.id.not_in(dead))
+    if which.get("whole"):
+        found.append(r.partial_of.is_(None))
+    if (since := which.get("since")) is not None:
+        found.append(r.started_at >= since)
+    if (until := which.get("until")) is not None:
+        found.append(r.started_at < until)
+    if text := which.get("text"):
+        part, named = text.lower(), (r.id, r.suite, func.coalesce(r.title, ""))
+        found.append(or_(*(func.lower(column).contains(part, autoescape=True) for column in named)))
+    if (tag := which.get("tag")) is not None:
+        found.append(func.coalesce(place(r.tags, literal(tagged(tag), Text)), 0) > 0)
+    if (target := which.get("target")) is not None:  # as the JSON of a summary names it
+        named_so = place(g.summary, literal(f'"target":{json_text(target)}', Text)) > 0
+        found.append(exists().where(g.run_id == r.id, named_so))
+    if (verdict := which.get("verdict")) is not None:
+        newest = select(g.verdict).where(g.run_id == r.id)
+        newest = newest.order_by(g.finished_at.is_not(None).desc(), g.created_at.desc(), g.id.desc()).limit(1)
+        found.append(func.coalesce(newest.scalar_subquery(), "none") == verdict)
+    return found
+
+
+Key = str | int | float
+MOST = 2**63
+
+
+def encode_cursor(values: Sequence[Key]) -> str:
+    """Return the cursor after a row."""
+    return base64.urlsafe_b64encode(json.dumps(list(values)).encode()).decode().rstrip("=")
+
+
+def beside(ends: Sequence[str], *, more: bool, after: str | None, before: str | None) -> tuple[str | None, str | None]:
+    """Return the cursors of the next and of the previous page of one; `ends` are those of its first and last row.
+
+    `more` says that the list goes on in the direction in which the page was read: back where it stood `before` a place.
+    """
+    if not ends:
+        return None, None
+    back = before is not None
+    return ends[-1] if more or back else None, ends[0] if (more if back else after is not None) else None
+
+
+def read_place(place: str, *kinds: type) -> tuple[Any, ...]:
+    """Return the sort values of a cursor, one of each kind; a whole number counts as a number.
+
+    Raises:
+        NotFound: the text is not a cursor, or is the cursor of another order.
+    """
+    try:
+        parsed = json.loads(base64.urlsafe_b64decode(place.encode() + b"=" * (-len(place) % 4)))
+    except (binascii.Error, ValueError, RecursionError):
+        parsed = None
+    values = cast("list[Any]", parsed) if isinstance(parsed, list) else []
+    if len(values) != len(kinds) or not all(map(_fits, values, kinds)):
+        raise no_cursor(place)
+    return tuple(values)
+
+
+def no_cursor(place: str) -> NotFound:
+    """Return the error for an invalid cursor."""
+    return NotFound("cursor", place, hint="; start the list again without it")
+
+
+def _fits(value: object, kind: type) -> bool:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return False
+    if isinstance(value, str):
+        return kind is str
+    if isinstance(value, int):
+        return kind is not str and -MOST <= value < MOST
+    return kind is float and math.isfinite(value)

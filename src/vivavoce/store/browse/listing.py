@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import typing
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from threading import Lock
+from typing import Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,7 +18,7 @@ from vivavoce.records.score import Failure, Score, State, Usage, shorten, total
 from vivavoce.records.trajectory import Turn
 from vivavoce.store.browse.status import SampleStatus, split_tags
 from vivavoce.store.database.database import AnyRow, values_of
-from vivavoce.store.runs.decode import failure_of_text, measured_in
+from vivavoce.store.runs.serialization import failure_of_text, measured_in
 
 
 class Listed(BaseModel):
@@ -376,3 +378,30 @@ def title_of(sample: dict[str, Any]) -> str:
         opening = typing.cast("dict[str, Any]", opening).get("content")
     words = " ".join(opening.split()) if isinstance(opening, str) else ""
     return words if len(words) <= TITLE else words[: TITLE - 1] + "…"
+
+
+MOST = 300
+"""Answers that are kept, those that were asked for last."""
+
+T = TypeVar("T")
+
+
+class Kept:
+    """The last answers; any thread may ask."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[Hashable, object] = OrderedDict()
+        self._lock = Lock()
+
+    def answer(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the kept answer to what `key` names, computed where there is none; nobody may change it."""
+        with self._lock:
+            if key in self._answers:
+                self._answers.move_to_end(key)
+                return cast("T", self._answers[key])
+        found = compute()
+        with self._lock:
+            self._answers[key] = found
+            while len(self._answers) > MOST:
+                self._answers.popitem(last=False)
+        return found

@@ -15,10 +15,9 @@ from sqlalchemy import Connection, func, select
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Failure, State
 from vivavoce.store.browse.listing import title_of
-from vivavoce.store.database.database import AnySelect, Database, tuples_of
-from vivavoce.store.database.insert import any_of
+from vivavoce.store.database.database import AnySelect, Database, any_of, tuples_of
 from vivavoce.store.database.schema import attempts, scores
-from vivavoce.store.runs.decode import failure_of_text, measured_in
+from vivavoce.store.runs.serialization import failure_of_text, measured_in
 
 if TYPE_CHECKING:  # numpy takes a tenth of a second to import, which most commands do not need
     import numpy as np

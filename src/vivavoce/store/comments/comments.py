@@ -15,12 +15,12 @@ from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import conversation_name
 from vivavoce.store.access.audit import note
 from vivavoce.store.access.tokens import NotYours
-from vivavoce.store.browse.keyset import encode_cursor, read_place
+from vivavoce.store.browse.conditions import encode_cursor, read_place
 from vivavoce.store.browse.listing import CommentPage
 from vivavoce.store.database.database import AnyRow, Database, values_of
 from vivavoce.store.database.schema import attempts, comments
-from vivavoce.store.labels.rows import LabelPlace, attempt_number, labelled_attempt
-from vivavoce.store.webhooks.outbox import tell
+from vivavoce.store.labels.labels import LabelPlace, attempt_number, labelled_attempt
+from vivavoce.store.webhooks.webhooks import tell
 
 BATCH = 500
 _KEY = (attempts.c.sample_id, attempts.c.target, attempts.c.trial)

@@ -1,23 +1,84 @@
-"""The database behind a store, whichever it is: reaching it, writing, and what its errors mean."""
+"""The database behind a store, whichever it is: reaching it, reading and writing it, and what its errors mean."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from threading import Lock
 from typing import Any, TypeAlias, cast
 
-from sqlalchemy import Connection, Engine, Row, Select
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Dialect,
+    Double,
+    Engine,
+    Row,
+    Select,
+    Table,
+    any_,
+    func,
+    insert,
+    literal,
+    literal_column,
+    select,
+)
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
 from vivavoce.errors import StoreError
 from vivavoce.store.database import postgresql, sqlite
 from vivavoce.store.database.address import Place, is_postgresql, path_of, url_of
 from vivavoce.store.database.fence import OPTION, WRITES, Fence
-from vivavoce.store.database.reading import READING
+
+
+class Reading:
+    """The connection of a request to its store: taken from the pool at the first read, and given back at the end.
+
+    All reads see the store as it was at the first. Another engine, or a read after the end, has its own connection.
+    """
+
+    def __init__(self) -> None:
+        self._connection: Connection | None = None
+        self._ended = False
+        self._lock = Lock()
+
+    def connection(self, engine: Engine) -> Connection | None:
+        """Return the connection, None where the reader needs one of its own."""
+        with self._lock:
+            if self._ended:
+                return None
+            if self._connection is None:
+                self._connection = engine.connect()
+            return self._connection if self._connection.engine is engine else None
+
+    def renew(self, engine: Engine) -> None:
+        """Let what is read from now on see what was just written through an engine."""
+        if (connection := self._connection) is not None and connection.engine is engine:
+            connection.rollback()
+
+    def end(self) -> None:
+        """Give the connection back, also one that broke; what reads later has its own."""
+        with self._lock:
+            self._ended = True
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(SQLAlchemyError):  # whatever broke it was told to the reader
+                connection.close()
+
+
+READING: ContextVar[Reading | None] = ContextVar("reading", default=None)
+"""What is being read in one go here, None where each read is for itself."""
+
 
 AnyRow: TypeAlias = "Row[*tuple[Any, ...]]"
 AnySelect: TypeAlias = "Select[*tuple[Any, ...]]"
@@ -156,3 +217,68 @@ def meaning(error: Exception) -> str:
 def is_duplicate(error: IntegrityError) -> bool:
     """Say whether the database refused a row because it has one with that key."""
     return "unique" in str(error.orig).lower()
+
+
+_IN_DATABASE = "extract(epoch FROM clock_timestamp())::float8"
+_IN_FILE = "(julianday('now') - 2440587.5) * 86400.0"
+
+
+def now_in(connection: Connection) -> ColumnElement[float]:
+    """Return what is the present in a statement, in seconds since the epoch."""
+    return literal_column(_IN_DATABASE if on_postgresql(connection) else _IN_FILE, Double)
+
+
+def any_of(connection: Connection, column: ColumnElement[Any], numbers: Sequence[int]) -> ColumnElement[bool]:
+    """Return the condition that a column holds one of some numbers, quick to write down where they are thousands."""
+    if on_postgresql(connection):
+        return column == any_(literal(list(numbers), ARRAY(BigInteger)))
+    return column.in_(select(func.json_each(json.dumps(list(numbers))).table_valued("value").c.value))
+
+
+Values = tuple[Any, ...]
+Columns = tuple[str, ...]
+
+LARGEST = 512
+"""Rows of one statement; times the columns of the widest table this stays far below SQLite's 32,766 parameters."""
+
+
+def insert_rows(
+    connection: Connection, table: Table, columns: Columns, rows: Sequence[Values], *, once: bool = False
+) -> None:
+    """Insert rows that hold these columns; they go past the types of the columns, so their text has to be storable.
+
+    `once` leaves out those whose key is there already.
+
+    Raises:
+        UnicodeEncodeError: a text has a lone surrogate.
+        DataError: PostgreSQL does not take a text with U+0000.
+    """
+    if on_postgresql(connection) and not once:
+        _stream(connection, table, columns, rows)
+        return
+    start = 0
+    while start < len(rows):
+        size = min(LARGEST, 1 << ((len(rows) - start).bit_length() - 1))
+        values = tuple(chain.from_iterable(rows[start : start + size]))
+        connection.exec_driver_sql(_statement(table, columns, size, connection.dialect, once), values)
+        start += size
+
+
+def _stream(connection: Connection, table: Table, columns: Columns, rows: Sequence[Values]) -> None:
+    if not rows:
+        return
+    statement = f"COPY {table.name} ({', '.join(columns)}) FROM STDIN"
+    driver: Any = connection.connection
+    try:
+        with driver.cursor() as cursor, cursor.copy(statement) as stream:
+            for row in rows:
+                stream.write_row(row)
+    except driver_errors() as error:
+        raise DBAPIError.instance(statement, None, error, Exception, dialect=connection.dialect) from error
+
+
+@cache
+def _statement(table: Table, columns: Columns, size: int, dialect: Dialect, once: bool) -> str:
+    one = str(insert(table).inline().values(dict.fromkeys(columns)).compile(dialect=dialect))
+    whole = one + f", {one.partition(' VALUES ')[2]}" * (size - 1)  # compiling the whole would cost 30 ms
+    return f"{whole} ON CONFLICT DO NOTHING" if once else whole

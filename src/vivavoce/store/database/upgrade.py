@@ -1,17 +1,21 @@
-"""The schema of a database: made in a new one, checked when one is opened, and upgraded only by `migrate_database`."""
+"""The schema of a database: made in a new one, checked when one is opened and while it is open, upgraded when asked."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, Engine, create_mock_engine, text
+from sqlalchemy import Connection, Engine, create_mock_engine, event, text
 from sqlalchemy.schema import ExecutableDDLElement
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.store.database import schema
+from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.store.database.database import for_writing, on_postgresql
 from vivavoce.store.database.migrations import run_steps, steps_after
 from vivavoce.store.database.postgresql import lock_schema
@@ -126,3 +130,52 @@ def _statements(driver: str) -> list[str]:
     writer = create_mock_engine(f"{driver}://", write)
     schema.metadata.create_all(writer, checkfirst=False)
     return written
+
+
+_VERSION = "SELECT version_num FROM alembic_version"
+
+
+def watch(engine: Engine, place: Place) -> None:
+    """Have each transaction of an engine raise a `StoreError` where the database is not what it was."""
+    if not is_postgresql(place):
+        look = _watch_of_file(place)
+        event.listen(engine, "do_connect", lambda *_: look())  # or it would make an empty file in its place
+        event.listen(engine, "begin", _each_time(look))
+
+    def read_version(connection: Connection) -> None:
+        driver: Any = connection.connection.driver_connection
+        found = driver.execute(_VERSION).fetchone()
+        version = found[0] if found else ""
+        if version > HEAD:
+            raise newer(place, version)
+        if version != HEAD:
+            raise StoreError(f"{place}: its schema has become {version or 'unknown'} since it was opened; start again")
+
+    event.listen(engine, "begin", read_version)
+
+
+def _each_time(look: Callable[[], None]) -> Callable[[Connection], None]:
+    return lambda _: look()
+
+
+def _watch_of_file(place: Place) -> Callable[[], None]:
+    """Return what raises where the file that is there now is gone, or another."""
+    path = path_of(place)
+    opened = _identity(path)
+
+    def look() -> None:
+        found = _identity(path)
+        if found is None:
+            raise StoreError(f"{place}: the file has been deleted or moved since it was opened; put it back")
+        if found != opened:
+            raise StoreError(f"{place}: another file has been put in its place since it was opened; start again")
+
+    return look
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -9,11 +9,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, tuple_, update
 
-from vivavoce.store.database.clock import now_in
-from vivavoce.store.database.database import AnyRow, AnySelect, Database, values_of
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, insert_rows, now_in, values_of
 from vivavoce.store.database.fence import Fenced
-from vivavoce.store.database.insert import insert_rows
-from vivavoce.store.database.server_tables import job_events, job_inputs, jobs
+from vivavoce.store.database.schema import job_events, job_inputs, jobs
 from vivavoce.store.database.text import text_for
 from vivavoce.store.runs.claim import claimed_by_process, held_by_process
 

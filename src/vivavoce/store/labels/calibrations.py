@@ -16,10 +16,10 @@ from vivavoce.records.run import Drawn, Grading
 from vivavoce.store.access.audit import note
 from vivavoce.store.database.database import Database
 from vivavoce.store.database.schema import attempts, calibrations, runs, scores
-from vivavoce.store.runs.decode import drawn_of
+from vivavoce.store.runs.serialization import drawn_of
 
 if TYPE_CHECKING:
-    from vivavoce.store.labels.truth import Truth
+    from vivavoce.store.labels.labels import Truth
 
 
 class KeyedVerdict(NamedTuple):

@@ -14,8 +14,15 @@ from vivavoce.records.run import AttemptKey
 from vivavoce.store.access.audit import note
 from vivavoce.store.database.database import AnyRow, AnySelect, Database
 from vivavoce.store.database.schema import attempts, decisions, labels
-from vivavoce.store.labels.agreement import Paired
-from vivavoce.store.labels.rows import LabelPlace, attempt_number, change_of, label_of, label_query, labelled_attempt
+from vivavoce.store.labels.labels import (
+    LabelPlace,
+    Paired,
+    attempt_number,
+    change_of,
+    label_of,
+    label_query,
+    labelled_attempt,
+)
 
 _KEY = (attempts.c.sample_id, attempts.c.target, attempts.c.trial)
 _SAID = (

@@ -1,40 +1,248 @@
-"""Labels: human verdicts on conversations and turns, stored beside the scores.
-
-Each author has one label per place: a conversation or a turn, and the question of one grader. A new label replaces the
-old one; the audit log keeps both.
-"""
+"""Labels: human verdicts on conversations and turns, stored beside the scores, and how far a judge agrees with them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
-from sqlalchemy import Connection, and_, delete, func, select
+from sqlalchemy import Connection, Select, and_, delete, func, insert, select, update
 
 from vivavoce.errors import NotFound
-from vivavoce.records.label import Label
+from vivavoce.records.label import Decision, Disagreement, Label, LabelAgreement, LabelledVerdict, PeopleAgreement
 from vivavoce.records.run import AttemptKey, Grading
+from vivavoce.records.score import State, conversation_name, to_number
+from vivavoce.stats.agreement import agreement
 from vivavoce.store.access.audit import note
-from vivavoce.store.browse.keyset import encode_cursor, read_place
+from vivavoce.store.browse.conditions import encode_cursor, read_place
 from vivavoce.store.browse.listing import LabelPage
-from vivavoce.store.database.database import Database
-from vivavoce.store.database.schema import attempts, labels, scores
-from vivavoce.store.labels.agreement import Paired, paired
-from vivavoce.store.labels.drawing import drawn_in
-from vivavoce.store.labels.order import MOST, GraderScores
-from vivavoce.store.labels.rows import (
-    LabelPlace,
-    attempt_number,
-    change_of,
-    found_label,
-    is_graded,
-    label_of,
-    label_query,
-    labelled_attempt,
-    of_run,
-    put_label,
+from vivavoce.store.database.database import AnyRow, Database
+from vivavoce.store.database.schema import attempts, labels, scores, turns
+from vivavoce.store.labels.drawing import MOST, GraderScores, drawn_in
+from vivavoce.store.runs.naming import keys_of, no_conversation
+from vivavoce.store.webhooks.webhooks import tell
+
+_KEY = (attempts.c.sample_id, attempts.c.target, attempts.c.trial)
+_SAID = (
+    *_KEY,
+    *(labels.c[name] for name in ("turn", "grader", "author", "verdict", "note", "blind", "created_at", "drawn")),
 )
-from vivavoce.store.webhooks.outbox import tell
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPlace:
+    """The place of a label of an author; see `Label`."""
+
+    run_id: str
+    key: AttemptKey
+    turn: int | None
+    grader: str
+    author: str
+
+    @classmethod
+    def of(cls, run_id: str, label: Label) -> Self:
+        """Return the place of a label of a run."""
+        return cls(run_id, label.key, label.turn, label.grader, label.author)
+
+    @property
+    def subject(self) -> str:
+        """The name of the conversation in the audit log."""
+        return f"{self.run_id}/{conversation_name(self.key.sample_id, self.key.trial)}"
+
+
+def now_label(place: LabelPlace, verdict: str, remark: str | None = None, *, blind: bool = False) -> Label:
+    """Return a new label of an author.
+
+    Raises:
+        ValueError: the verdict is unknown, or the note is too long.
+    """
+    return Label.model_validate(
+        {
+            **place.key._asdict(),
+            "turn": place.turn,
+            "grader": place.grader,
+            "author": place.author,
+            "verdict": verdict,
+            "note": (remark or "").strip() or None,
+            "blind": blind,
+            "created_at": time.time(),
+        }
+    )
+
+
+def now_decision(place: LabelPlace, verdict: str, remark: str | None = None, *, blind: bool = False) -> Decision:
+    """Return a new decision of the author of a place.
+
+    Raises:
+        ValueError: the verdict is neither pass nor fail, or the note is too long.
+    """
+    made = Decision.model_validate(now_label(place, verdict, remark, blind=blind).model_dump())
+    return made
+
+
+def label_query() -> Select[Any]:
+    """Return a query for labels, each with the key of its conversation."""
+    return select(*_SAID).select_from(labels).join(attempts, attempts.c.id == labels.c.attempt_id)
+
+
+def of_run(query: Select[Any], run_id: str, grader: str | None, author: str | None) -> Select[Any]:
+    """Return a query for the labels of a single run, in the order in which they were first set."""
+    # Labels are few and attempts many: a run that is looked for by no index makes SQLite begin with the labels.
+    query = query.where(func.coalesce(attempts.c.run_id, "") == run_id).order_by(labels.c.id)
+    if grader is not None:
+        query = query.where(labels.c.grader == grader)
+    return query if author is None else query.where(labels.c.author == author)
+
+
+def label_of(row: AnyRow) -> Label:
+    """Return a label by its row."""
+    return Label(
+        sample_id=row.sample_id,
+        target=row.target,
+        trial=row.trial,
+        turn=row.turn,
+        grader=row.grader,
+        author=row.author,
+        verdict=row.verdict,
+        note=row.note,
+        blind=bool(row.blind),
+        created_at=row.created_at,
+        drawn=row.drawn,
+    )
+
+
+def put_label(connection: Connection, attempt_id: int, place: LabelPlace, label: Label) -> Label | None:
+    """Store a label of an attempt, replacing the author's earlier one; the caller writes the audit log and commits.
+
+    Who labels a drawn conversation again, wherever, still labels a drawn one.
+    """
+    before = found_label(connection, attempt_id, place)
+    values: dict[str, Any] = {
+        "verdict": label.verdict,
+        "note": label.note,
+        "blind": int(label.blind),
+        "created_at": label.created_at,
+        "drawn": label.drawn if before is None or label.drawn is not None else before.drawn,
+    }
+    if before is not None:
+        connection.execute(update(labels).where(labels.c.id == before.id).values(values))
+        return label_of(before)
+    names = {"grader": place.grader, "author": place.author}
+    connection.execute(insert(labels).values(**values, **names, attempt_id=attempt_id, turn=place.turn))
+    return None
+
+
+def attempt_number(connection: Connection, place: LabelPlace, *, hold: bool) -> int | None:
+    """Return the number of an attempt; with `hold`, PostgreSQL locks its row until the transaction ends."""
+    a, key = attempts.c, place.key
+    query = select(a.id).where(
+        a.run_id == place.run_id,
+        a.sample_id == key.sample_id,
+        a.target == key.target,
+        a.trial == key.trial,
+    )
+    return connection.execute(query.with_for_update() if hold else query).scalar()
+
+
+def labelled_attempt(connection: Connection, place: LabelPlace, *, hold: bool = True) -> int:
+    """Return the number of the attempt of a label, and check that it has such a turn."""
+    found, key = attempt_number(connection, place, hold=hold), place.key
+    if found is None:
+        raise no_conversation(
+            place.run_id, key.sample_id, key.target or None, key.trial, keys_of(connection, place.run_id, key.sample_id)
+        )
+    if place.turn is not None and not _has_turn(connection, found, place.turn):
+        raise NotFound("turn", str(to_number(place.turn)), within=f"sample '{key.sample_id}' of run {place.run_id}")
+    return found
+
+
+def _has_turn(connection: Connection, attempt_id: int, turn: int) -> bool:
+    t = turns.c
+    return connection.execute(select(t.idx).where(t.attempt_id == attempt_id, t.idx == turn)).first() is not None
+
+
+def is_graded(connection: Connection, attempt_id: int, grader: str) -> bool:
+    """Return whether a grader has scored an attempt."""
+    s = scores.c
+    query = select(s.id).where(s.attempt_id == attempt_id, s.kind == "grade", s.name == grader)
+    return connection.execute(query.limit(1)).first() is not None
+
+
+def found_label(connection: Connection, attempt_id: int, place: LabelPlace) -> AnyRow | None:
+    """Return the label at a place, with its number."""
+    query = (
+        label_query()
+        .add_columns(labels.c.id)
+        .where(
+            labels.c.attempt_id == attempt_id,
+            labels.c.grader == place.grader,
+            labels.c.author == place.author,
+            func.coalesce(labels.c.turn, -1) == (-1 if place.turn is None else place.turn),
+        )
+    )
+    return connection.execute(query).first()
+
+
+def change_of(label: Label, before: Label | None = None) -> dict[str, object]:
+    """Return the details of a change for the audit log: the place of the label, and its new and earlier content."""
+    fields = {"verdict", "note", "blind", "created_at"}
+    where = label.model_dump(include={"target", "turn", "grader"})
+    detail: dict[str, object] = {**where, **label.model_dump(include=fields)}
+    return detail if before is None else {**detail, "before": before.model_dump(include=fields)}
+
+
+LISTED = 100
+"""Maximum number of listed disagreements."""
+
+
+class Paired(NamedTuple):
+    """A label and the score of its grader for the same place; `passed` is None if there is no score."""
+
+    label: Label
+    state: State | None
+    score: float | None
+    passed: bool | None
+    confidence: float | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the person and the judge disagree."""
+        return self.passed is not None and self.label.verdict == ("fail" if self.passed else "pass")
+
+
+def agreement_with(pairs: Sequence[Paired]) -> LabelAgreement:
+    """Return the agreement of a judge with labels; each label is a pair of its own."""
+    sure = [one for one in pairs if one.label.verdict != "unsure"]
+    decided = [(one, one.passed) for one in sure if one.passed is not None]
+    table = agreement([passed for _, passed in decided], [one.label.verdict == "pass" for one, _ in decided])
+    differing = [one for one, _ in decided if one.differs]
+    low, high = table.kappa_interval() or (None, None)
+    return LabelAgreement(
+        n=table.n,
+        both_pass=table.tp,
+        both_fail=table.tn,
+        too_lenient=table.fp,
+        too_strict=table.fn,
+        unsure=len(pairs) - len(sure),
+        unscored=len(sure) - len(decided),
+        agreement=table.accuracy,
+        disagreements=[
+            Disagreement(label=one.label, score=one.score or 0.0, lenient=bool(one.passed))
+            for one in differing[:LISTED]
+        ],
+        kappa=table.kappa,
+        low=low,
+        high=high,
+    )
+
+
+def paired(row: AnyRow) -> Paired:
+    """Return a row of a label and of a score as a pair."""
+    passed = None if row.passed is None else bool(row.passed)
+    return Paired(label_of(row), row.state, row.value, passed, row.confidence)
+
 
 BATCH = 500
 
@@ -184,3 +392,49 @@ def copy_labels(source: Connection, target: Connection) -> int:
             note(target, label.author, "label.copy", place.subject, change_of(label, before))
             copied += 1
     return copied
+
+
+@dataclass(slots=True)
+class Truth:
+    """Labels beside verdicts, and how many conversations are left out: see `Calibration`."""
+
+    labels: list[LabelledVerdict] = field(default_factory=list[LabelledVerdict])
+    unsure: int = 0
+    split: int = 0
+    unscored: int = 0
+    people: PeopleAgreement | None = None
+
+
+def truth_of(pairs: Sequence[Paired], decisions: Sequence[Decision] = ()) -> Truth:
+    """Return one answer for each conversation: the decision where there is one, else what most people say.
+
+    `pairs` are the labels of whole conversations for one grader, each with its score.
+    """
+    decided = {one.key: one for one in decisions if one.turn is None}
+    places: dict[AttemptKey, list[Paired]] = {}
+    for one in pairs:
+        places.setdefault(one.label.key, []).append(one)
+    found = Truth()
+    for key, mine in places.items():
+        counts = Counter(one.label.verdict for one in mine)
+        score, passed = mine[0].score, mine[0].passed
+        if key not in decided and not counts["pass"] + counts["fail"]:
+            found.unsure += 1
+        elif key not in decided and counts["pass"] == counts["fail"]:
+            found.split += 1
+        elif score is None or passed is None:
+            found.unscored += 1
+        else:
+            said = decided[key].verdict == "pass" if key in decided else counts["pass"] > counts["fail"]
+            drawn = [one.label.drawn for one in mine if one.label.drawn is not None]
+            label = LabelledVerdict(
+                **key._asdict(),
+                good=said,
+                passed=passed,
+                score=score,
+                confidence=mine[0].confidence,
+                drawn=max(drawn, default=None),
+                blind=all(one.label.blind for one in mine),
+            )
+            found.labels.append(label)
+    return found

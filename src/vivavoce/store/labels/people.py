@@ -8,8 +8,8 @@ from vivavoce.records.label import Decision, Disputed, HumanVerdict, Label, Labe
 from vivavoce.records.run import AttemptKey
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.raters import Counts, counts_of, fleiss, krippendorff, krippendorff_interval
-from vivavoce.store.labels.agreement import LISTED, Paired, agreement_with
 from vivavoce.store.labels.decisions import decided
+from vivavoce.store.labels.labels import LISTED, Paired, agreement_with
 
 
 def agreement_of_all(pairs: Sequence[Paired], decisions: Sequence[Decision] = ()) -> LabelAgreement:

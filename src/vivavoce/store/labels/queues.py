@@ -20,8 +20,7 @@ from vivavoce.store.access.audit import note
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import AnyRow, Database, values_of
 from vivavoce.store.database.schema import attempts, gradings, labels, queue_items, queues
-from vivavoce.store.labels.drawing import Drawn, Selection, attempt_numbers, chosen_for
-from vivavoce.store.labels.order import MOST
+from vivavoce.store.labels.drawing import MOST, Drawn, Selection, attempt_numbers, chosen_for
 
 MOST_PEOPLE = 50
 KEPT = 20

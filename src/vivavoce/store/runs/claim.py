@@ -16,10 +16,9 @@ from sqlalchemy.exc import DBAPIError
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.store.database.address import is_postgresql
-from vivavoce.store.database.clock import now_in
-from vivavoce.store.database.database import Database, plain_errors
+from vivavoce.store.database.database import Database, now_in, plain_errors
 from vivavoce.store.database.fence import Fence
-from vivavoce.store.database.server_tables import jobs
+from vivavoce.store.database.schema import jobs
 
 try:
     import fcntl

@@ -26,11 +26,11 @@ from vivavoce.records.run import (
 from vivavoce.records.score import BREACH, CANCELLED, UNSUPPORTED, Finding, State, Usage
 from vivavoce.records.trajectory import tool_results
 from vivavoce.store.browse.listing import RunEntry
-from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, tuples_of
-from vivavoce.store.database.insert import any_of
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, any_of, plain_errors, tuples_of
 from vivavoce.store.database.schema import attempts, runs, sample_index, scores, turns
 from vivavoce.store.runs.claim import held
-from vivavoce.store.runs.decode import (
+from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells, cells_of
+from vivavoce.store.runs.serialization import (
     attempt_of,
     drawn_of,
     failure_of_text,
@@ -39,7 +39,6 @@ from vivavoce.store.runs.decode import (
     turn_of,
     usage_of_text,
 )
-from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells, cells_of
 
 R = TypeVar("R", Run, RunEntry)
 

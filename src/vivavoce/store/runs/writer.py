@@ -18,9 +18,8 @@ from vivavoce.records.score import Score
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.status import AttemptFacts, StatusRow, facts_of, status_rows, tagged, tags_of
 from vivavoce.store.database import schema
-from vivavoce.store.database.database import Database, for_writing, is_duplicate, meaning
+from vivavoce.store.database.database import Database, Values, for_writing, insert_rows, is_duplicate, meaning
 from vivavoce.store.database.group_commit import GroupCommit, Items
-from vivavoce.store.database.insert import Row, insert_rows
 from vivavoce.store.database.schema import (
     attempts,
     comments,
@@ -36,9 +35,9 @@ from vivavoce.store.database.schema import (
     unread,
 )
 from vivavoce.store.database.text import text_for
-from vivavoce.store.runs.encode import Encoder
 from vivavoce.store.runs.naming import attempt_ids
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
+from vivavoce.store.runs.serialization import Encoder
 
 _ASIDE = -1
 """The trial of an attempt on its way out, which no attempt has."""
@@ -143,10 +142,10 @@ class Committer:
             raise refusals[0]
 
     def _commit(self, connection: Connection, batch: Sequence[Entry]) -> None:
-        attempts: list[Row] = []
-        turns: list[Row] = []
-        scores: list[Row] = []
-        unread: list[Row] = []
+        attempts: list[Values] = []
+        turns: list[Values] = []
+        scores: list[Values] = []
+        unread: list[Values] = []
         standings: list[StatusRow] = []
         replaced: list[tuple[int, int]] = []
         with connection.begin():

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, false, func, insert,
 
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import State
-from vivavoce.store.browse.keyset import no_cursor
+from vivavoce.store.browse.conditions import no_cursor
 from vivavoce.store.browse.status import status_of, tagged, tags_of
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, for_writing, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, passages, sample_index, scores, unread

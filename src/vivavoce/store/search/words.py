@@ -13,7 +13,7 @@ import regex
 from sqlalchemy import Connection, select
 
 from vivavoce.records.score import State
-from vivavoce.store.database.insert import any_of
+from vivavoce.store.database.database import any_of
 from vivavoce.store.database.schema import scores, turns
 
 

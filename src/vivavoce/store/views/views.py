@@ -14,7 +14,7 @@ from vivavoce.store.access.audit import note
 from vivavoce.store.access.tokens import NotYours
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import AnyRow, Database, values_of
-from vivavoce.store.database.server_tables import views
+from vivavoce.store.database.schema import views
 
 LONGEST_NAME = 100
 LONGEST_PATH = 4000

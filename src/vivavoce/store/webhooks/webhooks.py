@@ -1,4 +1,4 @@
-"""Webhooks of a store, and their deliveries, which any server of the store makes."""
+"""The outbox: what webhooks are still to be told, written in the transaction of what happened."""
 
 from __future__ import annotations
 
@@ -6,17 +6,42 @@ import base64
 import json
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import AnyRow, Database, values_of
-from vivavoce.store.database.server_tables import deliveries, webhooks
-from vivavoce.store.webhooks.outbox import EVENTS, Event
+from vivavoce.store.database.schema import deliveries, webhooks
+from vivavoce.store.database.text import json_text
+
+Event = Literal["run.finished", "label.saved", "comment.added"]
+EVENTS: tuple[Event, ...] = get_args(Event)
+
+
+def tell(connection: Connection, event: Event, about: Mapping[str, object]) -> None:
+    """Have every webhook for an event told of it; `connection` is the one that writes what happened."""
+    now = time.time()
+    rows = [
+        {
+            "id": f"msg_{secrets.token_hex(12)}",
+            "webhook_id": row.id,
+            "event": event,
+            "about": json_text(about),
+            "created_at": now,
+            "attempts": 0,
+            "next_at": now,
+        }
+        for row in connection.execute(select(webhooks.c.id, webhooks.c.events))
+        if event in json.loads(row.events)
+    ]
+    if rows:
+        connection.execute(insert(deliveries), rows)
+
 
 SECRET = "whsec_"
 LEASE = 120.0

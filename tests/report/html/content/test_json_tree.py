@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.report.html.content.json_tree import json_leaves, json_tree
-from vivavoce.report.html.content.json_writing import json_html
+from vivavoce.report.html.content.json_tree import json_html, json_leaves, json_tree
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -5,10 +5,13 @@ Every leaf says where it stands in the text as it was written, so that words tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal, TypeAlias
+
+from markdown_it.helpers import parseLinkDestination, parseLinkTitle
+from markdown_it.token import Token
 
 Kind = Literal["", "k", "s", "c", "n", "d", "i"]
 """What a piece of code is: a keyword, a value, a comment, a name that is defined, a deletion, an insertion."""
@@ -163,3 +166,145 @@ def _inline_leaves(inlines: Inlines) -> Iterator[Leaf]:
                 yield from () if one.leads is None else (one.leads,)
             case Break():
                 pass
+
+
+DEEPEST = 30
+"""Styles within styles; those that are deeper are not shown."""
+
+_STYLES: Mapping[str, Literal["em", "strong", "s"]] = {"em": "em", "strong": "strong", "s": "s"}
+
+
+@dataclass(slots=True)
+class Reader:
+    """Follows the tokens of one piece of inline markup through its text.
+
+    `at` returns where a character was written; without it, all words have the place `whole`.
+    """
+
+    text: str
+    at: Callable[[int], int] | None
+    whole: tuple[int, int]
+    _cursor: int = 0
+    _lost: bool = False
+    _open: list[list[Inline]] = field(default_factory=list[list[Inline]])
+
+    def read(self, tokens: Sequence[Token]) -> Inlines:
+        """Return the pieces of the tokens."""
+        self._open = [[]]
+        links: list[str] = []
+        for token in tokens:
+            kind, way = token.type.rpartition("_")[::2]
+            if way == "open":
+                self._pass(token.markup if kind in _STYLES else "<" if token.markup else "[")
+                links += [str(token.attrGet("href") or "")] if kind == "link" else []
+                self._open.append([])
+            elif way == "close":
+                self._close(kind, token, links)
+            else:
+                self._one(token)
+        return tuple(self._open[0])
+
+    def _close(self, kind: str, token: Token, links: list[str]) -> None:
+        inside = tuple(self._open.pop())
+        style = _STYLES.get(kind)
+        if style is None:
+            self._open[-1].append(self._link(links.pop(), inside, token))
+            return
+        self._pass(token.markup)
+        self._open[-1] += inside if len(self._open) > DEEPEST else [Styled(style, inside)]
+
+    def _one(self, token: Token) -> None:
+        match token.type:
+            case "softbreak" | "hardbreak":
+                self._to_next_line()
+                self._open[-1].append(Break())
+            case "code_inline":
+                self._open[-1].append(Code(self._code(token)))
+            case "image":
+                self._open[-1].append(self._picture(token))
+            case _:
+                if token.content:
+                    self._open[-1].append(self._words(token.content, token.markup or token.content))
+
+    def _words(self, shown: str, written: str) -> Leaf:
+        """Return words that are written here; an escape or an entity is written otherwise than it is shown."""
+        start = self._cursor
+        self._pass(written)
+        return self._leaf(shown, start)
+
+    def _leaf(self, shown: str, start: int) -> Leaf:
+        if self.at is None:
+            return Leaf(shown, *self.whole, verbatim=False)
+        if self._lost or start >= self._cursor:
+            return Leaf(shown, self.at(min(start, len(self.text))), self.whole[1], verbatim=False)
+        first, end = self.at(start), self.at(self._cursor - 1) + 1
+        return Leaf(shown, first, end, end - first == len(shown) and self.text.startswith(shown, start))
+
+    def _pass(self, written: str) -> None:
+        """Go on behind a piece of the text; from where the text says something else, no place is known."""
+        if not self._lost and self.text.startswith(written, self._cursor):
+            self._cursor += len(written)
+        else:
+            self._lost = True
+
+    def _to_next_line(self) -> None:
+        found = self.text.find("\n", self._cursor)
+        if found < 0 or self.text[self._cursor : found].strip(" \\"):
+            self._lost = True
+        else:
+            rest = self.text[found + 1 :]
+            self._cursor = found + 1 + len(rest) - len(rest.lstrip(" \t")) if rest[:1] in (" ", "\t") else found + 1
+
+    def _code(self, token: Token) -> Leaf:
+        start = self._cursor
+        self._pass(token.markup)
+        end = self.text.find(token.markup, self._cursor + max(len(token.content), 1))
+        inside = self.text[self._cursor : end]
+        if self._lost or end < 0 or token.content.strip() != inside.replace("\n", " ").strip():
+            self._lost = True
+            return self._leaf(token.content, start)
+        first = self._cursor + (1 if len(inside) == len(token.content) + 2 else 0)
+        self._cursor = first + len(token.content)
+        leaf = self._leaf(token.content, first)
+        self._cursor = end + len(token.markup)
+        return leaf
+
+    def _link(self, address: str, inside: Inlines, token: Token) -> Link:
+        start = self._cursor
+        self._pass(">" if token.markup else "]")
+        if not token.markup:
+            self._pass_address()
+        words = "".join(one.text for one in inside if isinstance(one, Leaf))
+        leads = None if words in (address, address.removeprefix("mailto:")) else self._leaf(address, start)
+        return Link(address, inside, leads)
+
+    def _picture(self, token: Token) -> Picture:
+        start = self._cursor
+        self._pass(f"![{token.content}]")
+        self._pass_address()
+        words = "".join(one.content for one in token.children or ()) or "image"
+        return Picture(words, str(token.attrGet("src") or ""), self._leaf(words, start))
+
+    def _pass_address(self) -> None:
+        """Go on behind the address after the words of a link: in brackets, by its name, or none."""
+        text, end = self.text, len(self.text)
+        if text.startswith("[", self._cursor):
+            close = text.find("]", self._cursor)
+            self._cursor = close + 1 if close >= 0 else self._cursor
+        elif text.startswith("(", self._cursor):
+            place = _blank(text, self._cursor + 1)
+            found = parseLinkDestination(text, place, end)
+            after = _blank(text, found.pos if found.ok else place)
+            title = parseLinkTitle(text, after, end)
+            close = _blank(text, title.pos if title.ok else after)
+            if text.startswith(")", close):
+                self._cursor = close + 1
+            else:
+                self._lost = True
+
+
+def _blank(text: str, place: int) -> int:
+    """Return where the white space that begins at a place ends."""
+    while place < len(text) and text[place] in " \t\n":
+        place += 1
+    return place

@@ -28,11 +28,11 @@ from vivavoce.report.html.content.blocks import (
     Listed,
     Paragraph,
     Quoted,
+    Reader,
     Rule,
     Table,
 )
 from vivavoce.report.html.content.highlighting import highlighted
-from vivavoce.report.html.content.inlines import Reader
 
 SCHEMES = frozenset(("http", "https", "mailto"))
 """Where a link may lead."""

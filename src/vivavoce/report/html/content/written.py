@@ -9,8 +9,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from vivavoce.report.html.content.json_tree import json_tree
-from vivavoce.report.html.content.json_writing import json_html
+from vivavoce.report.html.content.json_tree import json_html, json_tree
 from vivavoce.report.html.content.markdown import has_markup, markdown
 from vivavoce.report.html.content.writing import plain, tree
 from vivavoce.report.html.evidence import Mark

@@ -1,3 +1,5 @@
+"""`Maintenance`: the content of a store, deleting runs, and copying everything into another store."""
+
 from __future__ import annotations
 
 import asyncio
@@ -9,7 +11,7 @@ from vivavoce.errors import UsageError
 from vivavoce.records.replies import StoredReply
 from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.database.schema import HEAD, metadata
-from vivavoce.store.maintenance.retention import Collected
+from vivavoce.store.maintenance.maintenance import Collected
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
 

@@ -1,9 +1,11 @@
+"""What a page about a run shows: the verdict and its conditions, metrics, targets, histograms, and its origin."""
+
 from __future__ import annotations
 
 from vivavoce.records.details import Latency
 from vivavoce.records.run import Grading, Run
 from vivavoce.records.score import Usage
-from vivavoce.report.html.run_facts import facts
+from vivavoce.report.html.run import facts
 from vivavoce.run.summary import Summary
 
 RUN = Run(id="r", suite="s", spec={}, base="/s", started_at=0.0)

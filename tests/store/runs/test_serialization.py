@@ -1,3 +1,5 @@
+"""Records as rows, which are named tuples with JSON as text, and rows as records."""
+
 from __future__ import annotations
 
 import asyncio

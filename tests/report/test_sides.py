@@ -1,9 +1,11 @@
+"""The sides of a comparison, each a graded run or a baseline, and which of their samples are the same scenario."""
+
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.report.pairing import pair, scenarios_of
+from vivavoce.report.sides import pair, scenarios_of
 
 SIDES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("xyz").map(lambda one: frozenset({one})))
 

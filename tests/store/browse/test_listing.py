@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from vivavoce.features.groups.counting import count_groups
 from vivavoce.records.run import Outcome
-from vivavoce.store.browse.kept import MOST, Kept
+from vivavoce.store.browse.listing import MOST, Kept
 from vivavoce.store.store import Store
 
 from ..cases import FINGERPRINTS, GRADING, RUN

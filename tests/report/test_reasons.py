@@ -1,4 +1,4 @@
-"""The corrected rate: one answer, and every reader gives it."""
+"""Why a run passes or fails, in words, and the errors behind it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from vivavoce.client import Client
 from vivavoce.features.calibration.calibration import from_people
 from vivavoce.records.label import CorrectedRate, Label
 from vivavoce.records.score import Score
-from vivavoce.report.corrected import corrected_lines, corrected_text
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
+from vivavoce.report.reasons import corrected_lines, corrected_text
 from vivavoce.store.store import Store
 
 
