@@ -22,12 +22,12 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.types import metric_input
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.pacing.loops import run as run_loop
-from vivavoce.run.options import RunOptions
+from vivavoce.run.execution import RunOptions
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
+from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.experiment import suite_run
-from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.metric_names import read_metrics
 from vivavoce.testing import LoopbackServer, PrefixCache
 from vivavoce.wire.http import Limits

@@ -145,7 +145,7 @@ def limits_page() -> str:
         lines += [f"## {title}", "", "| what | at most | beyond | constant |", "|---|---|---|---|"]
         lines += [f"| {row.what} | {row.value:,} {row.unit} | {row.beyond} | `{row.key}` |" for row in rows]
         lines.append("")
-    settings = import_module("vivavoce.server.request_settings").SETTINGS
+    settings = import_module("vivavoce.server.requested_metrics").SETTINGS
     lines += ["## Settings of a judge in requests", "", "A request may set nothing else. Each may also be `null`.", ""]
     lines += [
         "| setting | value |",

@@ -30,7 +30,7 @@ from vivavoce.penelope.strategies.factory import strategies
 from vivavoce.plugins import HOOKS, Registry, load_object
 from vivavoce.report.export import export, format_of
 from vivavoce.store.store import Store
-from vivavoce.suites.target_names import described_target, target_names
+from vivavoce.suites.command_line import described_target, target_names
 
 
 def problem_of(reference: str, base: Path) -> Problem:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from vivavoce.penelope.result import TestResult as TestResult
     from vivavoce.records.score import Score as Score
     from vivavoce.records.trajectory import Trajectory as Trajectory
-    from vivavoce.run.options import RunOptions as RunOptions
-    from vivavoce.run.result import RunResult as RunResult
+    from vivavoce.run.execution import RunOptions as RunOptions
+    from vivavoce.run.summary import RunResult as RunResult
     from vivavoce.samples.dataset import EvaluationDataset as EvaluationDataset
     from vivavoce.samples.evaluation import MultiTurnSample as MultiTurnSample
     from vivavoce.samples.evaluation import SingleTurnSample as SingleTurnSample

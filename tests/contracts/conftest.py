@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.store.store import Store
 
 

@@ -25,7 +25,7 @@ from vivavoce.report.html.conversation import conversation
 from vivavoce.report.junit import write_junit
 from vivavoce.report.tester import ending
 from vivavoce.report.transcript import conversation as in_terminal
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.opening import run_suite
 from vivavoce.testing import ScriptedModel

@@ -22,7 +22,7 @@ from rich.console import Console
 from command_line import run_viva
 from server.live import get, serving
 from vivavoce import evaluate
-from vivavoce.cli.in_parts import InParts
+from vivavoce.cli.options import InParts
 from vivavoce.cli.part_runs import run_in_parts
 from vivavoce.errors import UsageError
 from vivavoce.features.compare.markdown import markdown_comparison
@@ -48,9 +48,8 @@ from vivavoce.report.rows import write_csv
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worse import Tolerance, ruled
 from vivavoce.report.worst import worst
-from vivavoce.run.options import RunOptions
-from vivavoce.run.result import RunResult
-from vivavoce.run.summary import GraderSummary
+from vivavoce.run.execution import RunOptions
+from vivavoce.run.summary import GraderSummary, RunResult
 from vivavoce.store.store import Store
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.opening import run_suite

@@ -20,7 +20,7 @@ from vivavoce.report.compare import compare
 from vivavoce.report.comparison import Comparison
 from vivavoce.report.html.notebook import comparison_html
 from vivavoce.report.worse import Tolerance, reason_lines, ruled, ruling_lines
-from vivavoce.run.result import EXIT_CODES
+from vivavoce.run.summary import EXIT_CODES
 from vivavoce.store.store import Store
 
 

@@ -19,7 +19,7 @@ import pytest
 from rich.console import Console
 
 from server.live import get, serving
-from vivavoce.cli.in_parts import InParts
+from vivavoce.cli.options import InParts
 from vivavoce.cli.part_runs import run_in_parts
 from vivavoce.records.run import Reason
 from vivavoce.report.finding import headline_failed, listed_finding
@@ -29,9 +29,8 @@ from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.terminal import verdict_lines
-from vivavoce.run.options import RunOptions
-from vivavoce.run.result import RunResult
-from vivavoce.run.summary import Summary
+from vivavoce.run.execution import RunOptions
+from vivavoce.run.summary import RunResult, Summary
 from vivavoce.store.store import Store
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.opening import run_suite

@@ -21,7 +21,7 @@ from vivavoce.report.json_file import write_json, write_jsonl
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.tester import ending
 from vivavoce.report.transcript import conversation as in_terminal
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.suites.opening import run_suite
 from vivavoce.testing import LoopbackServer
 

@@ -27,8 +27,7 @@ from vivavoce.report.markdown import write_markdown
 from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
-from vivavoce.run.result import RunResult
-from vivavoce.run.summary import Summary
+from vivavoce.run.summary import RunResult, Summary
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 

@@ -30,8 +30,7 @@ from vivavoce.report.letta_files import sample_result
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.rows import write_csv
 from vivavoce.report.worst import worst
-from vivavoce.run.result import RunResult
-from vivavoce.run.summary import GraderSummary, Summary
+from vivavoce.run.summary import GraderSummary, RunResult, Summary
 from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
 from vivavoce.suites.opening import run_suite
 

@@ -27,7 +27,7 @@ from vivavoce.report.markdown import write_markdown
 from vivavoce.report.rows import write_csv
 from vivavoce.report.transcript import conversation
 from vivavoce.report.worst import worst
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.opening import run_suite

@@ -24,7 +24,7 @@ from vivavoce.report.junit import write_junit
 from vivavoce.report.letta_files import error_of
 from vivavoce.report.rows import write_csv
 from vivavoce.report.transcript import conversation as in_terminal
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.suites.opening import run_suite
 
 PEOPLE = """\

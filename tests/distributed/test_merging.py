@@ -13,7 +13,7 @@ from vivavoce.distributed.part_file import SUFFIX
 from vivavoce.distributed.work import Share, Worker
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.misbehaviour import status

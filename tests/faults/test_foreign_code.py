@@ -15,7 +15,7 @@ from vivavoce.errors import UsageError
 from vivavoce.penelope import PenelopeAgent, StoppingCondition, TestState
 from vivavoce.penelope.strategies.strategy import Move
 from vivavoce.penelope.tools.tool import Tool
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 
 HEAD = """
 import asyncio, functools, sys, pytest

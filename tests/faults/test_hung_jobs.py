@@ -88,7 +88,7 @@ def test_a_signal_ends_a_server_whose_job_blocks_its_thread(tmp_path: Path, numb
 
 WATCHED = f"""\
 import re, signal
-from vivavoce.server.watchdog import killed_after_signal
+from vivavoce.server.workers import killed_after_signal
 
 signal.signal(signal.SIGTERM, lambda *_: None)
 with killed_after_signal(0.5):

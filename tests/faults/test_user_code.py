@@ -11,8 +11,8 @@ import pytest
 
 from vivavoce import run_suite
 from vivavoce.errors import UsageError
-from vivavoce.run.options import RunOptions
-from vivavoce.run.result import RunResult
+from vivavoce.run.execution import RunOptions
+from vivavoce.run.summary import RunResult
 
 SUITE: dict[str, Any] = {
     "name": "user code",

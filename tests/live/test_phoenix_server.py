@@ -24,7 +24,7 @@ from vivavoce.exchange.format import NATIVE, Loss, format_named
 from vivavoce.records.label import Label
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.conversation import publish
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import arun_suite

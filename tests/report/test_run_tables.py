@@ -16,7 +16,7 @@ from vivavoce.records.trajectory import Turn
 from vivavoce.report.compare import compare
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.rows import FlatRow, flat_rows
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.store.store import Store
 
 from .cases import TIMEOUT, capitals, grade, keep, outcome

@@ -2,15 +2,20 @@ from __future__ import annotations
 
 import re
 import socket
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from fastapi.routing import APIRoute
+from sqlalchemy import event
 from starlette.datastructures import Headers
 
-from vivavoce.server.access import MAX_BODY, READING, Access
+from vivavoce.server.access import MAX_BODY, SAFE_METHODS, Access
 from vivavoce.server.app import routers
 from vivavoce.server.authenticator import COOKIE
+from vivavoce.server.job_requests import SuiteJob
+from vivavoce.server.jobs import Jobs
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.store import Store
 
@@ -141,7 +146,7 @@ def writes() -> list[tuple[str, str]]:
     """Every method and path that changes something."""
     found = [route for router in routers() for route in router.routes if isinstance(route, APIRoute)]
     named = [(re.sub(r"\{(trial|place)\}", "1", one.path), one.methods or set[str]()) for one in found]
-    return [(method, re.sub(r"\{[^}]*\}", "x", path)) for path, methods in named for method in methods - READING]
+    return [(method, re.sub(r"\{[^}]*\}", "x", path)) for path, methods in named for method in methods - SAFE_METHODS]
 
 
 @pytest.mark.parametrize("foreign", [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}])
@@ -184,3 +189,36 @@ def test_on_an_open_server_a_token_gives_its_role(server: str, store: Store) -> 
     assert said_by(server, "kind", bearer) == "403"
     assert get(f"{server}/api/v1/audit", bearer).status == 403
     assert get(f"{server}/api/v1/runs", bearer).status == 200
+
+
+def test_head_is_answered_as_get_is_without_the_body(server: str) -> None:
+    for path in ("/", "/api/v1/runs", "/api/v1/runs/latest/export?format=csv", "/static/vv.css", "/api/v1/runs/none"):
+        head, found = send("HEAD", server + path), get(server + path)
+        assert (head.status, head.body) == (found.status, b"")
+        assert head.headers["content-type"] == found.headers["content-type"]
+        assert head.headers.get("content-length") == found.headers.get("content-length")
+
+
+def test_the_head_of_news_that_do_not_end_comes_at_once(store: Store, workspace: Path) -> None:
+    record = Jobs(store, ServerPolicy(workspace)).submit(SuiteJob(suite="suites/refunds.yaml"))
+    with serving(store, ServerPolicy(workspace)) as url:
+        head = send("HEAD", f"{url}/api/v1/jobs/{record.id}/events")
+    assert (head.status, head.headers["content-type"].partition(";")[0]) == (200, "text/event-stream")
+
+
+def test_what_takes_no_get_takes_no_head_either(server: str) -> None:
+    assert send("HEAD", f"{server}/api/v1/evaluations").status == 405
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/runs/latest", "/runs/latest/samples/kind", "/api/v1/runs/latest", "/api/v1/runs/latest/samples"]
+)
+def test_a_request_that_reads_begins_one_transaction(store: Store, path: str) -> None:
+    with serving(store) as url:
+        get(url + path)  # the secret, the roles and the like are read once
+        begun: list[object] = []
+        listen = begun.append
+        event.listen(store.database.engine, "begin", listen)
+        assert get(url + path).status == 200
+        event.remove(store.database.engine, "begin", listen)
+    assert len(begun) <= 2  # that of who asks, and the one of all that is read

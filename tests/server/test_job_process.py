@@ -12,7 +12,7 @@ from vivavoce.records.score import Failure, Score
 from vivavoce.run.experiment import Experiment
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.server import job_process
-from vivavoce.server.job_news import JobNews, Pulse
+from vivavoce.server.job import JobNews, Pulse
 from vivavoce.server.job_process import MAX_SLOW_CONVERSATIONS, JobTask
 from vivavoce.server.job_record import JobRecord
 from vivavoce.server.policy import ServerPolicy

@@ -13,10 +13,8 @@ import pytest
 
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app
-from vivavoce.server.event_log import LOGGER, LogOptions, log
 from vivavoce.server.listening import listening
-from vivavoce.server.metering import Meter
-from vivavoce.server.monitoring import Monitoring
+from vivavoce.server.monitoring import LOGGER, LogOptions, Meter, Monitoring, log
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 

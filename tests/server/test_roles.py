@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from fastapi.routing import APIRoute
 
-from vivavoce.server.access import READING
+from vivavoce.server.access import SAFE_METHODS
 from vivavoce.server.app import routers
 from vivavoce.store.access.tokens import ROLES, Role
 from vivavoce.store.store import Store
@@ -55,7 +55,7 @@ def door(store: Store) -> Iterator[str]:
 def ask(door: str, method: str, path: str, headers: dict[str, str]) -> Reply:
     """Send a request as a program sends it to the API, and a browser to a page; what it names is not there."""
     named = re.sub(r"\{(trial|place)\}", "1", re.sub(r"\{(run|job|queue|sample)(:path)?\}", "none", path))
-    if method in READING:
+    if method in SAFE_METHODS:
         return send(method, door + named, None, headers)
     if path.startswith("/api/"):
         return send(method, door + named, {}, headers)
@@ -65,7 +65,7 @@ def ask(door: str, method: str, path: str, headers: dict[str, str]) -> Reply:
 def test_each_route_takes_the_role_that_it_should(door: str, store: Store, routes: list[tuple[str, str]]) -> None:
     wrong: list[str] = []
     for method, path in routes:
-        needed = TAKE.get((method, path), "read" if method in READING else "write")
+        needed = TAKE.get((method, path), "read" if method in SAFE_METHODS else "write")
         for role in ROLES:
             headers = {"authorization": f"Bearer {store.tokens.create(role, role)[1]}"}
             reply = ask(door, method, path, headers)
@@ -84,14 +84,14 @@ def test_nothing_but_signing_in_is_answered_without_a_token(door: str, routes: l
 
 
 def test_no_page_takes_a_form_without_its_key(server: str, routes: list[tuple[str, str]]) -> None:
-    forms = [one for one in routes if one[0] not in READING and not one[1].startswith("/api/")]
+    forms = [one for one in routes if one[0] not in SAFE_METHODS and not one[1].startswith("/api/")]
     replies = {path: ask(server, method, path, {}) for method, path in forms}
     assert len(forms) >= 8
     assert {path for path, reply in replies.items() if "This form is not accepted" not in reply.text} == set()
 
 
 def test_nothing_is_written_for_a_page_elsewhere(server: str, routes: list[tuple[str, str]]) -> None:
-    writing = [one for one in routes if one[0] not in READING]
+    writing = [one for one in routes if one[0] not in SAFE_METHODS]
     elsewhere = ({"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "same-site"})
     for headers in elsewhere:
         told = {one: ask(server, *one, headers).text for one in writing}

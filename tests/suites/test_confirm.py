@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.opening import run_suite

@@ -11,13 +11,13 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.report.worst import worst
-from vivavoce.run.options import RunOptions
-from vivavoce.run.result import RunResult
+from vivavoce.run.execution import RunOptions
+from vivavoce.run.summary import RunResult
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
+from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.experiment import suite_run
-from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.opening import run_suite
 from vivavoce.suites.regrade import open_regrading

@@ -9,8 +9,8 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.report.reasons import explained
-from vivavoce.run.options import RunOptions
-from vivavoce.run.result import RunResult
+from vivavoce.run.execution import RunOptions
+from vivavoce.run.summary import RunResult
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.opening import run_suite

@@ -10,7 +10,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Outcome
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.opening import run_suite

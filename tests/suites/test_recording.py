@@ -11,8 +11,7 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.suites.check import checked
 from vivavoce.suites.grader_spec import RecordingGraderSpec
-from vivavoce.suites.load import described_suite
-from vivavoce.suites.target_changes import TargetChanges
+from vivavoce.suites.load import TargetChanges, described_suite
 
 TOOL = {"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}
 MODEL = {"kind": "openai", "base_url": "http://127.0.0.1:9/v1", "model_handles": ["m"], "tools": [TOOL]}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.run.options import RunOptions
-from vivavoce.run.result import RunResult
+from vivavoce.run.execution import RunOptions
+from vivavoce.run.summary import RunResult
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
+from vivavoce.suites.command_line import testing_suite as suite_of  # its name begins like that of a test
 from vivavoce.suites.dataset import check_dataset
-from vivavoce.suites.judging import testing_suite as suite_of  # its name begins like that of a test
 from vivavoce.suites.metric_names import metric_graders
 
 MEASURED = [{"metric": "safety", "model": "openai:j", "name": "safe"}, "refusal"]

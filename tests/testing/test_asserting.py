@@ -23,7 +23,7 @@ from vivavoce.records.trajectory import Turn as RecordedTurn
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.testing import ScriptedModel, viva_assert
-from vivavoce.testing.running import RunningTest, running_test
+from vivavoce.testing.session import RunningTest, running_test
 from vivavoce.testing.trials import KEYS
 
 pytest_plugins = ["pytester"]
@@ -48,7 +48,7 @@ def _only_this_plugin(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: igno
 @pytest.fixture
 def outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Assert as a program does that pytest knows nothing of."""
-    monkeypatch.setattr("vivavoce.testing.running._running", list[RunningTest]())
+    monkeypatch.setattr("vivavoce.testing.session._running", list[RunningTest]())
 
 
 pytestmark = pytest.mark.usefixtures("outside")

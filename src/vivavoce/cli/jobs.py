@@ -13,7 +13,7 @@ from vivavoce.errors import UsageError
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import Column, FittingTable
 from vivavoce.safe_text import safe
-from vivavoce.server.job_left import cancel_stored_job, current_record
+from vivavoce.server.job import cancel_stored_job, current_record
 from vivavoce.server.job_record import JobRecord
 from vivavoce.store.store import Store
 

@@ -9,16 +9,20 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.forecast import forecast_line
-from vivavoce.cli.in_parts import (
+from vivavoce.cli.options import (
+    CostOption,
     EngineOption,
     InParts,
+    MaxErrorsOption,
+    NoCacheOption,
     PartsOption,
     RayAddressOption,
+    ReplayOption,
     ShardOption,
     WorkersOption,
     check_alone,
+    named_paths,
 )
-from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption, named_paths
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.cli.runner import report_run
@@ -28,12 +32,12 @@ from vivavoce.models.batches.files import import_responses as read_responses
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.plugins import lazy
 from vivavoce.report.text import count, one_line
-from vivavoce.run.options import RunOptions
+from vivavoce.run.execution import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
+from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.experiment import suite_run
-from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import read_metrics
 from vivavoce.suites.requests import Export

@@ -20,17 +20,17 @@ from vivavoce.files.whole_file import whole_file
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.score import conversation_label
 from vivavoce.report.text import count
-from vivavoce.run.options import RunOptions
-from vivavoce.run.result import RunResult
+from vivavoce.run.execution import RunOptions
+from vivavoce.run.summary import RunResult
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import WORKSPACE
 from vivavoce.stats.raters import ratings_at
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
+from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.forecast import Forecast
-from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import Named, short_name
 from vivavoce.suites.requests import export_requests

@@ -1,13 +1,17 @@
-"""Options that several commands share: targets, limits, cached answers, tables, and what counts as worse."""
+"""Options that several commands share, and the amounts that people write in them: times, sizes, and shares."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import Annotated
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal
 
 import typer
 
+from vivavoce.cli import RUN
 from vivavoce.errors import UsageError
 
 
@@ -97,3 +101,188 @@ def named_paths(options: list[str]) -> dict[str, str]:
             raise UsageError(f"--field {option}: write it as goal=metadata.wish")
         fields[name] = path
     return fields
+
+
+SuitesArgument = Annotated[
+    list[Path] | None, typer.Argument(metavar="SUITE", help="Suites: YAML files.", show_default=False)
+]
+SampleOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Only the samples with this id, or a pattern such as 'total-*'; repeat for more."),
+]
+FailedOption = Annotated[
+    str | None,
+    typer.Option(metavar=RUN, help="Run again only the samples that failed or had an error in a run, the latest."),
+]
+WatchOption = Annotated[
+    bool, typer.Option("--watch", help="Run again what changed, whenever a file of the suite changes.")
+]
+ResumeOption = Annotated[
+    str | None,
+    typer.Option(metavar=RUN, help="Continue a run, the latest: do only what is not done yet."),
+]
+EnvFileOption = Annotated[
+    Path | None,
+    typer.Option("--env-file", help="Read variables from this file of NAME=value lines; those set already stay."),
+]
+ModelHandleOption = Annotated[
+    str | None, typer.Option(metavar="MODEL", help="Another model for the suite's targets, on Letta or an endpoint.")
+]
+BaseUrlOption = Annotated[
+    str | None, typer.Option("--base-url", metavar="URL", help="Another address for the suite's targets.")
+]
+ApiKeyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--api-key", metavar="KEY", help="The key of a Letta server; better set LETTA_API_KEY.", show_default=False
+    ),
+]
+RecordingOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--recording",
+        metavar="FILE",
+        help="Test a new release offline: answer its tools from this recording (viva export --format recordings) and "
+        "compare each conversation with it, turn by turn. A call that is not in it is an error.",
+    ),
+]
+LiveOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--live",
+        metavar="NAME",
+        help="With a recording: a tool that is called for real, or a target that calls its own; repeat for more.",
+    ),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Also write files in the layout of letta-evals to this folder."),
+]
+CallsOption = Annotated[
+    int | None, typer.Option(min=0, help="Maximum number of messages to the target and calls of judges together.")
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")]
+TrialsOption = Annotated[int | None, typer.Option(min=1, help="How often to run each sample; gives pass@k and pass^k.")]
+
+
+PartsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Work in parts: write the results of each into this folder or address (s3://…) as Parquet. The same "
+        "command goes on where it stopped; viva runs merge FOLDER makes them one run.",
+    ),
+]
+ShardOption = Annotated[
+    str | None, typer.Option(metavar="2/8", help="With --parts: only every eighth part, from the second on.")
+]
+EngineOption = Annotated[
+    Literal["ray"] | None, typer.Option(help="With --parts: work with several processes of a Ray cluster.")
+]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="With --engine ray: processes; default: one for each processor.")
+]
+RayAddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ray-address", metavar="ADDRESS", help="With --engine ray: a cluster; default: one on this machine."
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class InParts:
+    """How to work in parts: where the results go, which parts, and who works on them."""
+
+    folder: str
+    shard: tuple[int, int] | None = None
+    ray: bool = False
+    workers: int | None = None
+    address: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the folder."""
+        return PurePosixPath(self.folder.partition("?")[0]).name
+
+    @classmethod
+    def read(
+        cls, parts: str | None, shard: str | None, engine: str | None, workers: int | None, address: str | None
+    ) -> InParts | None:
+        """Return what the options say, None where the work is done in one piece.
+
+        Raises:
+            UsageError: they do not go together.
+        """
+        given = {"--shard": shard, "--engine": engine, "--workers": workers, "--ray-address": address}
+        named = [name for name, value in given.items() if value is not None]
+        if parts is None:
+            if named:
+                raise UsageError(f"{named[0]} needs --parts FOLDER, where the results go")
+            return None
+        if engine is None and (of_ray := [name for name in named if name in ("--workers", "--ray-address")]):
+            raise UsageError(f"{of_ray[0]} needs --engine ray")
+        if engine is not None and shard is not None:
+            raise UsageError("--shard and --engine do not go together: Ray hands out all parts")
+        return cls(parts, None if shard is None else _shard(shard), engine is not None, workers, address)
+
+
+def check_alone(how: InParts | None, *others: Mapping[str, object]) -> None:
+    """Refuse what does not go together with parts.
+
+    Raises:
+        UsageError: something is given that does not.
+    """
+    if how is not None and (named := [name for one in others for name, value in one.items() if value]):
+        raise UsageError(f"--parts and {named[0]} do not go together")
+
+
+def _shard(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= number <= of:
+        raise UsageError(f"--shard is a number of how many, such as 2/8; got '{text}'")
+    return number, of
+
+
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z%]*)")
+_SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+_BYTES = {"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+_SHARES = {"": 1, "%": 0.01}
+
+
+def seconds(option: str, text: str) -> float:
+    """Return a time in seconds, such as 90, 60s, 5m, 1h or 2d.
+
+    Raises:
+        UsageError: it is none.
+    """
+    return _read_amount(option, text, _SECONDS, "a time such as 60s, 5m or 1h")
+
+
+def size(option: str, text: str) -> int:
+    """Return a size in bytes, such as 500MB or 2GB.
+
+    Raises:
+        UsageError: it is none.
+    """
+    return int(_read_amount(option, text, _BYTES, "a size such as 500MB or 2GB"))
+
+
+def share(option: str, text: str) -> float:
+    """Return a share from 0 to 1, such as 10% or 0.1.
+
+    Raises:
+        UsageError: it is none.
+    """
+    found = _read_amount(option, text, _SHARES, "a share such as 10% or 0.1")
+    if found > 1:
+        raise UsageError(f"{option} is a share such as 10% or 0.1, got '{text}', which is more than everything")
+    return found
+
+
+def _read_amount(option: str, text: str, units: Mapping[str, float], what: str) -> float:
+    found = _AMOUNT.fullmatch(text.strip())
+    if found is None or found[2] not in units or not math.isfinite(float(found[1])):
+        raise UsageError(f"{option} is {what}, got '{text}'")
+    return float(found[1]) * units[found[2]]

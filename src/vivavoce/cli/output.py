@@ -131,3 +131,56 @@ def existing(path: Path) -> Path:
     if not path.exists():
         raise UsageError(f"{path}: there is no such file")
     return path
+
+
+_NAMES = ("stdin", "stdout", "stderr")
+
+
+def open_closed_streams() -> None:
+    """Open the null device in place of each standard stream that is closed.
+
+    Otherwise the next file, such as the store, would get its number, and what is printed would go into that file.
+    """
+    for number, name in enumerate(_NAMES):
+        try:
+            os.fstat(number)
+        except OSError:
+            mode, flags = ("r", os.O_RDONLY) if number == 0 else ("w", os.O_WRONLY)
+            os.open(os.devnull, flags)  # it gets the lowest free number, which is this one
+            if not _leads_elsewhere(getattr(sys, name), number):
+                setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
+def drop_unwritten() -> None:
+    """Drop output that cannot be written; otherwise Python tries it again when it ends, and changes the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _leads_elsewhere(stream: TextIO | None, number: int) -> bool:
+    """Return whether a stream is open, and not the standard stream of this number."""
+    if stream is None or stream.closed:
+        return False
+    try:
+        return stream.fileno() != number
+    except OSError:
+        return True
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask a question on the terminal unless `yes` answers it.
+
+    Raises:
+        UsageError: nobody can answer, because standard input is not a terminal.
+        Exit: the answer is no.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question} Nobody can answer here; add --yes to go on without the question")
+    if not typer.confirm(question, err=True):
+        notes().print("nothing was changed")
+        raise typer.Exit(0)

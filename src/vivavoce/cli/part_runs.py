@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColu
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from vivavoce.cli.in_parts import InParts
+from vivavoce.cli.options import InParts
 from vivavoce.cli.output import notes, out, store_of
 from vivavoce.cli.progress import EVERY
 from vivavoce.cli.runner import report_run
@@ -30,9 +30,8 @@ from vivavoce.records.details import dollars
 from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import STYLES, summary_table
 from vivavoce.report.text import count, one_line
-from vivavoce.run.options import RunOptions
-from vivavoce.run.result import EXIT_CODES
-from vivavoce.run.summary import Summary
+from vivavoce.run.execution import RunOptions
+from vivavoce.run.summary import EXIT_CODES, Summary
 from vivavoce.run.workers import INTERRUPTED
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store

@@ -17,7 +17,7 @@ from vivavoce.records.run import AttemptEnded, BatchesAsked, Event, RunStarted, 
 from vivavoce.report.text import count, one_line
 from vivavoce.run.execution import Execution
 from vivavoce.run.execution import execute as execute_or_stop
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.safe_text import safe
 
 EVERY = 5.0

@@ -8,56 +8,50 @@ from typing import Annotated, cast
 
 import typer
 
-from vivavoce.cli.against import Against
 from vivavoce.cli.env_file import load_env_file
 from vivavoce.cli.forecast import print_forecast
-from vivavoce.cli.in_parts import (
+from vivavoce.cli.options import (
+    ApiKeyOption,
+    BaselineOption,
+    BaseUrlOption,
+    CallsOption,
+    CostOption,
+    DryRunOption,
     EngineOption,
+    EnvFileOption,
+    FailedOption,
+    FailOnBreakOption,
     InParts,
+    LiveOption,
+    MaxErrorsOption,
+    ModelHandleOption,
+    NoCacheOption,
+    OutputOption,
     PartsOption,
     RayAddressOption,
+    RecordingOption,
+    ReplayOption,
+    ResumeOption,
+    SampleOption,
     ShardOption,
+    SmallestEffectOption,
+    SuitesArgument,
+    TableOption,
+    TargetOption,
+    TrialsOption,
+    WatchOption,
     WorkersOption,
     check_alone,
 )
-from vivavoce.cli.options import (
-    BaselineOption,
-    CostOption,
-    FailOnBreakOption,
-    MaxErrorsOption,
-    NoCacheOption,
-    ReplayOption,
-    SmallestEffectOption,
-    TableOption,
-    TargetOption,
-)
 from vivavoce.cli.output import StoreOption, store_of
-from vivavoce.cli.run_options import (
-    ApiKeyOption,
-    BaseUrlOption,
-    CallsOption,
-    DryRunOption,
-    EnvFileOption,
-    FailedOption,
-    LiveOption,
-    ModelHandleOption,
-    OutputOption,
-    RecordingOption,
-    ResumeOption,
-    SampleOption,
-    SuitesArgument,
-    TrialsOption,
-    WatchOption,
-)
-from vivavoce.cli.runner import Runner, loaded
+from vivavoce.cli.runner import Against, Runner, loaded
 from vivavoce.errors import UsageError
 from vivavoce.plugins import lazy
-from vivavoce.run.options import RunOptions
+from vivavoce.run.execution import RunOptions
 from vivavoce.store.runs.naming import is_latest
 from vivavoce.store.store import Store
 from vivavoce.suites.check import checked
-from vivavoce.suites.load import Suite
-from vivavoce.suites.target_changes import TargetChanges
+from vivavoce.suites.load import Suite, TargetChanges
 
 
 def command(

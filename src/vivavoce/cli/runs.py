@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
-from vivavoce.cli.confirming import confirm
-from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
+from vivavoce.cli.output import StoreOption, confirm, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.finding import listed_finding

@@ -112,7 +112,7 @@ def command(
                 monitoring=lazy("vivavoce.server.monitoring:Monitoring")(
                     has_metrics=metrics or open_metrics,
                     is_open=open_metrics,
-                    logs=lazy("vivavoce.server.event_log:LogOptions")(log_format, log_level),
+                    logs=lazy("vivavoce.server.monitoring:LogOptions")(log_format, log_level),
                 ),
                 started=started,
             )

@@ -13,8 +13,7 @@ from typing import Annotated, Literal
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from vivavoce.cli.confirming import confirm
-from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
+from vivavoce.cli.output import StoreOption, confirm, notes, out, print_json, store_of
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count

@@ -23,15 +23,13 @@ from vivavoce.records.trajectory import Explore, Trajectory, Turn
 from vivavoce.report.tester import ending, try_title
 from vivavoce.report.text import one_line
 from vivavoce.report.transcript import exchange
-from vivavoce.run.execution import execute
-from vivavoce.run.options import RunOptions
-from vivavoce.run.result import RunResult
+from vivavoce.run.execution import RunOptions, execute
+from vivavoce.run.summary import RunResult
 from vivavoce.store.store import Store
+from vivavoce.suites.command_line import GRADERS, read_target, testing_suite
 from vivavoce.suites.document import read_document
 from vivavoce.suites.experiment import suite_run
-from vivavoce.suites.judging import GRADERS, testing_suite
 from vivavoce.suites.metric_names import metric_graders, read_metrics
-from vivavoce.suites.target_names import read_target
 
 Target = Annotated[str, typer.Option(help="The system under test: file.py:function or http://host/v1#MODEL.")]
 Goal = Annotated[str, typer.Option(help="The goal of the conversation.")]

@@ -15,8 +15,8 @@ from vivavoce.errors import UsageError
 from vivavoce.records.call_states import BY_RECORD
 from vivavoce.safe_text import safe
 from vivavoce.suites.check import checked, missing_keys
+from vivavoce.suites.command_line import read_targets
 from vivavoce.suites.load import Suite, load_for_check
-from vivavoce.suites.target_names import read_targets
 
 
 def command(

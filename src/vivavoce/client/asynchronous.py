@@ -12,8 +12,7 @@ from urllib.parse import urlencode
 
 from pydantic import TypeAdapter
 
-from vivavoce.client.connection import checked, part
-from vivavoce.client.refusal import refusal_of
+from vivavoce.client.connection import checked, part, refusal_of
 from vivavoce.client.together import Labelled, Place, Together
 from vivavoce.errors import Fault
 from vivavoce.features.clusters.records import Clusters

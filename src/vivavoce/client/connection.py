@@ -1,19 +1,36 @@
-"""The connection of a client with a server: what a request sends, and what an answer is read as."""
+"""A server's answer that it did not do what was asked, as the error that it stands for."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+import json
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, ValidationError
 
-from vivavoce.client.refusal import refusal_of
-from vivavoce.errors import Fault
+from vivavoce.errors import Fault, NotFound, UsageError
+from vivavoce.pacing.loops import LoopThread
 from vivavoce.report.strict_json import strict_json
 from vivavoce.wire.http import Answer, Limits, checked_url
 from vivavoce.wire.http import Client as Connections
+
+
+def refusal_of(status: int | None, body: str | None) -> UsageError | None:
+    """Return the server's error about a request, None where the error is not in the request."""
+    if status is None or not 400 <= status < 500:
+        return None
+    try:
+        parsed: Any = json.loads(body or "")
+    except ValueError:
+        parsed = None
+    fields = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+    detail = fields.get("detail")
+    if fields.get("code") == "not_found" and "what" in fields:
+        return NotFound(str(fields["what"]), str(fields.get("name")), message=str(detail))
+    return UsageError(str(detail or (body or "").strip() or f"the server refused it ({status})"))
+
 
 LOCAL = "http://127.0.0.1:8484"
 """The default address of `viva serve`."""
@@ -90,3 +107,21 @@ def checked(kind: type[M], body: bytes) -> M:
 def part(text: str) -> str:
     """Return a text as one part of a path."""
     return quote(text, safe="", errors="replace")
+
+
+def each(loop: LoopThread, items: AsyncGenerator[T]) -> Iterator[T]:
+    """Yield the items of an async source; stopping early closes the source."""
+
+    async def following() -> tuple[T, ...]:
+        async for item in items:
+            return (item,)
+        return ()
+
+    async def close() -> None:
+        await items.aclose()
+
+    try:
+        while items_read := loop.run(following()):
+            yield from items_read
+    finally:
+        loop.run(close())

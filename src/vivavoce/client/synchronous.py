@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from vivavoce.client.asynchronous import AsyncClient, AsyncJob
-from vivavoce.client.connection import LOCAL
-from vivavoce.client.each import each
+from vivavoce.client.connection import LOCAL, each
 from vivavoce.client.together import Labelled, Place
 from vivavoce.client.together_sync import TogetherSync
 from vivavoce.features.clusters.records import Clusters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, Unpack
 
-from vivavoce.client.each import each
+from vivavoce.client.connection import each
 from vivavoce.client.together import Place, QueueOptions, Together
 from vivavoce.features.calibration.calibration import CalibrationReport
 from vivavoce.features.forks.records import ListedFork

@@ -14,7 +14,7 @@ from vivavoce.distributed.work import Allowance, Share, Worked, Worker
 from vivavoce.files.places import Folder
 from vivavoce.run.execution import execute
 from vivavoce.run.experiment_run import ExperimentRun
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.run.workers import INTERRUPTED
 
 TRIES = 3

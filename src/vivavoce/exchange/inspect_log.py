@@ -17,7 +17,6 @@ from vivavoce.comparing.json_values import decode_lenient_from
 from vivavoce.errors import Problem
 from vivavoce.exchange.conversations import Message, set_aside, text_of
 from vivavoce.exchange.format import NO_MESSAGES, Format, Loss, Place, Record, Row, scan_document
-from vivavoce.exchange.repeats import Repeats
 from vivavoce.exchange.shapes import (
     fields_in,
     filled,
@@ -29,6 +28,7 @@ from vivavoce.exchange.shapes import (
     tool_call,
     without,
 )
+from vivavoce.exchange.traced import Repeats
 from vivavoce.exchange.zipped import BEGINS, json_members
 from vivavoce.files.json_document import JsonDocument
 from vivavoce.files.rows import open_file

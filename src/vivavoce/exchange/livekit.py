@@ -15,7 +15,6 @@ from vivavoce.comparing.call_outcomes import failed_if, is_true
 from vivavoce.exchange.agents import hand_over
 from vivavoce.exchange.conversations import Between, Items, Message, Messages, Unreadable, set_aside
 from vivavoce.exchange.format import NO_MESSAGES, Loss, Place, Record, Row
-from vivavoce.exchange.repeats import Repeats
 from vivavoce.exchange.shapes import (
     fields_in,
     filled,
@@ -28,6 +27,7 @@ from vivavoce.exchange.shapes import (
     tool_call,
     without,
 )
+from vivavoce.exchange.traced import Repeats
 
 NAME = "livekit"
 _ROLES = ("system", "developer", "user", "assistant")

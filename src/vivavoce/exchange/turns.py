@@ -1,13 +1,9 @@
-"""Tables with a message in each row: columns for what is said, by whom, and in which conversation.
-
-Columns are recognized by common names, or named by the user (`content=text`, `role=speaker`, `id=session`). Rows of one
-conversation may stand apart, and are sorted by a number or a time.
-"""
+"""Who of the speakers in a table is the user and who the assistant."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +16,51 @@ from vivavoce.exchange.conversations import Message, set_aside, text_of
 from vivavoce.exchange.format import Format, Loss, Place, Record, Row
 from vivavoce.exchange.grouping import Group, Member, grouped
 from vivavoce.exchange.shapes import fields_in, filled, number_in, objects_in, text_in, time_in, tool_call
-from vivavoce.exchange.speakers import roles_of
+
+_USERS = (
+    *("user", "human", "customer", "client", "caller", "visitor", "patient", "student", "requester", "usr"),
+    *("enduser", "consumer", "guest", "q", "buyer", "shopper", "member"),
+)
+_ASSISTANTS = (
+    *("assistant", "ai", "bot", "gpt", "model", "chatbot", "agent", "operator", "advisor", "support", "rep"),
+    *("representative", "csr", "supportagent", "assistantbot", "a", "llm", "chatgpt", "claude", "gemini"),
+)
+_ROLES = {
+    **dict.fromkeys(_USERS, "user"),
+    **dict.fromkeys(_ASSISTANTS, "assistant"),
+    **dict.fromkeys(("tool", "function", "observation", "toolresult"), "tool"),
+    "system": "system",
+    "sys": "system",
+    "developer": "developer",
+}
+
+
+def roles_of(speakers: Sequence[str], loss: Loss) -> list[tuple[str, bool]]:
+    """Return the role of each message of a conversation, and whether the speaker is known by it.
+
+    Someone with a name of their own is the assistant if another is the user, and else the one who begins is the user.
+    A `system` that answers, where there is no assistant, is one, as in many sets of dialogues.
+    """
+    found = [_ROLES.get("".join(filter(str.isalnum, speaker.lower()))) for speaker in speakers]
+    names = list(dict.fromkeys(speaker for speaker, role in zip(speakers, found, strict=True) if role is None))
+    if "assistant" not in found and not names and "system" in found[1:] and "user" in found[: _last(found, "system")]:
+        loss.guessed("that 'system', which answers the user, is the assistant")
+        return [("assistant" if role == "system" else role or "user", True) for role in found]
+    users: set[str] = set()
+    if names and "user" not in found:
+        loss.guessed("who is the user: the one who begins")
+        users.add(names[0])
+    elif names:
+        loss.guessed("that speakers with names of their own are assistants")
+    return [
+        (role, True) if role is not None else ("user" if speaker in users else "assistant", False)
+        for speaker, role in zip(speakers, found, strict=True)
+    ]
+
+
+def _last(found: Sequence[str | None], role: str) -> int:
+    return max(index for index, one in enumerate(found) if one == role)
+
 
 NAME = "turns"
 _NAMES: Mapping[str, tuple[str, ...]] = {

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.records.run import Grading, described_targets
 from vivavoce.report.text import one_line
 from vivavoce.store.browse.series import Graded
-from vivavoce.suites.target_names import target_names
+from vivavoce.suites.command_line import target_names
 
 Kind = Literal["metric", "target", "tester", "dataset", "version"]
 

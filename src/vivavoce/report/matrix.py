@@ -25,7 +25,7 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.text import GAP, one_line, stripped
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.safe_text import safe
-from vivavoce.suites.target_names import described_target
+from vivavoce.suites.command_line import described_target
 from vivavoce.suites.target_spec import OpenAITargetSpec
 
 _OPENAI = "https://api.openai.com/"

@@ -17,7 +17,7 @@ from vivavoce.records.trajectory import Trajectory, Turn, assistant_texts
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.rows import TYPES, flat_rows
 from vivavoce.report.strict_json import strict_json
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.samples.table import Table, table_of
 from vivavoce.store.store import Store
 

@@ -39,8 +39,8 @@ from vivavoce.run.corrected import corrected
 from vivavoce.run.drivers import driver_on
 from vivavoce.run.execution import Execution, ended
 from vivavoce.run.experiment import Experiment, Limits
-from vivavoce.run.result import RunResult
 from vivavoce.run.rounds import Rounds, Schedule
+from vivavoce.run.summary import RunResult
 from vivavoce.run.workers import INTERRUPTED, WorkerPool
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.store import Store

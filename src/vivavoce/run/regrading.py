@@ -16,7 +16,7 @@ from vivavoce.run.attempt import Grades
 from vivavoce.run.corrected import corrected
 from vivavoce.run.execution import Execution, ended
 from vivavoce.run.experiment import Experiment
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.run.workers import WorkerPool
 from vivavoce.samples.sample import Sample
 

@@ -7,11 +7,15 @@ foreign page may point its own name here), and requests that change something mu
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
+from typing import Any
 from urllib.parse import urlsplit
 
-from fastapi import Response
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.routing import APIRoute
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,11 +24,12 @@ from vivavoce.server.authenticator import Authenticator
 from vivavoce.server.refusals import for_program, refusal
 from vivavoce.server.users import User, visitor, whoever_sits_here
 from vivavoce.store.access.tokens import digest_of
+from vivavoce.store.database.database import READING, Reading
 
 MAX_BODY = 32_000_000
 """Maximum size of a request, in bytes."""
 
-READING = frozenset(("GET", "HEAD", "OPTIONS"))
+SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 """Methods that do not change anything."""
 
 _FROM_OURS = frozenset(("same-origin", "none"))
@@ -87,7 +92,7 @@ class Access:
 
     def refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the answer to a forbidden request, None for an allowed one."""
-        refused = self.refused_host(headers, writes=scope["method"] not in READING)
+        refused = self.refused_host(headers, writes=scope["method"] not in SAFE_METHODS)
         if refused is not None:
             return refusal(scope, *refused)
         if "transfer-encoding" in headers:
@@ -95,7 +100,7 @@ class Access:
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY:
             return refusal(scope, 413, f"a request can have at most {MAX_BODY:,} bytes")
-        if scope["method"] not in READING and for_program(scope) and not _is_json(headers, length):
+        if scope["method"] not in SAFE_METHODS and for_program(scope) and not _is_json(headers, length):
             return refusal(scope, 415, "send JSON, with content-type: application/json")
         return None
 
@@ -139,7 +144,7 @@ class AccessMiddleware:
 
     async def _user(self, scope: Scope, headers: Headers) -> User | Response:
         admit = self._authenticator.admit if self.access.demanded else self._authenticator.welcome
-        return await admit(scope, headers, writes=scope["method"] not in READING)
+        return await admit(scope, headers, writes=scope["method"] not in SAFE_METHODS)
 
     async def _refused(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -178,3 +183,46 @@ def _is_json(headers: Headers, length: str) -> bool:
     """Return whether a body is JSON; a request without a body needs no content type, but must not declare a form."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == "application/json" or (int(length) == 0 and kind not in _OF_FORMS)
+
+
+class HeadMiddleware:
+    """Answers HEAD like GET, but sends only the headers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self.app(scope, receive, send)
+            return
+
+        async def headers_only(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await send(message)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+        await self.app({**scope, "method": "GET"}, receive, headers_only)
+
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def reading_once(route: APIRoute, handle: Handler) -> Handler:
+    """Return a handler of a route, for GET one that reads the store as it is at one moment.
+
+    Those that wait, or answer little by little, read as they go.
+    """
+    if "GET" not in (route.methods or ()) or iscoroutinefunction(route.endpoint):
+        return handle
+
+    async def handle_once(request: Request) -> Response:
+        reading = Reading()
+        before = READING.set(reading)
+        try:
+            return await handle(request)
+        finally:
+            READING.reset(before)
+            await run_in_threadpool(reading.end)
+
+    return handle_once

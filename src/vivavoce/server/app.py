@@ -16,7 +16,7 @@ from vivavoce.errors import StoreError
 from vivavoce.extensions import answers
 from vivavoce.plugins import lazy
 from vivavoce.report.html.rendering import STATIC, page_folders
-from vivavoce.server.access import Access, AccessMiddleware
+from vivavoce.server.access import Access, AccessMiddleware, HeadMiddleware
 from vivavoce.server.api import (
     about,
     audit,
@@ -31,7 +31,6 @@ from vivavoce.server.api import (
     search,
 )
 from vivavoce.server.authenticator import Authenticator
-from vivavoce.server.heads import HeadMiddleware
 from vivavoce.server.indexing import reading_ahead
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.live_summary import LiveSummary

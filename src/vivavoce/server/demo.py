@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from vivavoce.errors import UsageError
+from vivavoce.suites.command_line import read_targets
 from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.target_names import read_targets
 
 Release = Literal["v1", "v2"]
 """The two releases of the bot, the older first."""

@@ -1,4 +1,4 @@
-"""A job at work on this server: it listens to the process of its run, counts, and sends events to its followers."""
+"""A job: what its process says of the run, the events that its followers get, and what is left when it ends."""
 
 from __future__ import annotations
 
@@ -6,13 +6,129 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-from vivavoce.server.job_news import JobNews
-from vivavoce.server.job_record import JobEvent, JobRecord
-from vivavoce.store.jobs.queue import KEPT
+from vivavoce.errors import NotFound, UsageError, VivavoceError
+from vivavoce.models.modes import CAPABILITIES, KnownCapabilities
+from vivavoce.records.run import (
+    AttemptEnded,
+    AttemptKey,
+    AttemptStarted,
+    BatchesAsked,
+    Event,
+    Outcome,
+    RunEnded,
+    RunStarted,
+    TurnEnded,
+    Verdict,
+)
+from vivavoce.records.score import shorten
+from vivavoce.records.trajectory import Turn, tool_calls
+from vivavoce.server.job_record import JobEvent, JobRecord, MessageNews
+from vivavoce.store.browse.listing import ScoreEntry
+from vivavoce.store.jobs.queue import KEPT, Claimant, JobRow
+from vivavoce.store.store import Store
+
+SHOWN = 4000
+"""Maximum characters of a message, or of a reason, in an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobNews:
+    """One event of a run: the kind of the event of its job, the fields, and new values of the record of the job.
+
+    `is_done` means that a conversation has ended, and `is_broken` that it has an error.
+    """
+
+    kind: Literal["started", "held", "turn", "graded"] | None = None
+    fields: dict[str, Any] = field(default_factory=dict[str, Any])
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    is_done: bool = False
+    is_broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """The process of a job still works: the calls that it has made, and what they cost in US dollars."""
+
+    calls: int = 0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Obeyed:
+    """The process of a job has done what the server told it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnd:
+    """The end of a run: what stopped it, its verdict, or the error that ended it, or that it was cancelled."""
+
+    stopped_by: str | None = None
+    verdict: Verdict | None = None
+    error: VivavoceError | None = None
+    is_cancelled: bool = False
+    known: KnownCapabilities = field(default_factory=CAPABILITIES.snapshot)
+
+
+def news_of(event: Event) -> JobNews | None:
+    """Return an event of a run as news of its job; None for one that says nothing of it."""
+    match event:
+        case RunStarted():
+            named = {"run": event.run.id, "grading": event.grading.id, "planned": event.planned}
+            return JobNews("started", values={"status": "running", "done": event.done, **named})
+        case AttemptStarted():
+            return JobNews("held", _of(event.key))
+        case TurnEnded():
+            turn = {"turn": event.turn.index, "messages": _message_news(event.turn)}
+            return JobNews("turn", {**_of(event.key), **turn})
+        case AttemptEnded():
+            scores = _scores(event.outcome)
+            broken = any(score.state == "error" for score in scores)
+            key = _of(event.outcome.attempt.key)
+            return JobNews("graded", {**key, "scores": scores}, is_done=True, is_broken=broken)
+        case BatchesAsked():
+            return None  # a job counts conversations, and waiting ends none
+        case RunEnded():
+            return JobNews(values={"verdict": event.grading.verdict})
+
+
+def _of(key: AttemptKey) -> dict[str, Any]:
+    return key._asdict()
+
+
+def _message_news(turn: Turn) -> list[MessageNews]:
+    return [
+        MessageNews(
+            role=message.role,
+            text=shorten(message.text, SHOWN) or "",
+            calls=[call.name for call in tool_calls([message])],
+        )
+        for message in turn.messages
+    ]
+
+
+def _scores(outcome: Outcome) -> list[ScoreEntry]:
+    scored = [("grade", name, score) for name, score in outcome.scores.items()]
+    rewards = [] if outcome.reward is None else [("reward", "reward", outcome.reward)]
+    return [
+        ScoreEntry.model_validate(
+            {
+                "kind": kind,
+                "name": name,
+                "state": score.state,
+                "value": score.value,
+                "measured": score.measured,
+                "passed": score.passed,
+                "reason": shorten(score.reason, SHOWN),
+                "failure": score.failure,
+            }
+        )
+        for kind, name, score in (*scored, *rewards)
+    ]
 
 
 class JobProcess(Protocol):
@@ -182,3 +298,68 @@ class Job:
         for wake in list(self._followers):
             with suppress(RuntimeError):  # the loop of that follower has ended, and it with it
                 wake()
+
+
+CANCEL_LEASE = 30.0
+"""Seconds in which a cancelled job is recorded as such."""
+
+
+def with_new_run(store: Store, row: JobRow) -> JobRecord:
+    """Return the record of a job, with the run that it began in the last moment of its server."""
+    record = JobRecord.of(row)
+    if record.run is None and row.new_run is not None:
+        with suppress(NotFound):
+            run = store.run(row.new_run)
+            if run.id == row.new_run:
+                return record.model_copy(update={"run": run.id, "grading": store.gradings(run.id)[0].id})
+    return record
+
+
+def left_by_server(store: Store, record: JobRecord) -> JobRecord:
+    """Return the record of a job that nobody works on: interrupted, unless its run is finished."""
+    ended: dict[str, Any] = {"status": "interrupted", "detail": record.detail or "the server stopped"}
+    if record.run is not None:
+        try:
+            run = store.run(record.run)
+            grading = store.grading(run.id, record.grading)
+        except UsageError:
+            return record.model_copy(update={"status": "failed", "detail": "its run has been deleted"})
+        ended["done"] = store.counts(run.id)[0]
+        if run.status == "finished" and grading.finished_at is not None:
+            ended |= {"status": "finished", "detail": None, "verdict": grading.verdict}
+        elif run.status == "finished":
+            ended["done"] = len({row.key for row in store.scores(grading.id)})
+    return record.model_copy(update=ended)
+
+
+def current_record(store: Store, row: JobRow) -> JobRecord:
+    """Return the record of a job, whose status is `waiting` if the server that ran it has ended."""
+    record = JobRecord.of(row)
+    if record.status != "running" or (row.owner is not None and store.jobs.is_present(row.owner)):
+        return record
+    return record.model_copy(update={"status": "waiting", "detail": record.detail or "its server has stopped"})
+
+
+def cancel_stored_job(store: Store, job_id: str) -> JobRecord:
+    """Cancel a job of a store: a server that runs it stops it, and one that no server has is over at once.
+
+    Raises:
+        NotFound: the store has no job of that id.
+        StoreError: the store cannot be written.
+    """
+    queue = store.jobs
+    row = queue.get(job_id)
+    if row is None:
+        raise NotFound("job", job_id)
+    if JobRecord.of(row).over:
+        return JobRecord.of(row)
+    queue.cancel(job_id)
+    by = Claimant(f"cancel-{job_id}", row.folder, CANCEL_LEASE, queue.dead(besides=""))
+    claim = queue.claim(by, job_id)
+    if claim is not None:
+        left = left_by_server(store, with_new_run(store, claim))
+        changes = left.model_dump(include={"status", "detail", "verdict", "done", "run", "grading"})
+        queue.save(job_id, claim.fence, {**changes, "owner": None, "holds": None})
+    row = queue.get(job_id)
+    assert row is not None
+    return current_record(store, row)

@@ -1,10 +1,10 @@
-"""The process of a job: it makes the run, or continues it, and tells the server about it."""
+"""The processes of a job: one checks its request, another makes or continues its run and tells the server about it."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,20 +12,20 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from vivavoce.errors import UsageError, VivavoceError
-from vivavoce.pacing.loops import run
+from vivavoce.pacing.loops import run, wait_for
 from vivavoce.records.redaction import without_keys
 from vivavoce.records.run import AttemptEnded, Event, Outcome
 from vivavoce.run.execution import Execution
-from vivavoce.server.job_files import JobFiles
-from vivavoce.server.job_news import JobEnd, Obeyed, Pulse, news_of
+from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.server.job import JobEnd, Obeyed, Pulse, news_of
 from vivavoce.server.job_record import JobRecord
-from vivavoce.server.job_requests import Beginning, KeptRequest, ResumeJob
+from vivavoce.server.job_requests import AnyJob, Beginning, EvaluationJob, JobFiles, KeptRequest, ResumeJob
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.server.processes import Channel
+from vivavoce.server.processes import Channel, answering
 from vivavoce.store.database.fence import Fence
 from vivavoce.store.jobs.queue import JobRow
 from vivavoce.store.store import Store
-from vivavoce.work_time import CONVERSATION_SECONDS, OF_CONVERSATION, interrupted_work
+from vivavoce.work_time import CONVERSATION_SECONDS, OF_CONVERSATION, interrupted_work, limited_work
 
 PULSE_SECONDS = 0.5
 """Seconds between two signs that the process works."""
@@ -160,3 +160,23 @@ def run_job(channel: Channel, task: JobTask) -> None:
     except Exception as error:
         end = JobEnd(error=UsageError(without_keys(f"{type(error).__name__}: {error}")))
     channel.send(end)
+
+
+def _check(store: str, policy: ServerPolicy, request: AnyJob, file: Path, before: JobRecord | None) -> str | None:
+    """Make the experiment of a request and close it; return the id of the run that it begins, None for an old run.
+
+    Raises:
+        UsageError: the request is wrong or not allowed.
+        GraderFault: reading the texts of the request takes too long.
+    """
+    with ExitStack() as stack:
+        opened = stack.enter_context(Store.open(store))
+        if isinstance(request, EvaluationJob):  # the code of a suite may take its time
+            stack.enter_context(interrupted_work())
+        stack.enter_context(limited_work())
+        run = Beginning(opened, policy, [], file, before).run(request)
+        wait_for(run.check())
+        return run.run_id if isinstance(run, ExperimentRun) and run.resumed is None else None
+
+
+check = answering(_check)

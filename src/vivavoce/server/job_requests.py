@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import StoreError, UsageError
 from vivavoce.penelope.strategies import strategies
+from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.run import Listener, Run
-from vivavoce.run.execution import Execution
+from vivavoce.report.strict_json import strict_json
+from vivavoce.run.execution import Execution, RunOptions
 from vivavoce.run.experiment_run import new_id
-from vivavoce.run.options import RunOptions
 from vivavoce.samples.row import PATHS
 from vivavoce.samples.rows import check_samples
 from vivavoce.server.demo import Release, demo_suite
@@ -22,8 +25,8 @@ from vivavoce.server.job_record import JobRecord
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.requested_metrics import Metrics, RequestedMetric, as_named, check_metrics
 from vivavoce.store.store import Store
+from vivavoce.suites.command_line import judging_suite, testing_suite
 from vivavoce.suites.experiment import suite_run
-from vivavoce.suites.judging import judging_suite, testing_suite
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.metric_names import metric_graders
 from vivavoce.suites.opening import reopen_run
@@ -299,3 +302,58 @@ def _check_rows(rows: Sequence[dict[str, Any]]) -> None:
             raise UsageError(f"conversation {number}: a request cannot name a file")
     if check_samples(rows).recorded < len(rows):
         raise UsageError("a conversation has no 'messages'")
+
+
+class JobFiles:
+    """The folder of the files, one for each job that brought conversations."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, job_id: str) -> Path:
+        """Return the file of a job."""
+        return self.folder / f"{job_id}.jsonl"
+
+    def write(self, job_id: str, content: str) -> None:
+        """Write the file of a job, completely or not at all.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        path = self.path(job_id)
+        new = path.with_suffix(f".{os.getpid()}.new")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with open(new, "w", encoding="utf-8", opener=_ours_alone) as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(new, path)
+        except OSError as error:
+            with suppress(OSError):  # it was never made
+                new.unlink()
+            raise StoreError(f"{self.folder}: the job cannot be saved: {error.strerror or error}") from error
+
+    def restore(self, inputs: Mapping[str, str]) -> None:
+        """Write the files that are not here; `inputs` is their content by job.
+
+        Raises:
+            StoreError: one cannot be written.
+        """
+        for job_id, content in inputs.items():
+            if not self.path(job_id).exists():
+                self.write(job_id, content)
+
+    def remove(self, job_id: str) -> None:
+        """Delete the file of a job, if there is one."""
+        with suppress(OSError):  # it was never made
+            self.path(job_id).unlink()
+
+
+def lines_of(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return conversations as JSON lines, without the keys of the environment."""
+    return keys_of_environment().cut("".join(strict_json(row) + "\n" for row in rows))
+
+
+def _ours_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -20,13 +20,11 @@ from vivavoce.errors import StoreError
 from vivavoce.models.modes import CAPABILITIES
 from vivavoce.records.redaction import keys_of_environment, without_keys
 from vivavoce.report.strict_json import strict_json
-from vivavoce.server.event_log import LogLevel, log
-from vivavoce.server.job import Job
-from vivavoce.server.job_files import JobFiles
-from vivavoce.server.job_left import left_by_server, with_new_run
-from vivavoce.server.job_news import JobEnd, JobNews, Obeyed, Pulse
+from vivavoce.server.job import Job, JobEnd, JobNews, Obeyed, Pulse, left_by_server, with_new_run
 from vivavoce.server.job_process import JobTask, Order
 from vivavoce.server.job_record import JobEvent
+from vivavoce.server.job_requests import JobFiles
+from vivavoce.server.monitoring import LogLevel, log
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import Task, WorkProcess
 from vivavoce.store.database.fence import Fenced

@@ -22,12 +22,10 @@ from pydantic import TypeAdapter
 from vivavoce.errors import GraderFault, NotFound, UsageError
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.report.strict_json import strict_json
-from vivavoce.server.job import Job
-from vivavoce.server.job_files import JobFiles, lines_of
-from vivavoce.server.job_left import current_record
+from vivavoce.server.job import Job, current_record
 from vivavoce.server.job_process import KEPT_REQUEST
 from vivavoce.server.job_record import JobEvent, JobRecord
-from vivavoce.server.job_requests import AnyJob, EvaluationJob, GradeJob, ResumeJob
+from vivavoce.server.job_requests import AnyJob, EvaluationJob, GradeJob, JobFiles, ResumeJob, lines_of
 from vivavoce.server.job_work import JobWork
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import KILL_SECONDS, Task, call
@@ -223,7 +221,7 @@ class Jobs:
         arguments = (str(self._store.place.address), self._policy, request, self._files.path(job_id), before)
         seconds = KILL_SECONDS if isinstance(request, EvaluationJob) else None
         try:
-            return call(Task("vivavoce.server.job_check:check", arguments, seconds))
+            return call(Task("vivavoce.server.job_process:check", arguments, seconds))
         except GraderFault as error:
             raise UsageError(str(error)) from error
 

@@ -19,7 +19,7 @@ from vivavoce.server.processes import COMMAND_BYTES, REPLY_BYTES, Channel, Task,
 
 NICENESS = 5
 """How much tasks leave the processor to the server, which answers others meanwhile."""
-LOADED = ("vivavoce.server.job_process:run_job", "vivavoce.server.job_check:check", "uvloop:install")
+LOADED = ("vivavoce.server.job_process:run_job", "vivavoce.server.job_process:check", "uvloop:install")
 """What most tasks need, which is imported once."""
 
 

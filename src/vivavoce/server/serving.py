@@ -19,17 +19,14 @@ from uvicorn.config import LOGGING_CONFIG
 
 from vivavoce.plugins import lazy
 from vivavoce.report.html.rendering import read_templates
-from vivavoce.run.gc_tuning import RARELY
+from vivavoce.run.execution import RARELY
 from vivavoce.server.app import create_app
 from vivavoce.server.connection import AcceptFailures, server_config
-from vivavoce.server.event_log import log
 from vivavoce.server.listening import Listening, listen
-from vivavoce.server.metering import Meter
-from vivavoce.server.monitoring import Monitoring
+from vivavoce.server.monitoring import Meter, Monitoring, log
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import prepare_processes
-from vivavoce.server.watchdog import killed_after_signal
-from vivavoce.server.workers import Workers
+from vivavoce.server.workers import Workers, killed_after_signal
 from vivavoce.store.store import Store
 
 PATIENCE = 5

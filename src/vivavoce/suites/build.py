@@ -74,9 +74,9 @@ from vivavoce.suites.grader_spec import (
 )
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import cascaded, grading_of, metric_of, written_in
+from vivavoce.suites.plan import early_gate, refusals, stopping
 from vivavoce.suites.recording import recording_grader
 from vivavoce.suites.spec import TrialsUntil
-from vivavoce.suites.stopping import early_gate, refusals, stopping
 from vivavoce.suites.toolbox import known_tools
 from vivavoce.user_code import source_of
 

@@ -14,9 +14,8 @@ from vivavoce.grading.grader import Grader
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import lazy, load_object
 from vivavoce.run.attempt import Grades
+from vivavoce.run.execution import RunOptions, tuned_gc
 from vivavoce.run.experiment import Scoring
-from vivavoce.run.gc_tuning import tuned_gc
-from vivavoce.run.options import RunOptions
 from vivavoce.samples.rows import SampleCount, UnusableRows, read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.build import Builder

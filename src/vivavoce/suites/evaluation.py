@@ -26,11 +26,11 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.file_handles import affordable
 from vivavoce.pacing.loops import wait_for
 from vivavoce.records.run import GIVEN_IN_PYTHON, Listener, Run
+from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.notebook_progress import notebook_progress
-from vivavoce.run.options import RunOptions
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.samples.given import GivenRow, GivenRows, as_rows, given_samples
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample

@@ -14,19 +14,18 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.records.replies import Batch
 from vivavoce.records.run import Listener, Run, is_from_python, is_watched, lacks_key, parts_of
-from vivavoce.run.execution import kept_answers
+from vivavoce.run.execution import RunOptions, kept_answers
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.notebook_progress import notebook_progress
-from vivavoce.run.options import RunOptions
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.samples.rows import Selection, exactly
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
+from vivavoce.suites.command_line import read_targets
 from vivavoce.suites.expecting import EXPECT
 from vivavoce.suites.experiment import build_experiment, suite_run
 from vivavoce.suites.load import Suite, dump_spec, load_suite, stored_suite
 from vivavoce.suites.plan import plan_of
-from vivavoce.suites.target_names import read_targets
 from vivavoce.targets.given import as_target
 from vivavoce.targets.target import Target
 

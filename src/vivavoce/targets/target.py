@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
+import time
+import traceback
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
 from typing import Any, Protocol, cast, runtime_checkable
 
 from vivavoce.errors import TargetFault
 from vivavoce.foreign_code import foreign_code
 from vivavoce.message_objects import role_of
 from vivavoce.messages import AIMessage, AnyMessage, Message, ToolMessage, read_messages, said_by_assistant
-from vivavoce.records.score import Usage, shorten
+from vivavoce.records.score import EVIDENCE_LIMIT, Usage, shorten
 
 log = logging.getLogger("vivavoce")
 
@@ -264,3 +269,69 @@ def _shown(returned: object) -> str:
         return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else repr(returned)
     except (TypeError, ValueError, RecursionError):
         return repr(returned)
+
+
+_OURS = str(Path(__file__).parents[1])
+
+
+def crash_of(name: str, error: BaseException, *, hint: str = "", so_far: str = "") -> TargetFault:
+    """Return what the target called `name` raised as its fault.
+
+    The evidence is the traceback within its own code, below the words of a reply that came `so_far`.
+    """
+    act = "cancelled itself" if isinstance(error, asyncio.CancelledError) else f"raised {type(error).__name__}"
+    said = f"{name} {act}{' in the middle of its reply' if so_far else ''}: {error}".removesuffix(": ")
+    said = said.removesuffix(".") if hint else said
+    frames = error.__traceback__
+    while frames is not None and _is_ours(frames):
+        frames = frames.tb_next
+    evidence = "".join(traceback.format_exception(type(error), error, frames))
+    came = f"what had come: {so_far[: EVIDENCE_LIMIT // 2]}\n\n" if so_far else ""
+    evidence = came + evidence[len(came) - EVIDENCE_LIMIT :]
+    return TargetFault(f"{said}{hint}", kind="crash", evidence=evidence)
+
+
+def was_raised_here(error: BaseException) -> bool:
+    """Return whether our own code raised an error, as it does where an object has not what it is asked for."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_next is not None:
+        frames = frames.tb_next
+    return frames is not None and _is_ours(frames)
+
+
+def _is_ours(frame: TracebackType) -> bool:
+    return frame.tb_frame.f_code.co_filename.startswith(_OURS)
+
+
+KEY = "first_token"
+"""The key in the metadata of the first assistant message of a turn, with the time in seconds."""
+
+
+class FirstToken:
+    """A clock that starts when it is made, and stops when the first piece comes."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self.seconds: float | None = None
+        self._pieces: list[str] = []
+
+    def came(self, piece: object = None) -> None:
+        """Note that a piece came, and keep its words if it has some."""
+        if self.seconds is None:
+            self.seconds = time.perf_counter() - self._started
+        if isinstance(piece, str):
+            self._pieces.append(piece)
+
+    @property
+    def so_far(self) -> str:
+        """The words that came."""
+        return "".join(self._pieces)
+
+    def noted_in(self, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+        """Return the messages of the turn, with the time in the first of the assistant, if there is any."""
+        noted = list(messages)
+        at = next((index for index, message in enumerate(noted) if isinstance(message, AIMessage)), None)
+        if self.seconds is not None and at is not None:
+            metadata = {**(noted[at].metadata or {}), KEY: round(self.seconds, 6)}
+            noted[at] = noted[at].model_copy(update={"metadata": metadata})
+        return noted

@@ -36,7 +36,7 @@ from vivavoce.records.trajectory import TestStatus, Trajectory
 from vivavoce.report.again import show_command
 from vivavoce.report.reasons import explained
 from vivavoce.run.attempt import RECORDED, Grades, Task, hold
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.given import GivenRow, given_sample
 from vivavoce.samples.row import read_sample
@@ -46,8 +46,7 @@ from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.suites.expecting import Assertions
 from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.testing.failure_text import all_scores, broken, broken_text, decides, missed, missed_text, name_of
-from vivavoce.testing.running import RunningTest, running_test
-from vivavoce.testing.session import SharedSession
+from vivavoce.testing.session import RunningTest, SharedSession, running_test
 
 Asserted = Sequence[Mapping[str, Any] | Message] | GivenRow | TestResult | RunResult
 """Messages, a conversation, a row with `messages` and what is known, the result of a test of a tester, or of a run."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 import pytest
 
 from vivavoce.testing.pytest_call import LEFT_OUT, TOKEN, USED_KEYS, YAML, PytestCall
-from vivavoce.testing.running import RunningTest, running
+from vivavoce.testing.session import RunningTest, running
 
 if TYPE_CHECKING:
     from vivavoce.models.model import Model
@@ -126,7 +126,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Carry a test out as often as its marker says."""
     with ExitStack() as repeating:
         if (rule := item.stash.get(_rule, None)) is not None:
-            test = resolve_name("vivavoce.testing.running:running_test")()
+            test = resolve_name("vivavoce.testing.session:running_test")()
             repeating.enter_context(resolve_name("vivavoce.testing.trials:repeated")(item, rule, test))
         return (yield)
 

@@ -12,8 +12,7 @@ from server.pages.hostile import TEXTS
 from vivavoce.records.score import Score, failed
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.notebook import SHOWN, graded_html, result_html
-from vivavoce.run.result import RunResult
-from vivavoce.run.summary import Summary
+from vivavoce.run.summary import RunResult, Summary
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 

@@ -16,12 +16,12 @@ from exams import agent
 from stage import judge, player
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
 from vivavoce.pacing.budget import Budget
-from vivavoce.run.options import RunOptions
+from vivavoce.run.execution import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import arun_suite, run_suite
 from vivavoce.targets import FrameworkTarget
 from vivavoce.targets.dialogue import open_channel
-from vivavoce.targets.frameworks.known import framework_of, frameworks
+from vivavoce.targets.frameworks.framework import framework_of, frameworks
 from vivavoce.targets.given import as_target
 from vivavoce.targets.target import Opening
 

@@ -1,4 +1,4 @@
-"""Choosing two runs to compare: a form, and the newest pair of each suite."""
+"""The addresses of comparisons."""
 
 from __future__ import annotations
 
@@ -7,11 +7,37 @@ from dataclasses import dataclass
 
 from vivavoce.errors import UsageError
 from vivavoce.extensions import Page
-from vivavoce.features.compare.links import compare_page
 from vivavoce.records.run import Run
+from vivavoce.server.pages.links import Value, address, number_query
 from vivavoce.store.browse.conditions import encode_cursor
 from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
+
+
+def compare_page(**query: Value) -> str:
+    """Return the address of the comparison of two runs, or of the page to choose them."""
+    return address("compare", **query)
+
+
+def compared_samples(*, trial: int | None = None, turn: int | None = None, **query: Value) -> str:
+    """Return the address of two conversations side by side, or of their part that begins with a turn."""
+    return address("compare", "samples", **query, **number_query(trial, turn))
+
+
+def compared_suites(**query: Value) -> str:
+    """Return the address of the suites of two runs, line by line where they differ."""
+    return address("compare", "suites", **query)
+
+
+def comparison_data(**query: Value) -> str:
+    """Return the address of the comparison of two runs as JSON."""
+    return address("api", "v1", "comparisons", **query)
+
+
+def several_data(baseline: str, runs: Sequence[str]) -> str:
+    """Return the address of the comparisons of several runs with a baseline run as JSON."""
+    return address("api", "v1", "comparisons", "several", baseline=baseline, run=runs)
+
 
 OFFERED = 60
 """Runs that the form offers and that pairs are taken from."""

@@ -20,7 +20,7 @@ from vivavoce.report.compare import compare
 from vivavoce.report.comparison import Comparison
 from vivavoce.report.sides import GradedSide
 from vivavoce.report.worse import Tolerance, check_two_runs, ruled
-from vivavoce.run.result import EXIT_CODES
+from vivavoce.run.summary import EXIT_CODES
 from vivavoce.store.store import Store
 
 

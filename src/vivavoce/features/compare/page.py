@@ -12,8 +12,7 @@ from pydantic import BaseModel, Field
 
 from vivavoce.errors import UsageError
 from vivavoce.features.compare.cache import Comparisons, comparisons_of
-from vivavoce.features.compare.choosing import choice
-from vivavoce.features.compare.links import compare_page, compared_samples, compared_suites, comparison_data
+from vivavoce.features.compare.choosing import choice, compare_page, compared_samples, compared_suites, comparison_data
 from vivavoce.features.compare.plots import difference, finding, lead, scale_of, signed, uneven
 from vivavoce.features.compare.several_page import several_values
 from vivavoce.features.compare.text_difference import suite_difference
@@ -23,11 +22,11 @@ from vivavoce.report.comparison import Comparison, Flip, GraderComparison, Targe
 from vivavoce.report.finding import gate_of
 from vivavoce.report.tester import spoiled_sides
 from vivavoce.safe_text import safe
-from vivavoce.server.grader_names import check_grader
 from vivavoce.server.pages.links import new_job_page, run_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.views import views_menu
+from vivavoce.server.requested_metrics import check_grader
 from vivavoce.server.statuses import answered
 from vivavoce.store.store import Store
 

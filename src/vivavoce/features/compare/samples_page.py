@@ -12,17 +12,17 @@ from pydantic import Field
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.features.compare.cache import Comparisons, comparisons_of
-from vivavoce.features.compare.links import compare_page, compared_samples
+from vivavoce.features.compare.choosing import compare_page, compared_samples
 from vivavoce.features.compare.page import Named, Sides
 from vivavoce.features.compare.paired_turns import SHOWN, paired_turns
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import to_index, to_number
 from vivavoce.report.comparison import Flip
-from vivavoce.server.grader_names import check_grader
 from vivavoce.server.pages.content import showing
 from vivavoce.server.pages.links import run_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.requested_metrics import check_grader
 from vivavoce.store.browse.listing import title_of
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store

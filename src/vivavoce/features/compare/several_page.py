@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vivavoce.features.compare.cache import Comparisons
-from vivavoce.features.compare.links import compare_page, several_data
+from vivavoce.features.compare.choosing import compare_page, several_data
 from vivavoce.features.compare.plots import difference, scale_of, several_finding, signed
 from vivavoce.features.compare.several import Line
 from vivavoce.records.run import Grading, Run

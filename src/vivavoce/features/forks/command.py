@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from vivavoce.cli.options import ConversationArgument, CostOption, NoCacheOption, ReplayOption
+from vivavoce.cli.options import CallsOption, ConversationArgument, CostOption, NoCacheOption, ReplayOption
 from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, print_lines, store_of
 from vivavoce.cli.progress import RunProgress, execute
-from vivavoce.cli.run_options import CallsOption
 from vivavoce.errors import UsageError
 from vivavoce.features.forks.experiment import Wanted, fork_run, run_targets
 from vivavoce.features.forks.report import Forked, fork_report, forked
@@ -19,8 +18,8 @@ from vivavoce.records.run import Outcome, Run
 from vivavoce.records.score import to_index
 from vivavoce.report.again import continuing
 from vivavoce.report.capture import find_conversation
-from vivavoce.run.options import RunOptions
-from vivavoce.run.result import RunResult
+from vivavoce.run.execution import RunOptions
+from vivavoce.run.summary import RunResult
 from vivavoce.run.workers import INTERRUPTED
 from vivavoce.store.store import Store
 

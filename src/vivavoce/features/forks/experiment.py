@@ -22,19 +22,19 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.records.run import Attempt, Listener, Outcome, Run, is_from_python, is_watched, lacks_key
 from vivavoce.records.score import Score, to_number
 from vivavoce.records.trajectory import Trajectory, tool_results
+from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring
-from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
 from vivavoce.suites.check import check_tester, tester_of
+from vivavoce.suites.command_line import read_target, target_names
 from vivavoce.suites.document import Described, filled
 from vivavoce.suites.expecting import Assertions, grades_assertions
 from vivavoce.suites.experiment import code_of, scripted, set_up_of
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite, dump_spec, load_suite, mistakes_in, stored_suite
 from vivavoce.suites.spec import SuiteSpec
-from vivavoce.suites.target_names import read_target, target_names
 from vivavoce.suites.targets import build_targets, target_limits
 from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Target, gets_conversation

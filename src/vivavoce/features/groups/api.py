@@ -10,7 +10,7 @@ from vivavoce.features.groups.report import Grouped, grouped
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import Filter, GradingName, RunName
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.grader_names import check_grader, check_graders
+from vivavoce.server.requested_metrics import check_grader, check_graders
 from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.store import Store
 

@@ -24,13 +24,12 @@ from vivavoce.records.score import Score, conversation_name
 from vivavoce.report.compare import compare
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.transcript import words_of
-from vivavoce.run.options import RunOptions
-from vivavoce.run.result import RunResult
+from vivavoce.run.execution import RunOptions
+from vivavoce.run.summary import RunResult
 from vivavoce.samples.given import given_sample
 from vivavoce.samples.row import PATHS
-from vivavoce.server.grader_names import check_graders
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.server.requested_metrics import Metrics, as_named, check_metrics
+from vivavoce.server.requested_metrics import Metrics, as_named, check_graders, check_metrics
 from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store

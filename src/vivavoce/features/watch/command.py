@@ -11,8 +11,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import typer
 
-from vivavoce.cli.amounts import seconds, share, size
-from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption
+from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, seconds, share, size
 from vivavoce.cli.output import StoreOption, existing, notes, store_of
 from vivavoce.errors import UsageError
 from vivavoce.features.watch.beat import LEAST, AlertRules
@@ -25,7 +24,7 @@ from vivavoce.features.watch.watch import Watch, Watching
 from vivavoce.metrics.config import Scope
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.plugins import lazy
-from vivavoce.run.options import RunOptions
+from vivavoce.run.execution import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.metric_names import read_metrics

@@ -8,7 +8,7 @@ from vivavoce.cli.output import out, print_json
 from vivavoce.errors import UsageError
 from vivavoce.features.watch.state import Watched, alert_line, budget_lines, watched
 from vivavoce.report.text import count, one_line
-from vivavoce.run.result import EXIT_CODES
+from vivavoce.run.summary import EXIT_CODES
 from vivavoce.store.store import Store
 
 

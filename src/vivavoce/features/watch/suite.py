@@ -11,14 +11,14 @@ from vivavoce.metrics.config import Scope
 from vivavoce.models.cache import Replies
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.run import WATCHED, Listener, Run
+from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples
 from vivavoce.run.experiment_run import ExperimentRun
-from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
+from vivavoce.suites.command_line import metrics_suite
 from vivavoce.suites.judges import JudgeOpener
-from vivavoce.suites.judging import metrics_suite
 from vivavoce.suites.load import Suite, described_suite, dump_spec
 from vivavoce.suites.metric_names import Named
 

@@ -23,8 +23,7 @@ from vivavoce.report.html.run import head
 from vivavoce.report.html.samples import Line, line
 from vivavoce.report.text import count
 from vivavoce.report.worse import reason_lines
-from vivavoce.run.result import RunResult
-from vivavoce.run.summary import Summary
+from vivavoce.run.summary import RunResult, Summary
 from vivavoce.safe_text import safe
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store

@@ -20,7 +20,7 @@ from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score, Usage, to_number
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.sending import Address, Kind, Request, count_items, in_words, send, write_requests
-from vivavoce.run.result import RunResult
+from vivavoce.run.summary import RunResult
 from vivavoce.safe_text import encodable
 from vivavoce.store.store import Store
 

@@ -27,7 +27,7 @@ from vivavoce.report.export import FORMATS, export, export_formats, plugin_expor
 from vivavoce.server.api.answers import ERRORS
 from vivavoce.server.api.runs import GradingName, RunName
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.event_log import log
+from vivavoce.server.monitoring import log
 from vivavoce.server.text_stream import TextStream
 from vivavoce.store.store import Store
 

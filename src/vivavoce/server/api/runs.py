@@ -15,8 +15,8 @@ from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.grader_names import check_grader, check_graders
 from vivavoce.server.replies import CountedSamples, RunReport
+from vivavoce.server.requested_metrics import check_grader, check_graders
 from vivavoce.store.browse.conditions import ListedVerdict, RunFilter
 from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import did_you_mean
 from vivavoce.records.score import shorten
-from vivavoce.server.reading import reading_once
+from vivavoce.server.access import reading_once
 
 LONGEST = 80
 """Characters of a name that an answer repeats."""

@@ -1,4 +1,4 @@
-"""The conversation page: the transcript, with the scores of each turn beside it."""
+"""The previous and the next conversation of a run, in its plan and in a list of it, found without reading all of it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,45 @@ from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import to_index, to_number
 from vivavoce.report.html.commenting import Place
 from vivavoce.report.html.conversation import conversation as shown
-from vivavoce.server.grader_names import check_graders
 from vivavoce.server.pages.comments import comment_section
 from vivavoce.server.pages.content import showing
 from vivavoce.server.pages.label import human_labelling
 from vivavoce.server.pages.links import FirstTurn, TrialNumber, run_page, sample_data, sample_page
-from vivavoce.server.pages.neighbours import Neighbours, neighbours
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.browse.filter import parse_filter
+from vivavoce.server.requested_metrics import check_graders
+from vivavoce.store.browse.browse import Around
+from vivavoce.store.browse.filter import Has, Term, parse_filter
 from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
+
+_FAILING: tuple[Term, ...] = tuple(Has("state", state, negated=True) for state in ("pass", "measured", "skip"))
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The neighbours in the plan, and those in a list: the one that was filtered and sorted, else the failing ones."""
+
+    before: SampleEntry | None
+    after: SampleEntry | None
+    listed: Around
+
+
+def neighbours(
+    store: Store, grading_id: str, position: int, terms: Sequence[Term] | None = None, sort: str = "position"
+) -> Neighbours:
+    """Return the neighbours of a place in the plan; without terms the list is that of failing conversations.
+
+    A conversation fails if it has an error or did not pass.
+
+    Raises:
+        UsageError: there is no such grading.
+    """
+    planned = store.browse.around(grading_id, position, (), "position")
+    listed = store.browse.around(grading_id, position, _FAILING if terms is None else terms, sort)
+    return Neighbours(planned.before, planned.after, listed)
+
 
 _LONGEST = 200
 """Characters of words that are looked for."""

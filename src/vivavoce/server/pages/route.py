@@ -11,8 +11,8 @@ from fastapi.routing import APIRoute
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.safe_text import safe
+from vivavoce.server.access import reading_once
 from vivavoce.server.pages.page import page
-from vivavoce.server.reading import reading_once
 from vivavoce.server.statuses import INVALID, answered
 
 TITLES = {

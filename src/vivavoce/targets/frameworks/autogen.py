@@ -16,9 +16,8 @@ from vivavoce.exchange.objects import messages_of, plain
 from vivavoce.messages import AnyMessage
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.records.score import Usage, total
-from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import Beginning, Framework, has, of_target, text_of, usage_in
-from vivavoce.targets.target import Reply
+from vivavoce.targets.target import FirstToken, Reply
 
 _TITLE = "AutoGen"
 _PIECES = "ModelClientStreamingChunkEvent"

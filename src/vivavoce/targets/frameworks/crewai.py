@@ -19,7 +19,6 @@ from vivavoce.messages import AnyMessage, said_by_assistant
 from vivavoce.pacing.loops import in_thread
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
-from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import (
     Beginning,
     Framework,
@@ -29,7 +28,7 @@ from vivavoce.targets.frameworks.framework import (
     usage_in,
     with_answer,
 )
-from vivavoce.targets.target import Reply
+from vivavoce.targets.target import FirstToken, Reply
 
 _TITLE = "CrewAI"
 _INPUTS = ("message", "history", "conversation_id")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol, cast
@@ -12,9 +12,9 @@ from pydantic_core import to_jsonable_python
 
 from vivavoce.errors import SuiteFault, TargetFault
 from vivavoce.messages import AIMessage, AnyMessage, ToolMessage, said_by_assistant
+from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, reported_usage
-from vivavoce.targets.first_token import FirstToken
-from vivavoce.targets.target import Reply
+from vivavoce.targets.target import FirstToken, Reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +144,19 @@ def value_in(thing: Any, path: str) -> Any:
         if thing is None:
             return None
     return thing
+
+
+_MODULES = (
+    *("openai_agents", "pydantic_ai", "crewai", "google_adk", "autogen", "llama_index", "haystack"),
+    "langchain",
+)
+
+
+def frameworks() -> Iterator[Framework]:
+    """Yield every framework."""
+    return (cast("Framework", lazy(f"vivavoce.targets.frameworks.{module}:FRAMEWORK")) for module in _MODULES)
+
+
+def framework_of(thing: object) -> Framework | None:
+    """Return the framework whose object this is, None if it is of none."""
+    return next((framework for framework in frameworks() if framework.adapts(thing)), None)

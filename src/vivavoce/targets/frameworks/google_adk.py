@@ -14,9 +14,8 @@ from vivavoce.exchange.objects import messages_of, plain, written_as
 from vivavoce.messages import AnyMessage
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
-from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import Beginning, Framework, has, of_target, usage_in, value_in
-from vivavoce.targets.target import Reply
+from vivavoce.targets.target import FirstToken, Reply
 
 _APP, _USER = "vivavoce", "user"
 

@@ -17,7 +17,6 @@ from vivavoce.messages import AnyMessage, read_messages
 from vivavoce.pacing.loops import in_thread
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
-from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import (
     Beginning,
     Framework,
@@ -28,7 +27,7 @@ from vivavoce.targets.frameworks.framework import (
     value_in,
     with_answer,
 )
-from vivavoce.targets.target import Reply
+from vivavoce.targets.target import FirstToken, Reply
 
 _TITLE = "Haystack"
 _ANSWERS = ("messages", "replies", "last_message", "answers", "answer", "response", "output")

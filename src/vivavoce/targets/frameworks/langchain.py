@@ -22,10 +22,9 @@ from vivavoce.messages import AnyMessage, said_by_assistant
 from vivavoce.pacing.loops import in_thread
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
-from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import Beginning, Framework, has, usage_in
 from vivavoce.targets.frameworks.target import FrameworkTarget
-from vivavoce.targets.target import Reply, read_reply
+from vivavoce.targets.target import FirstToken, Reply, read_reply
 
 _OUTPUTS = ("output", "answer", "response", "result", "text", "content")
 """Keys under which chains give their answer."""

@@ -20,7 +20,6 @@ from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.plugins import lazy
 from vivavoce.records.score import Usage, total
-from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import (
     Beginning,
     Conversation,
@@ -31,7 +30,7 @@ from vivavoce.targets.frameworks.framework import (
     value_in,
     with_answer,
 )
-from vivavoce.targets.target import Reply
+from vivavoce.targets.target import FirstToken, Reply
 
 _TITLE = "LlamaIndex"
 

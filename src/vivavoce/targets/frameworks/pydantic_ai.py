@@ -11,7 +11,6 @@ from pydantic_core import to_jsonable_python
 
 from vivavoce.exchange.objects import messages_of
 from vivavoce.messages import AnyMessage
-from vivavoce.targets.first_token import FirstToken
 from vivavoce.targets.frameworks.framework import (
     Beginning,
     Framework,
@@ -23,7 +22,7 @@ from vivavoce.targets.frameworks.framework import (
     waits_for,
     with_answer,
 )
-from vivavoce.targets.target import Reply
+from vivavoce.targets.target import FirstToken, Reply
 
 _TITLE = "Pydantic AI"
 _PIECES = ("part_start", "part_delta")

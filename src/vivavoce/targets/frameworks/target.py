@@ -10,11 +10,8 @@ from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import marked_spans
 from vivavoce.foreign_code import foreign_code, original_error
 from vivavoce.messages import AnyMessage
-from vivavoce.targets.crash import crash_of, was_raised_here
-from vivavoce.targets.first_token import FirstToken
-from vivavoce.targets.frameworks.framework import Beginning, Conversation, Framework
-from vivavoce.targets.frameworks.known import framework_of, frameworks
-from vivavoce.targets.target import Opening, Reply
+from vivavoce.targets.frameworks.framework import Beginning, Conversation, Framework, framework_of, frameworks
+from vivavoce.targets.target import FirstToken, Opening, Reply, crash_of, was_raised_here
 
 T = TypeVar("T")
 

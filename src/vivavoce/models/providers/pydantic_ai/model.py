@@ -1,30 +1,42 @@
-"""`PydanticAIModel`: asks a model through pydantic-ai.
-
-The library translates to the wire of each provider and back. All the rest is done here, as for other models: it makes
-one request for each of ours, without retries of its own.
-"""
+"""`Access`: which model of which provider, and the key to it."""
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack, cast
 
+import httpx2
+from httpx2 import AsyncBaseTransport, AsyncClient
 from pydantic_ai.direct import model_request
+from pydantic_ai.exceptions import (
+    ContentFilterError,
+    ModelAPIError,
+    ModelConnectionError,
+    ModelHTTPError,
+    ModelRateLimitError,
+    ModelRequestTimeout,
+    ModelServerError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+    UnexpectedModelBehavior,
+    UserError,
+)
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.models import Model as LibraryModel
-from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 
-from vivavoce.errors import Fault, ModelFault, UsageError, did_you_mean
+from vivavoce.errors import Fault, ModelFault, RateLimited, UsageError, did_you_mean
 from vivavoce.models.answers import StructuredAnswer, read_answer
 from vivavoce.models.model import ModelReply, Request, Schema
 from vivavoce.models.modes import asked_again
 from vivavoce.models.openai import ANSWERED, EXPECTED_OUTPUT, NOT_CHARGED, Pacing
 from vivavoce.models.prices import VARIABLE, price_of
-from vivavoce.models.providers.pydantic_ai.access import Access
-from vivavoce.models.providers.pydantic_ai.faults import fault_of
 from vivavoce.models.providers.pydantic_ai.translation import (
     Answer,
     from_library,
@@ -32,12 +44,124 @@ from vivavoce.models.providers.pydantic_ai.translation import (
     to_library,
     usage_of_response,
 )
-from vivavoce.models.providers.pydantic_ai.unsent import KEPT, Keeping, Unsent
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import Breaker, Limiter, retrying
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.records.score import Usage, charge, shorten, total
 from vivavoce.wire.http import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A provider and its model, as the library calls them; without a key the provider's own tools look for one.
+
+    The key is in no repr.
+    """
+
+    provider: str
+    model: str
+    api_key: str | None = field(default=None, repr=False)
+
+    def check(self) -> None:
+        """Find out whether the provider can be asked at all; nothing is sent.
+
+        Raises:
+            UsageError: its own package is not installed.
+        """
+        self._provider_class()
+
+    def connect(self, transport: AsyncBaseTransport | None = None) -> Model:
+        """Return the library's model with connections of its own, for one event loop, or with those of a transport.
+
+        Raises:
+            UsageError: its package or something in its configuration is missing.
+        """
+        provider = self._provider_class()
+        try:
+            over = {} if transport is None else {"http_client": AsyncClient(transport=transport)}
+            opened = provider(api_key=self.api_key, **over) if self.api_key else provider(**over)
+            return infer_model(f"{self.provider}:{self.model}", lambda _: opened)
+        except (UserError, ValueError) as error:
+            raise UsageError(f"a model of {self.provider} cannot be asked: {error}") from error
+
+    def hide_key(self, text: str) -> str:
+        """Return a text with the key cut out."""
+        return text.replace(self.api_key, "***") if self.api_key else text
+
+    def _provider_class(self) -> Callable[..., Provider[Any]]:
+        try:
+            return infer_provider_class(self.provider)
+        except ImportError as error:
+            extra = self.provider.partition("-")[0]
+            hint = f"pip install 'pydantic-ai-slim[{extra}]'"
+            raise UsageError(f"a model of {self.provider} needs another package; install it with: {hint}") from error
+
+
+def fault_of(error: Exception, name: str) -> Fault:
+    """Return the fault that an exception stands for, while the model `name` was asked."""
+    if isinstance(error, Fault):
+        return error
+    if isinstance(error, ModelAPIError):
+        return _refused(error, name)
+    if isinstance(error, ContentFilterError):
+        return ModelFault(f"{name} declined to answer", kind="refusal", evidence=shorten(error.body or str(error)))
+    if isinstance(error, UnexpectedModelBehavior):
+        return ModelFault(f"{name}: the answer is malformed: {error.message}", kind="format", evidence=error.body)
+    if isinstance(error, UserError):
+        return ModelFault(f"{name} cannot be asked this: {error}", kind="unsupported")
+    return ModelFault(f"asking {name} raised {type(error).__name__}: {error}")
+
+
+def _refused(error: ModelAPIError, name: str) -> Fault:
+    if isinstance(error, ModelTimeoutError | ModelRequestTimeout):
+        return ModelFault(f"{name}: no answer within its time", kind="timeout", retryable=True)
+    if isinstance(error, ModelConnectionError):
+        return ModelFault(f"{name}: the connection broke: {error}", kind="connection", retryable=True)
+    evidence = shorten(_text(error.body) if error.body else str(error))
+    status = error.status_code if isinstance(error, ModelHTTPError) else None
+    message = f"{name} answered {status}" if status else f"{name} refused"
+    waits = isinstance(error, ModelUnavailableError) and error.retry_after is not None
+    if status is None and type(error) is ModelAPIError:  # without a subclass: the answer could not be read
+        return ModelFault(f"{name}: the answer is malformed", kind="format", evidence=evidence)
+    if isinstance(error, ModelRateLimitError) or waits:
+        wait = error.retry_after
+        return RateLimited(message, retry_after=wait, evidence=evidence, blame=ModelFault.blame, status=status)
+    may_pass = isinstance(error, ModelUnavailableError | ModelServerError) or (status or 0) >= 500
+    return ModelFault(message, kind="http", evidence=evidence, retryable=may_pass, status=status)
+
+
+def _text(body: object) -> str:
+    return body if isinstance(body, str) else json.dumps(body, default=str)
+
+
+_NOTHING: dict[str, Any] = {"type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn"}
+"""An answer that ends the library's work; nobody reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """The body of a request, and the optional features of the provider (`anthropic-beta`) that it needs."""
+
+    body: dict[str, Any]
+    features: tuple[str, ...]
+
+
+KEPT: ContextVar[list[Unsent]] = ContextVar("requests that are kept")
+"""Where the requests of the task go."""
+
+
+class Keeping(httpx2.AsyncBaseTransport):
+    """Keeps each request in `KEPT` and sends none."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Keep a request."""
+        body = cast("dict[str, Any]", json.loads(await request.aread()))
+        body.pop("stream", None)
+        features = [one.strip() for one in request.headers.get("anthropic-beta", "").split(",")]
+        KEPT.get().append(Unsent(body, tuple(one for one in features if one)))
+        empty = {**_NOTHING, "id": "", "model": body.get("model"), "usage": {"input_tokens": 0, "output_tokens": 0}}
+        return httpx2.Response(200, json=empty, request=request)
+
 
 _SPELLINGS = {"max_completion_tokens": "max_tokens", "reasoning_effort": "thinking", "stop": "stop_sequences"}
 """Settings by their names on OpenAI's wire, where the library has another."""

@@ -1,4 +1,4 @@
-"""What exists before a run is left out of the search for garbage, and found again after it."""
+"""What a caller may set for a run, and what is refused."""
 
 from __future__ import annotations
 
@@ -7,9 +7,30 @@ import weakref
 from collections.abc import Iterator
 
 import pytest
+from pydantic import ValidationError
 
 from left_out import really_counted
-from vivavoce.run.gc_tuning import tuned_gc
+from vivavoce import RunOptions
+from vivavoce.run.execution import tuned_gc
+
+NAN, INFINITE = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("max_calls", [-1]),
+        ("max_cost", [-0.1, NAN, INFINITE]),
+        ("trials", [0]),
+        ("max_concurrent", [0]),
+        ("max_samples", [0]),
+        ("max_call", [1]),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(name: str, values: list[float]) -> None:
+    for value in values:
+        with pytest.raises(ValidationError):
+            RunOptions.model_validate({name: value})
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""`viva judge --parts`, `viva run --parts` and `viva runs merge`, without Ray."""
+"""Options that several commands share, and the amounts that people write in them: times, sizes, and shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suites of `viva judge` and `viva test`, made from the command line."""
+"""From a command line to a suite: targets by name, and the suites of `viva judge` and `viva test`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,93 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from vivavoce.errors import Problem, UsageError
 from vivavoce.metrics.config import Scope
 from vivavoce.metrics.panel import asking
 from vivavoce.models.cache import OfflineModel
 from vivavoce.models.model import Model
+from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.settings import settings
 from vivavoce.suites.grader_spec import MetricGraderSpec
 from vivavoce.suites.load import JUDGE, Suite, described_suite
 from vivavoce.suites.metric_names import Named, metric_graders, metric_of
 from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.target_spec import BUILT_IN_TARGETS, AnyTargetSpec, PluginTargetSpec, TargetSpec
+from vivavoce.targets.environment import VARIABLE
+from vivavoce.wire.http import checked_url
+
+
+def read_target(name: str) -> dict[str, Any]:
+    """Return the target of a suite for `file.py:function` or `http://host/v1#MODEL`; paths start at the current folder.
+
+    Raises:
+        UsageError: the name has neither form, or there is no such file, function or address; the message names the
+        option.
+    """
+    if is_file_reference(name):
+        return {"kind": "function", "function": _function(name)}
+    if name.startswith(("http://", "https://")):
+        base_url, _, model = name.partition("#")
+        checked_url(base_url, "--target")
+        if not model:
+            raise UsageError(f"--target: the model is missing; write {base_url}#MODEL")
+        return {"kind": "openai", "base_url": base_url, "model_handles": [model]}
+    raise UsageError(f"--target: '{name}' must be file.py:function or http://host/v1#MODEL")
+
+
+def read_targets(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the targets of a suite for such names; what would be called the same is called as it is named here.
+
+    Raises:
+        UsageError: a name is none, or is given twice.
+    """
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"--target: '{twice}' is given twice")
+    found = [read_target(name) for name in names]
+    called = [target_names(target) for target in found]
+    return [
+        {**target, "name": name} if called.count(own) > 1 else target
+        for name, own, target in zip(names, called, found, strict=True)
+    ]
+
+
+def target_names(target: Mapping[str, Any]) -> list[str]:
+    """Return the names, in the results of a run, of a target that is described as in a suite."""
+    return [name for name, _ in described_target(target).named]
+
+
+def described_target(target: Mapping[str, Any]) -> TargetSpec:
+    """Return a target that is described as in a suite; settings that are variables, and no texts, are left out.
+
+    A kind that is not built in needs no plugin here, so that a stored run can be read without it.
+    """
+    if target.get("kind") not in BUILT_IN_TARGETS:
+        return PluginTargetSpec.model_validate(target)
+    try:
+        return _TARGET.validate_python(target)
+    except ValidationError as error:
+        wrong = {found["loc"][1] for found in error.errors() if len(found["loc"]) > 1}
+        variables = {key for key in wrong if VARIABLE.search(str(target.get(str(key))))}
+        if not variables:
+            raise
+        return _TARGET.validate_python({key: value for key, value in target.items() if key not in variables})
+
+
+_TARGET = TypeAdapter[TargetSpec](AnyTargetSpec)
+
+
+def _function(name: str) -> str:
+    path, _, function = name.rpartition(":")
+    if not Path(path).is_file():
+        raise UsageError(f"--target: no file '{path}'")
+    try:
+        load_object(name, Path())
+    except UsageError as error:
+        raise UsageError(*(p if p.file else f"--target: {p.message}" for p in error.problems)) from error
+    return f"{Path(path).resolve()}:{function}"
+
 
 GRADERS = {
     "goal": {"kind": "function", "function": "goal_achieved"},
