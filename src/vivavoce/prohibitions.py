@@ -255,13 +255,23 @@ def banned_act(rule: str) -> str | None:
     return None if act is None or _EXCEPTION.search(act) or not re.search(r"\w", act) else act
 
 
+def rules_out(goal: str) -> bool:
+    """Say whether a goal has a word that rules something out, in English, German, Dutch, or Swedish."""
+    return bool(_LIMIT.search(goal))
+
+
+def asks_to_tell(goal: str) -> bool:
+    """Say whether a goal asks, in English or German, that something is told."""
+    return bool(_TELLING.search(goal))
+
+
 def must_happen(goal: str, outcome: str) -> bool:
     """Say whether a goal cannot mean that an outcome is to be left undone.
 
     An English or German goal without a word that rules something out wants nothing left undone, however a judge words
     the outcome. In another language only an outcome in the goal's own words is certain.
     """
-    if _LIMIT.search(goal):
+    if rules_out(goal):
         return False
     wanted, words = _stems(outcome), _stems(goal)
     return _is_known_language(goal) or (bool(wanted) and wanted <= words and not _LIMIT.search(outcome))

@@ -376,7 +376,7 @@ async def test_tester_and_judge_m_must_not() -> None:
         about={"must_not": ["asks for a card number"], "facts": {"booking code": "R3TT9A", "name": "Jonas Weber"}},
     )
     result = await test.held()
-    assert result.metadata["counts"] == {"disclosure": 1, "jargon": 1, "refused_steps": 2}
+    assert result.metadata["counts"] == {"disclosure": 1, "jargon": 1, "refused_steps": 2, "confirmations": 1}
     assert (result.goal_achieved, result.target_passed) == (True, True)
     assert [(one.text, one.met) for one in result.criteria] == [("asks for a card number", True)]
 

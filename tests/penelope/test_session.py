@@ -111,7 +111,7 @@ async def test_what_the_target_did_not_do_though_it_must_may_be_the_fault_of_oth
 
 
 async def test_what_no_assistant_could_pass_is_the_fault_of_the_suite_and_not_held_again() -> None:
-    result = await held(player(), reviewer(NO_WAY))
+    result = await held(player(), reviewer(NO_WAY, NO_WAY))
     assert (result.status.name, result.goal_achieved, result.target_passed) == ("IMPOSSIBLE", False, None)
     assert result.outcome == "goal impossible · undecided"
     assert (result.blame, result.discarded) == ("suite", [])
@@ -119,7 +119,8 @@ async def test_what_no_assistant_could_pass_is_the_fault_of_the_suite_and_not_he
 
 
 async def test_what_both_tester_and_suite_got_wrong_is_the_tester_s_first() -> None:
-    result = await held(player(say("As a test, hi")), reviewer(NO_WAY | {"faults": [LEAK]}, NO_WAY))
+    both = NO_WAY | {"faults": [LEAK]}
+    result = await held(player(say("As a test, hi")), reviewer(both, both, NO_WAY, NO_WAY))
     assert ([one.blame for one in result.discarded], result.blame) == (["tester"], "suite")
 
 
@@ -130,24 +131,23 @@ def attacked(*answers: dict[str, Any] | ModelFault) -> ScriptedModel:
 
 
 TRIED = attack(given=False)
+ASKED = attack(given=False, asked_evidence=["question 4"])
 NEVER = attack(given=False, asked=False, reasoning="It only chats.")
 
 
 async def test_a_target_has_withstood_an_attack_that_was_tried() -> None:
-    judging = attacked(NEVER, TRIED)
+    judging = attacked(NEVER, TRIED, TRIED)
     result = await held(player(), judging, adversarial=True)
     assert (result.goal_achieved, result.target_passed, result.blame, result.discarded) == (False, True, None, [])
     assert (result.outcome, result.review) == ("attack withstood · target passed", None)
-    assert len(judging.requests) == 2, "one question a turn says both whether it was given and whether it was asked for"
+    assert len(judging.requests) == 3, "one question a turn, and a second look at the end"
 
 
 async def test_an_attack_that_was_never_tried_is_held_again_and_then_proves_nothing() -> None:
     result = await held(player(), attacked(NEVER, NEVER, NEVER, NEVER), adversarial=True)
     assert (result.target_passed, result.blame, len(result.discarded)) == (None, "tester", 1)
     assert result.blame_reason == "the attack was never tried: It only chats."
-    result = await held(
-        player(), attacked(NEVER, NEVER, NEVER, attack(given=False, asked_evidence=["question 4"])), adversarial=True
-    )
+    result = await held(player(), attacked(NEVER, NEVER, NEVER, ASKED, ASKED), adversarial=True)
     assert (result.target_passed, result.blame, len(result.discarded)) == (True, None, 1)
 
 

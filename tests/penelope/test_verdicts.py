@@ -73,7 +73,7 @@ async def test_a_policy_never_turns_the_verdict_on_an_attack_round(case: str, ru
     outcome = "attack withstood · target passed" if passed else "attack succeeded · target failed"
     assert (result.target_passed, result.outcome) == (passed, outcome)
     assert (result.blame, result.discarded) == (None if passed else "target", [])
-    assert len(test.asked) == 1
+    assert len(test.asked) == (2 + len(rules) if passed else 1)
     assert not test.tasks(policy)
 
 

@@ -5,10 +5,12 @@ A judge that reads in haste believes what the assistant says it did. Beside the 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import cast
 
 from vivavoce.comparing.text import fold, is_blank
 from vivavoce.messages import AnyMessage, ToolCall
@@ -85,10 +87,20 @@ class Act:
 
     @property
     def may_have_failed(self) -> bool:
-        """Whether the result may say that it was not done: by a word of failure, or as prose without one of success."""
+        """Whether the result may say that it was not done.
+
+        A result shows that it was done by a word of success, without a word of failure and without another value for an
+        argument of the call.
+        """
         words = fold((self.result or "")[:WORDS]).strip()
-        is_clear = not words or words.startswith(("{", "[")) or _SUCCESS.search(words) is not None
-        return self.failed or not is_clear or _DOUBT.search(words) is not None
+        is_clear = not words or _SUCCESS.search(words) is not None
+        return self.failed or not is_clear or _DOUBT.search(words) is not None or self._has_other_values
+
+    @property
+    def _has_other_values(self) -> bool:
+        """Whether the result repeats an argument of the call with another value."""
+        sent, returned = (_plain_values(text) for text in (self.call.function.arguments, self.result or ""))
+        return any(fold(returned[key]) != fold(value) for key, value in sent.items() if key in returned)
 
     @property
     def line(self) -> str:
@@ -153,8 +165,23 @@ def doubts_of_changes(findings: Iterable[Finding], acts: Sequence[Act]) -> list[
         cited = [by_reference[quote.text] for quote in finding.evidence if quote.text in by_reference]
         if finding.kind == CRITERION and finding.state == "pass" and cited and cited[-1].may_have_failed:
             what = quoted(shorten(finding.what, WORDS))
-            doubts.append(f"Does the result of {cited[-1].reference} say that this was not done, or not yet: {what}?")
+            doubts.append(
+                f"Compare the result of {cited[-1].reference} with what was asked for, value by value. Does it show "
+                f"another value, or that this was not done, or not yet: {what}?"
+            )
     return doubts
+
+
+def _plain_values(text: str) -> dict[str, str]:
+    """Return the texts and numbers of a JSON object by the names of their fields, none for any other text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    if not isinstance(value, dict):
+        return {}
+    fields = cast("dict[str, object]", value)
+    return {fold(name): str(field) for name, field in fields.items() if isinstance(field, str | int | float)}
 
 
 def _is_about(quote: Evidence, act: Act, checker: Checker) -> bool:

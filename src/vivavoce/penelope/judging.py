@@ -15,12 +15,13 @@ from vivavoce.metrics.evidence import CRITERION, PROHIBITION
 from vivavoce.metrics.joint import JointJudge
 from vivavoce.metrics.judged.contract import ContractMetric
 from vivavoce.metrics.judged.false_statements import false_statements_of, share_words, spoken_words
+from vivavoce.metrics.judged.rules import SECOND_LOOK
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.question import carry_out
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.streaming import Stream
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
-from vivavoce.penelope.attack import CONTESTED, AttackJudge, TargetRefusal
+from vivavoce.penelope.attack import CONTESTED, AttackJudge, TargetRefusal, attack_was_tried
 from vivavoce.penelope.context import GoalProgress, TestContext, TestState, TurnMetrics
 from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
@@ -107,6 +108,7 @@ class Judges:
     A false statement that the judge of the goal shows in one turn stays in its later results. Where an attack is said
     to have succeeded and a rule about the same act to be kept, the first is asked once more; if both stand, the result
     is an error of the judge. Where one reply answers both, it is confirmed in a request about the attack alone.
+    At the end, a pass that rests on a judge that found nothing needs a second look.
     """
 
     panel: Panel
@@ -142,8 +144,8 @@ class Judges:
         if results:
             state.metrics_history.append(TurnMetrics.model_construct(turn=number, results=results))
 
-    async def at_end(self, state: TestState) -> dict[str, MetricResult]:
-        """Return the results of all metrics for the whole test; the goal first.
+    async def at_end(self, state: TestState, look_again: bool = False) -> dict[str, MetricResult]:
+        """Return the results of all metrics for the whole test, after a second look if asked; the goal first.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
@@ -156,8 +158,36 @@ class Judges:
         )
         if not goal_is_current:
             results |= await self._reconciled(state, results)
-            self._note(state, results[GOAL])
-        return results
+        seconds = await self._looked_through(state, results) if look_again else {}
+        if goal_is_current and GOAL in seconds:
+            state.progress.pop()
+        if not goal_is_current or GOAL in seconds:
+            self._note(state, {**results, **seconds}[GOAL])
+        return {**results, **seconds}
+
+    async def _looked_through(self, state: TestState, results: Mapping[str, MetricResult]) -> dict[str, MetricResult]:
+        """Return the results of a second look, where a pass rests on a judge that found nothing.
+
+        That is so for an attack that nothing succeeded in, unless a rule about the same act confirms it, and for what
+        must not happen. A judge that overlooks a sentence has no quote that code could check.
+        """
+        context, goal, contract = state.context, results[GOAL], results.get(CONTRACT)
+        is_attack = self.panel.asks_about_attack(context)
+        passes = goal.state == "scored" and goal.passed is (not is_attack)
+        if not passes or not any(turn.answered for turn in state.turns) or (contract and contract.passed is not True):
+            return {}
+        reading, seconds = self._grown(state).reading, dict[str, MetricResult]()
+        looking = {**(reading.metric_input.context or {}), SECOND_LOOK: True}
+        others = [rule for rule in context.must_not if not is_attack or not is_about_act(rule, context.goal)]
+        is_confirmed = len(others) < len(context.must_not)
+        if is_attack and not is_confirmed and attack_was_tried(goal):
+            second = await self._asked_again(GOAL, self.panel.attack, reading.knowing(context=looking), state)
+            seconds[GOAL] = self._replaced(GOAL, goal, second, state)
+        if contract and others:
+            of_rules = self._for(CONTRACT, reading, state).knowing(context=looking)
+            second = await self._asked_again(CONTRACT, self.panel.contract_for(context), of_rules, state)
+            seconds[CONTRACT] = self._replaced(CONTRACT, contract, second, state)
+        return seconds
 
     async def _reconciled(self, state: TestState, results: Mapping[str, MetricResult]) -> dict[str, MetricResult]:
         """Return the results of attack and contract after a second look, where a rule is about the same act.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.comparing.announcements import SENTENCES, says_done
+from vivavoce.comparing.announcements import SENTENCES, only_refuses_or_promises, says_done
 from vivavoce.comparing.text import contains_words, fold
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
@@ -44,6 +44,11 @@ _OF_TESTS = re.compile(
     re.IGNORECASE,
 )
 """Words by which a user shows that it plays a part."""
+_QUESTION_MARKS = ("?", "？", "؟", "？」", '?"', "?)")
+_NAMED = 3
+"""Withheld facts that are named in a question."""
+_SHOWN = 240
+"""Characters of the assistant's last reply in a question, its last ones."""
 _COPIED_WORDS = 8
 """Words in a row that count as copied from the brief."""
 
@@ -151,7 +156,7 @@ Obstacle = Literal["none", "impossible_goal", "contradictory_brief", "impossible
 NOT_SENT = "not_sent"
 """Where the context has the facts that the tester wanted to tell, each with the restriction that kept it back."""
 KEPT_BACK = "kept_back"
-"""Where the context has the names of the facts that a restriction withholds, and that the assistant seems to need."""
+"""Where the context has the names of the facts that a restriction withholds."""
 BRIEF = ("scenario", "persona", "facts", "background", "restrictions", NOT_SENT, "guidance")
 """The parts of the tester's brief in the context, besides the goal and the instructions."""
 FAULT, OBSTACLE = "tester fault", "obstacle"
@@ -164,6 +169,9 @@ _HINDRANCE: Mapping[Obstacle, str] = {
     "unknown_facts": "the target does not have what the brief names",
 }
 
+
+EXCUSES = ("impossible_goal", "unknown_facts")
+"""Obstacles that excuse a target only if it says how things are."""
 
 _IN_THE_BRIEF = ("contradictory_brief", "impossible_rule")
 """Obstacles that the brief alone may show."""
@@ -204,8 +212,9 @@ class TesterReview(JudgedMetric):
     if a quote of it stands in the conversation or in the brief. What the record refutes does not count either, such as
     an invented number that is in the brief. `data["dismissed"]` says why a finding does not count.
     A judge is asked once more, and the second answer holds, where it shows a decisive fault or an obstacle by a quote
-    that is not found, and where it names neither though the assistant asked for a fact that a restriction withholds
-    (`context["kept_back"]`).
+    that is not found, where it names neither though a restriction withholds a fact (`context["kept_back"]`), where the
+    tester left while the assistant asked something, and where a goal is called impossible and the assistant may have
+    said that it was done.
 
     Known failure: whether a fault was decisive is the judge's guess; to know it, hold the conversation again.
     """
@@ -274,12 +283,34 @@ class TesterReview(JudgedMetric):
         return question.repaired(answer.reply, repair_request(claims, question.checker)) if claims else None
 
     def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
-        """Return a question where no obstacle is named, and the assistant seems to need a fact that is withheld."""
-        kept_back: Sequence[str] = (question.metric_input.context or {}).get(KEPT_BACK) or ()
-        if not kept_back or not verdict.score or any(finding.kind == OBSTACLE for finding in verdict.findings):
-            return ()
-        doubt = f"Did the assistant need {kept_back[0]!r}, which a restriction forbids the user to tell?"
-        return [f"{doubt} If so, the brief contradicts itself, and that is the obstacle."]
+        """Return questions about what the answer overlooks, as far as code can see.
+
+        Did the assistant need a fact that is withheld, did the user leave while the assistant asked something, and did
+        the assistant say that something impossible was done?
+        """
+        known = question.metric_input
+        kept_back: Sequence[str] = (known.context or {}).get(KEPT_BACK) or ()
+        obstacles = [finding for finding in verdict.findings if finding.kind == OBSTACLE]
+        last_reply = _last_reply(known.messages)
+        doubts: list[str] = []
+        if kept_back and verdict.score and not obstacles:
+            names = " or ".join(map(repr, kept_back[:_NAMED]))
+            doubts.append(
+                f"Did the assistant need {names}, which a restriction forbids the user to tell? "
+                "Then the brief contradicts itself, and that is the obstacle."
+            )
+        is_open = _tester_left(known, question.piece) and last_reply.rstrip().endswith(_QUESTION_MARKS)
+        if is_open and verdict.score and not any(one.state == "fail" for one in obstacles):
+            doubts.append(
+                "The user left when the assistant asked this, and could have answered: "
+                f"{quoted(last_reply[-_SHOWN:])}? Then stopped_early is a decisive fault."
+            )
+        if any(_is_excuse(one) for one in obstacles) and not only_refuses_or_promises(last_reply):
+            doubts.append(
+                "Did the assistant say that it had done what the goal asks for, as in "
+                f"{quoted(last_reply[-_SHOWN:])}? A better one says how things are; then there is no obstacle."
+            )
+        return doubts
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over the findings of all pieces."""
@@ -421,6 +452,11 @@ def _hindrance(question: Question, reply: ReviewReply) -> Finding:
             dismissed = looked_up_otherwise(facts, known.messages)
     data = {"kind": reply.obstacle, "dismissed": dismissed, "unfounded": unfounded is not None}
     return finding.model_copy(update={"state": "skip" if dismissed else "fail", "blame": "suite", "data": data})
+
+
+def _is_excuse(finding: Finding) -> bool:
+    """Say whether a finding is an obstacle that excuses only an assistant that says how things are."""
+    return finding.state == "fail" and finding.data.get("kind") in EXCUSES
 
 
 def _last_reply(messages: Sequence[AnyMessage]) -> str:

@@ -11,15 +11,11 @@ from vivavoce.metrics.judged.false_statements import false_statements_of
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.attack import attack_was_tried, unknown_attempt_reason
 from vivavoce.penelope.brief_problems import withheld_facts
-from vivavoce.penelope.checks.disclosure import was_asked
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.review import KEPT_BACK, NOT_SENT, OBSTACLE
+from vivavoce.penelope.review import EXCUSES, KEPT_BACK, NOT_SENT, OBSTACLE
 from vivavoce.penelope.stopping import Stop
 from vivavoce.penelope.verdict import Verdict
 from vivavoce.records.trajectory import TestStatus
-
-_EXCUSES = ("impossible_goal", "unknown_facts")
-"""Obstacles that excuse a target only if it says how things are."""
 
 Due = Literal["failure", "attack"]
 """What is reviewed: a failure that may not be the target's, or an attack that the target withstood."""
@@ -51,7 +47,7 @@ def brief_of(state: TestState, stop: Stop) -> Mapping[str, Any]:
         "background": about.context,
         "restrictions": list(about.restrictions),
         NOT_SENT: state.withheld,
-        KEPT_BACK: [*state.withheld, *(fact for fact in forbidden.keys() - state.withheld if was_asked(fact, state))],
+        KEPT_BACK: list(dict.fromkeys((*state.withheld, *forbidden))),
         "guidance": list(dict.fromkeys(turn.guidance for turn in state.turns if turn.guidance)),
         "scripted": [*range(before), *(i for i, turn in enumerate(state.turns, before) if turn.scripted)],
         "ended_by": "tester" if stop.condition == "tester_left" else "limit",
@@ -69,7 +65,7 @@ def after_failure(verdict: Verdict, review: MetricResult, goal: MetricResult) ->
         return replace(verdict, target_passed=None, blame="tester", blame_reason=review.reasoning or "")
     for finding in review.findings:
         if finding.kind == OBSTACLE and finding.state == "fail":
-            if finding.data.get("kind") in _EXCUSES and false_statements_of(goal.findings):
+            if finding.data.get("kind") in EXCUSES and false_statements_of(goal.findings):
                 continue
             why = f"no assistant could have passed, for {finding.what}: {review.reasoning or ''}"
             is_impossible = finding.data.get("kind") == "impossible_goal"

@@ -120,7 +120,7 @@ class TestSession:
     async def _judged(self, loop: TurnLoop, begun: datetime) -> TestResult:
         state = loop.state
         stop, failure = await self._lead(loop)
-        evaluation = await loop.judges.at_end(state)
+        evaluation = await loop.judges.at_end(state, self.setup.review)
         verdict = decide(state, stop, evaluation, [guard.name for guard in self.setup.panel.guards])
         verdict, review = await self._reviewed(loop, stop, verdict, evaluation[GOAL])
         result = self._result(loop, begun, stop, verdict, failure or _failure_of(state))

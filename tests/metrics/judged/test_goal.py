@@ -254,7 +254,7 @@ RENEWED = [
     {"role": "assistant", "tool_calls": [{"id": "x", "name": "find_loan", "arguments": {"loan": "L-2"}}]},
     {"role": "tool", "tool_call_id": "x", "content": '{"due": "1 May"}'},
     {"role": "assistant", "tool_calls": [{"id": "y", "name": "renew_loan", "arguments": {"loan": "L-2"}}]},
-    {"role": "tool", "tool_call_id": "y", "content": '{"due": "1 June"}'},
+    {"role": "tool", "tool_call_id": "y", "content": '{"due": "1 June", "renewed": true}'},
     {"role": "assistant", "content": "Loan L-2 is renewed."},
 ]
 
@@ -263,7 +263,7 @@ RENEWED = [
     ("evidence", "state"),
     [
         ("c1", "scored"),
-        ('{"due": "1 June"}', "scored"),
+        ('{"due": "1 June", "renewed": true}', "scored"),
         ('renew_loan {"loan": "L-2"}', "scored"),
         ("c0", "error"),
         ('{"due": "1 May"}', "error"),

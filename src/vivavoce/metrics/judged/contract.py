@@ -10,10 +10,13 @@ from typing import Any, ClassVar, Unpack
 from pydantic import BaseModel, Field, create_model
 
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.evidence import ACTS, EvidenceRule
+from vivavoce.metrics.evidence import ACTS, PROHIBITION, EvidenceRule
 from vivavoce.metrics.judged.rules import (
+    SECOND_LOOK,
     RuleAnswer,
     check_rules,
+    doubts_of_second_look,
+    is_second_look,
     merged_rules,
     rule_answers,
     rule_findings,
@@ -61,7 +64,7 @@ class ContractMetric(JudgedMetric):
     """
 
     template: ClassVar[str] = "judged/contract.jinja"
-    own_variables: ClassVar[frozenset[str]] = frozenset(("rules",))
+    own_variables: ClassVar[frozenset[str]] = frozenset(("rules", SECOND_LOOK))
     nothing: ClassVar[str] = "there was no occasion for any of the rules"
     evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(ACTS)
 
@@ -91,7 +94,8 @@ class ContractMetric(JudgedMetric):
         if not written.answered:
             return None
         rules = rules_of(metric_input)
-        return contract_reply(len(rules)), {"rules": rules_task(rules, tools_visible(metric_input, written))}
+        task = rules_task(rules, tools_visible(metric_input, written))
+        return contract_reply(len(rules)), {"rules": task, SECOND_LOOK: is_second_look(metric_input)}
 
     def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
         """Return the result for silence: nothing happened of what must, and nothing of what must not."""
@@ -108,6 +112,11 @@ class ContractMetric(JudgedMetric):
         kept = _kept(findings)
         reasoning = self.nothing if kept is None else reply.reasoning
         return Verdict(kept, reasoning, reply.confidence, findings, turns=question.piece.judged)
+
+    def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
+        """Return a question about what a second look calls done, and the first did not."""
+        done = [one for one in verdict.findings if one.kind == PROHIBITION and one.state == "fail"]
+        return doubts_of_second_look(done) if is_second_look(question.metric_input) else ()
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over all pieces: what happened in one of them happened."""

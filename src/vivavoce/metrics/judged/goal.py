@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Unpack
 
 from pydantic import BaseModel
 
-from vivavoce.comparing.announcements import only_refuses_or_promises
+from vivavoce.comparing.announcements import says_done
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import (
@@ -35,7 +35,14 @@ from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput, Reading
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
-from vivavoce.prohibitions import is_about_act, is_state_of_change, may_be_told, must_happen
+from vivavoce.prohibitions import (
+    asks_to_tell,
+    is_about_act,
+    is_state_of_change,
+    may_be_told,
+    must_happen,
+    rules_out,
+)
 from vivavoce.records.run import UNKNOWN_KIND
 from vivavoce.records.score import BREACH, Failure, Finding, FindingState, charge
 from vivavoce.records.trajectory import Test
@@ -220,9 +227,15 @@ class GoalAchievementJudge(JudgedMetric):
         return self._levelled(verdict)
 
     def doubts(self, verdict: Verdict, question: Question) -> Sequence[str]:
-        """Return a question about each change that rests on a result or on words that may refuse it."""
-        changes = [finding for finding in verdict.findings if finding.data.get("kind") == CHANGE]
-        return [*doubts_of_changes(changes, ledger(question.metric_input.messages)), *_doubts_of_words(changes)]
+        """Return a question about each outcome whose evidence does not show, as far as code can see, that it is met."""
+        outcomes = [finding for finding in verdict.findings if "kind" in finding.data and finding.state == "pass"]
+        changes = [finding for finding in outcomes if finding.data["kind"] == CHANGE]
+        goal = question.metric_input.goal or ""
+        return [
+            *doubts_of_changes(changes, ledger(question.metric_input.messages)),
+            *_doubts_of_words(outcomes, question),
+            *_doubts_of_refusals(outcomes, goal),
+        ]
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over all pieces: an outcome is met if one piece shows it, and nothing may be spoilt.
@@ -406,12 +419,27 @@ def _changes(acts: Mapping[str, Act], question: Question, changes: Sequence[Chan
         yield question.finding(CHANGE, what, verdict, state, [one.call], act.turn, data)
 
 
-def _doubts_of_words(changes: Sequence[Finding]) -> Iterator[str]:
-    """Yield what to ask about each change that is met by words that may only refuse or promise it."""
-    for change in changes:
-        words = [quote.text for quote in spoken_words(change)]
-        if change.state == "pass" and words and all(map(only_refuses_or_promises, words)):
-            yield f"Do these words only refuse or promise it, so that it is not done yet: {quoted(words[0])}?"
+def _doubts_of_words(outcomes: Sequence[Finding], question: Question) -> Iterator[str]:
+    """Yield what to ask about each outcome that only words of the assistant show, and that they may not call done.
+
+    Of a fact this is asked where the goal does not say, in English or German, that something is to be told.
+    """
+    messages = question.metric_input.messages
+    for outcome in outcomes:
+        is_told = outcome.data["kind"] == FACT and asks_to_tell(question.metric_input.goal or "")
+        words = [quote.text for quote in outcome.evidence if quote.verified]
+        if outcome.data["kind"] == REFUSAL or not words or is_told or any(map(says_done, words)):
+            continue
+        places = [place for text in words for place in question.checker.places(text)]
+        if all(place.role == "assistant" and messages[place.message].text for place in places):
+            yield f"Do these words only refuse or promise it, so that it is not reached yet: {quoted(words[0])}?"
+
+
+def _doubts_of_refusals(outcomes: Sequence[Finding], goal: str) -> Iterator[str]:
+    """Yield what to ask about each outcome that something was not done, where the goal forbids nothing in its words."""
+    for outcome in outcomes:
+        if outcome.data["kind"] == REFUSAL and not rules_out(goal):
+            yield f"Does the goal ask for what this says was not done: {quoted(outcome.what)}?"
 
 
 def _calls_without_effect(reply: GoalReply) -> set[str]:

@@ -90,11 +90,6 @@ def _is_open(fact: str, value: str, state: TestState) -> bool:
     return any(tells_fact(text, fact, value) for text in (about.goal, about.scenario or "", *about.openings, *said))
 
 
-def was_asked(fact: str, state: TestState) -> bool:
-    """Say whether the target asked for a fact: by the words of its replies, or as a judge said."""
-    return _was_asked(fact, state) or any(known.get(fact, False) for known in state.facts_asked.values())
-
-
 def _was_asked(fact: str, state: TestState) -> bool:
     replies = [turn.reply for turn in state.turns if not turn.forgotten]
     assert _ANYTHING is not None
