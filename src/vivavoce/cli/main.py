@@ -20,7 +20,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from vivavoce.cli import RUN
 from vivavoce.cli.listing import commands, full_name, own_name, panels, parts_of
-from vivavoce.cli.output import drop_unwritten, open_closed_streams
+from vivavoce.cli.standard_streams import drop_unwritten, open_closed_streams
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.extensions import Command, PluginWarning
 from vivavoce.lazy_names import lazy

@@ -21,9 +21,10 @@ from vivavoce.report.markdown import code, interval, table
 from vivavoce.report.terminal import number
 from vivavoce.report.text import count
 from vivavoce.safe_text import safe
-from vivavoce.stats.agreement import Agreement, agreement, kappa_interval
+from vivavoce.stats.agreement import Agreement, agreement
 from vivavoce.stats.bootstrap import Floats, bootstrap
 from vivavoce.stats.intervals import mean_interval
+from vivavoce.stats.kappa import kappa_interval
 from vivavoce.stats.ranking import auroc, auroc_interval, spearman, spearmans
 from vivavoce.stats.raters import Ratings, ratings_at
 

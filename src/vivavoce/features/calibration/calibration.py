@@ -21,9 +21,9 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.label_agreement import rated
 from vivavoce.report.text import count
 from vivavoce.run.corrected import rates_of
-from vivavoce.stats.agreement import kappa, kappa_interval
 from vivavoce.stats.corrected import table_of
 from vivavoce.stats.intervals import mean_interval, wilson
+from vivavoce.stats.kappa import kappa, kappa_interval
 from vivavoce.stats.ranking import auroc, auroc_interval
 from vivavoce.store.labels.calibrations import KeyedVerdict, new_calibration
 from vivavoce.store.labels.labels import Paired, Truth, truth_of

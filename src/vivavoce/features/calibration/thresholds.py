@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vivavoce.stats.agreement import kappa_interval
 from vivavoce.stats.corrected import table_of
 from vivavoce.stats.intervals import wilson
+from vivavoce.stats.kappa import kappa_interval
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -169,7 +169,7 @@ def _mentions(value: str, within: Within) -> Select[tuple[int]]:
     mark = lazy("vivavoce.store.search.search:mark_of")(within.run_id)
     found = select(passages.c.attempt_id).where(passages.c.grading_id.in_(("", within.grading_id)))
     if within.postgresql:
-        tsquery = func.phraseto_tsquery("simple", phrase).op("&&")(sql_cast("f\"'run:{mark}'\"", TSQUERY))
+        tsquery = func.phraseto_tsquery("simple", phrase).op("&&")(sql_cast(f"'run:{mark}'", TSQUERY))
         return found.where(literal_column("passages.words").op("@@")(tsquery))
     index = table("passage_words", column("rowid"))
     match = literal_column("passage_words").op("MATCH")(f'words : "{phrase}" AND run : "{mark}"')
