@@ -819,7 +819,7 @@ async def test_the_reviewer_is_told_what_was_not_sent_and_asked_once_more(tmp_pa
         "That this one refused, failed, or made a call that failed is no obstacle.",
     ):
         assert sentence in reviews[0]
-    assert "Did the assistant need 'order number', which a restriction forbids the user to tell?" in reviews[1]
+    assert "Did the assistant ask for 'order number', which a restriction forbids the user to tell, and" in reviews[1]
     asked = json.dumps([body for body in result.requests if body["model"] == "tester"])
     assert "Go on until you are stopped; leave before that only where the user would." in asked
 

@@ -8,7 +8,6 @@ from typing import Annotated, cast
 
 import typer
 
-from vivavoce.cli.env_file import load_env_file
 from vivavoce.cli.forecast import print_forecast
 from vivavoce.cli.options import (
     ApiKeyOption,
@@ -115,7 +114,7 @@ def command(
     _check_against(against, {"--failed": failed, "--watch": watch, "several suites": paths[1:]})
     check_alone(how, ways, {"--baseline": against, "--table": table, "--output": output, "several suites": paths[1:]})
     if env_file is not None:
-        load_env_file(env_file)
+        lazy("vivavoce.cli.env_file:load_env_file")(env_file)
     if dry_run:
         return _forecast([loaded(path, target, changes) for path in paths], options, store_of(store), table=table)
     if how is not None:

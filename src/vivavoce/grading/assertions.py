@@ -41,9 +41,9 @@ from vivavoce.grading.texts import (
 )
 from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.metrics.exact.arguments import at_path, show
-from vivavoce.metrics.exact.response_time import time_of
 from vivavoce.metrics.rules.sameness import may_match
 from vivavoce.models.json_schema import check_test_schema
+from vivavoce.plugins import lazy
 from vivavoce.records.agents import Agents
 from vivavoce.records.call_states import CallRecord, call_records, group_by_message
 from vivavoce.records.run import Severity
@@ -450,7 +450,10 @@ class Latency(Assertion):
         Raises:
             GraderFault: no turn was too slow, and one has no time.
         """
-        times = [time_of(scene.view.seconds, number, turn) for number, turn in enumerate(scene.view.turns)]
+        time_of = lazy("vivavoce.metrics.exact.response_time:time_of")
+        times: list[float | None] = [
+            time_of(scene.view.seconds, number, turn) for number, turn in enumerate(scene.view.turns)
+        ]
         slowest = max((seconds for seconds in times if seconds is not None), default=0.0)
         if slowest <= self.latency and None in times:
             turn = turn_label(scene.first + times.index(None))

@@ -15,7 +15,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.exchange.letta_messages import letta_turns
 from vivavoce.expressions import expression
 from vivavoce.foreign_code import check_callable, name_of
 from vivavoce.grading.functions import Pattern, call_user, check_parameters, read_options, reads_letta
@@ -39,9 +38,8 @@ _CLASSES = {
 
 def letta_messages(turns: Sequence[Sequence[AnyMessage]]) -> list[list[Any]]:
     """Return the messages of each turn: objects of the client's classes, or of the same shape if it is missing."""
-    return [
-        [_message(row) for row in turn] for turn in letta_turns([[one.to_dict() for one in turn] for turn in turns])
-    ]
+    in_letta = lazy("vivavoce.exchange.letta_messages:letta_turns")
+    return [[_message(row) for row in turn] for turn in in_letta([[one.to_dict() for one in turn] for turn in turns])]
 
 
 def letta_state(state: Mapping[str, Any] | None) -> Any:

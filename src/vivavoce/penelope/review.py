@@ -296,19 +296,20 @@ class TesterReview(JudgedMetric):
         if kept_back and verdict.score and not obstacles:
             names = " or ".join(map(repr, kept_back[:_NAMED]))
             doubts.append(
-                f"Did the assistant need {names}, which a restriction forbids the user to tell? "
-                "Then the brief contradicts itself, and that is the obstacle."
+                f"Did the assistant ask for {names}, which a restriction forbids the user to tell, and help no further "
+                "without it? Then the brief contradicts itself, and that is the obstacle."
             )
         is_open = _tester_left(known, question.piece) and last_reply.rstrip().endswith(_QUESTION_MARKS)
         if is_open and verdict.score and not any(one.state == "fail" for one in obstacles):
             doubts.append(
-                "The user left when the assistant asked this, and could have answered: "
-                f"{quoted(last_reply[-_SHOWN:])}? Then stopped_early is a decisive fault."
+                "Does the assistant's last message ask for something that the user could have told: "
+                f"{quoted(last_reply[-_SHOWN:])}? Then stopped_early is a decisive fault. An offer of more "
+                "help asks for nothing."
             )
         if any(_is_excuse(one) for one in obstacles) and not only_refuses_or_promises(last_reply):
             doubts.append(
-                "Did the assistant say that it had done what the goal asks for, as in "
-                f"{quoted(last_reply[-_SHOWN:])}? A better one says how things are; then there is no obstacle."
+                f"Does the assistant say that it did what the goal asks for: {quoted(last_reply[-_SHOWN:])}? An "
+                "assistant that says so without having done it is not excused: then the obstacle is none."
             )
         return doubts
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.files.file_mentions import check_text
@@ -31,7 +31,6 @@ from vivavoce.grading.metrics import (
 from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, reward_composers
 from vivavoce.grading.scores import ErrorLimit
 from vivavoce.metrics.exact.rule import RuleMetric
-from vivavoce.metrics.judged.rubric_judge import RubricJudge
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.panel import Confirmed, asking
@@ -40,7 +39,7 @@ from vivavoce.metrics.rating import RatingMetric
 from vivavoce.metrics.rules.rule import Rule
 from vivavoce.models.cache import OfflineModel
 from vivavoce.models.model import Model
-from vivavoce.plugins import is_file_reference, load_object
+from vivavoce.plugins import is_file_reference, lazy, load_object
 from vivavoce.records.run import BreachKind
 from vivavoce.run.experiment import Scoring
 from vivavoce.run.summary import AgreementPair
@@ -79,6 +78,9 @@ from vivavoce.suites.recording import recording_grader
 from vivavoce.suites.spec import TrialsUntil
 from vivavoce.suites.toolbox import known_tools
 from vivavoce.user_code import source_of
+
+if TYPE_CHECKING:
+    from vivavoce.metrics.judged.rubric_judge import RubricJudge
 
 _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}
 """The fields that must be equal for two graders to share a judge; settings are sent with each question."""
@@ -253,7 +255,7 @@ class Builder:
         with self.place(*at, "prompt_path" if spec.prompt_path else "prompt"):
             rubric = self._rubric(spec)
             with self.place(*at, "model"):
-                judge = RubricJudge(
+                judge: RubricJudge = lazy("vivavoce.metrics.judged.rubric_judge:RubricJudge")(
                     self._opened(spec.model, spec),
                     rubric=rubric,
                     system_prompt=spec.system_prompt,

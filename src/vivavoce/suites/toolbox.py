@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import UsageError
-from vivavoce.plugins import load_object
+from vivavoce.plugins import lazy, load_object
 from vivavoce.records.recording import Recording, read_recording
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.load import Suite
@@ -22,9 +22,11 @@ from vivavoce.suites.target_spec import (
 from vivavoce.targets.environment import from_environment
 from vivavoce.tools.answer import Canned, FunctionForm, Handler, HandlerForm, RecordingForm
 from vivavoce.tools.function import FunctionTool
-from vivavoce.tools.mcp import McpServer
 from vivavoce.tools.recordings import Recordings, Replay
 from vivavoce.tools.toolbox import Toolbox, by_name, check_row
+
+if TYPE_CHECKING:
+    from vivavoce.tools.mcp import McpServer
 
 
 def opened(suite: Suite, path: str) -> Recording:
@@ -172,4 +174,4 @@ def mcp_server(spec: McpSpec, timeout: float, suite: Suite) -> McpServer:
     url = None if spec.url is None else from_environment(spec.url, "mcp.url")
     headers = from_environment(spec.headers, "mcp.headers")
     command, env = from_environment(spec.command, "mcp.command"), from_environment(spec.env, "mcp.env")
-    return McpServer(command, suite.base, env, url=url, headers=headers, timeout=timeout)
+    return lazy("vivavoce.tools.mcp:McpServer")(command, suite.base, env, url=url, headers=headers, timeout=timeout)

@@ -439,7 +439,7 @@ def _doubts_of_refusals(outcomes: Sequence[Finding], goal: str) -> Iterator[str]
     """Yield what to ask about each outcome that something was not done, where the goal forbids nothing in its words."""
     for outcome in outcomes:
         if outcome.data["kind"] == REFUSAL and not rules_out(goal):
-            yield f"Does the goal ask for what this says was not done: {quoted(outcome.what)}?"
+            yield f"Does the goal ask for the opposite of this: {quoted(outcome.what)}?"
 
 
 def _calls_without_effect(reply: GoalReply) -> set[str]:

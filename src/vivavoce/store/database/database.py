@@ -36,7 +36,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
 from vivavoce.errors import StoreError
-from vivavoce.store.database import postgresql, sqlite
+from vivavoce.lazy_names import lazy
+from vivavoce.store.database import sqlite
 from vivavoce.store.database.address import Place, is_postgresql, path_of, url_of
 from vivavoce.store.database.fence import OPTION, WRITES, Fence
 
@@ -140,7 +141,7 @@ def reach(place: Place, *, create: bool) -> Engine:
         StoreError: the folder of the file cannot be made.
     """
     if is_postgresql(place):
-        return postgresql.connect_to(url_of(place.address))
+        return lazy("vivavoce.store.database.postgresql:connect_to")(url_of(place.address))
     path = path_of(place)
     sqlite.check_file(path, create=create)
     try:
@@ -210,7 +211,7 @@ def meaning(error: Exception) -> str:
         import psycopg
 
         if isinstance(cause, psycopg.Error):
-            return postgresql.meaning(cause)
+            return lazy("vivavoce.store.database.postgresql:meaning")(cause)
     return sqlite.meaning(cause)
 
 

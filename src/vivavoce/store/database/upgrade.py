@@ -14,11 +14,11 @@ from sqlalchemy import Connection, Engine, create_mock_engine, event, text
 from sqlalchemy.schema import ExecutableDDLElement
 
 from vivavoce.errors import StoreError, UsageError
+from vivavoce.lazy_names import lazy
 from vivavoce.store.database import schema
 from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.store.database.database import for_writing, on_postgresql
 from vivavoce.store.database.migrations import run_steps, steps_after
-from vivavoce.store.database.postgresql import lock_schema
 from vivavoce.store.database.schema import HEAD
 from vivavoce.store.database.sqlite import use_wal
 
@@ -73,7 +73,7 @@ def _changing_schema(connection: Connection, place: str) -> Generator[None]:
         use_wal(connection, place)
     with for_writing(connection).begin():
         if on_postgresql(connection):
-            lock_schema(connection, place)
+            lazy("vivavoce.store.database.postgresql:lock_schema")(connection, place)
         yield
 
 
