@@ -224,7 +224,7 @@ class TesterReview(JudgedMetric):
     evidence_rule: ClassVar[EvidenceRule] = EvidenceRule(
         absence="a tester is right where it made no mistake; a mistake without evidence is dismissed"
     )
-    version: ClassVar[str] = "5"
+    version: ClassVar[str] = "6"
     reply = ReviewReply
     of_user: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset((*BRIEF, "has_policy", "left", "scripted"))
