@@ -286,10 +286,12 @@ def test_a_hook_that_answers_wrongly_switches_its_plugin_off(
 ) -> None:
     monkeypatch.setattr(extensions, "HOOK_SECONDS", 0.2)
     registry = Registry[Any](kind, {})
+    built_in = set(registry.names())
+    extensions.plugins.cache_clear()
     install(packages, "good", adding(hook, good="good_parts:thing"), good_parts="def thing(): ...\n")
     install(packages, "zealous", f"@hookimpl\ndef {hook}():\n    {body}\n")
     with pytest.warns(PluginWarning, match=f"'zealous' is switched off: {hook}: .*{BAD_ANSWERS[body]}"):
-        assert registry.names() == ["good"]
+        assert set(registry.names()) - built_in == {"good"}
     assert callable(registry.get("good"))
 
 

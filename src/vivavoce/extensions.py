@@ -26,7 +26,7 @@ from vivavoce.lazy_names import lazy
 
 PROJECT = "vivavoce"
 """The name of the hooks, and of the entry point group in which packages name their plugins."""
-FEATURES = ("compare", "trends", "groups", "calibration", "clusters", "forks", "mcp", "realism", "watch")
+FEATURES = ("compare", "trends", "groups", "calibration", "clusters", "forks", "mcp", "realism", "watch", "publish")
 """The built-in plugins, in the order in which they are asked."""
 WITHOUT = "VIVAVOCE_WITHOUT"
 """The environment variable with the names of plugins to switch off, separated by commas."""
@@ -110,6 +110,8 @@ class Feature:
         routes: Sequence[str] = (),
         tabs: Sequence[Page] = (),
         run_list_parameters: Sequence[str] = (),
+        exporters: Mapping[str, str] | None = None,
+        publishers: Mapping[str, str] | None = None,
         **functions: str,
     ) -> None:
         named = {name: replace(each, function=f"{package}.{each.function}") for name, each in (commands or {}).items()}
@@ -120,6 +122,8 @@ class Feature:
             ("register_page_files", folder if routes else None),
             ("page_tabs", tabs),
             ("run_list_parameters", run_list_parameters),
+            ("register_exporters", {name: f"{package}.{each}" for name, each in (exporters or {}).items()}),
+            ("register_publishers", {name: f"{package}.{each}" for name, each in (publishers or {}).items()}),
         ):
             if value:
                 setattr(self, hook, _answer_with(value))

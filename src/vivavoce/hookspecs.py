@@ -90,7 +90,16 @@ def register_exporters() -> Mapping[str, str]:  # pyright: ignore[reportReturnTy
     """Return references to exporters by the names of their formats.
 
     An exporter is a function that takes a graded run and a text file to write to, or an
-    `vivavoce.report.export.Exporter`, which also names the file extension and the content type.
+    `vivavoce.report.export.Exporter`, which also names the file extension and the content type. An exporter that
+    writes a folder is a `FolderExporter`.
+    """
+
+
+@hookspec
+def register_publishers() -> Mapping[str, str]:  # pyright: ignore[reportReturnType]
+    """Return references to functions that send a run to a tool, by the names of the tools.
+
+    A function takes a graded run, and returns what it did, in lines.
     """
 
 

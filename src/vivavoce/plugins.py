@@ -50,6 +50,7 @@ HOOKS = {
     "target kind": ("register_targets",),
     "model provider": ("register_models",),
     "export format": ("register_exporters",),
+    "tool": ("register_publishers",),
 }
 """The hooks through which plugins add things by name, by the kind of thing."""
 

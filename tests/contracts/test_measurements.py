@@ -29,6 +29,7 @@ from vivavoce.features.compare.markdown import markdown_comparison
 from vivavoce.features.compare.plots import several_finding
 from vivavoce.features.compare.several import compare_several, markdown_several, several
 from vivavoce.features.compare.terminal import comparison
+from vivavoce.features.publish.scores import figures
 from vivavoce.features.trends.trends import trend
 from vivavoce.metrics.evaluation import evaluate_conversation
 from vivavoce.records.run import Grading
@@ -43,7 +44,6 @@ from vivavoce.report.junit import write_junit
 from vivavoce.report.letta_files import sample_result
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.matrix import cell_text, matrix_of
-from vivavoce.report.publish.scores import figures
 from vivavoce.report.rows import write_csv
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worse import Tolerance, ruled

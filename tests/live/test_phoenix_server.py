@@ -23,7 +23,6 @@ from vivavoce.exchange.conversion import convert
 from vivavoce.exchange.format import NATIVE, Loss, format_named
 from vivavoce.records.label import Label
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.conversation import publish
 from vivavoce.run.summary import RunResult
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
@@ -102,7 +101,7 @@ async def held(folder: Path) -> RunResult:
 
 async def test_it_has_the_run_once_and_gives_its_conversations_back(server: str, tmp_path: Path) -> None:
     result = await held(tmp_path)
-    first, second = (publish(result, "phoenix")[0] for _ in range(2))
+    first, second = (result.publish("phoenix")[0] for _ in range(2))
     assert first.startswith("2 examples, 1 project, 2 traces, 3 span annotations, 3 trace annotations to Phoenix")
     assert second.startswith("2 examples, 3 span annotations, 3 trace annotations, 1 project there already, 2 traces")
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.output import StoreOption, files, notes, store_of
-from vivavoce.report.export import FORMATS, export, format_of
+from vivavoce.report.export import export, export_formats, format_of
 from vivavoce.store.store import Store
 
 
@@ -20,8 +20,7 @@ def command(
         typer.Option(
             "--format",
             "-f",
-            help=f"One of {', '.join(FORMATS)}, or one of a plugin; default: from the file extension of --output, "
-            "else json.",
+            help=f"One of {', '.join(export_formats())}; default: from the file extension of --output, else json.",
         ),
     ] = None,
     output: Annotated[

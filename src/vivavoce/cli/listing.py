@@ -54,7 +54,6 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         "note": "Give a run a title, notes and tags.",
         "search": "Find words in all conversations, reasons and runs.",
     },
-    "export": {"publish": "Send a run to Langfuse, Phoenix, OpenTelemetry, MLflow, W&B."},
     "dataset": {"capture": "Make a row of a dataset of a stored conversation."},
     "serve": {"jobs": "List the jobs of servers, or cancel one."},
     "store": {

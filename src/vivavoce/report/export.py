@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, TextIO, TypeVar, cast
 
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.files.whole_file import whole_file
@@ -20,6 +20,9 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.safe_text import encodable
 from vivavoce.store.store import Store
+
+T = TypeVar("T")
+Out = TypeVar("Out")
 
 LONGEST = 50
 """Characters that are kept of a name; in UTF-8, with a suffix and an extension, they fit in the 255 bytes of a file
@@ -61,7 +64,7 @@ TEXT_FORMATS: Mapping[str, str] = {
     "baseline": "vivavoce.report.baseline:write_baseline",
 }
 """The module that writes each format; only the requested one is loaded."""
-FOLDERS = ("letta", "langfuse", "phoenix", "otel")
+FOLDERS = ("letta",)
 """Formats of several files."""
 FORMATS = (*TEXT_FORMATS, "parquet", *FOLDERS)
 """The built-in formats."""
@@ -91,20 +94,29 @@ class Exporter:
     content_type: str = "text/plain; charset=utf-8"
 
 
-_exporters: Registry[Exporter] = Registry(
+@dataclass(frozen=True, slots=True)
+class FolderExporter:
+    """A format of several files that a plugin adds; `write` takes a graded run and a folder, and says what it did."""
+
+    write: Callable[[GradedRun, Path], Sequence[str]]
+
+
+_exporters: Registry[Exporter | FolderExporter] = Registry(
     "export format",
     {**TEXT_FORMATS, **dict.fromkeys(("parquet", *FOLDERS), "")},
     admit="vivavoce.report.export:admit_exporter",
 )
 
 
-def admit_exporter(name: str, loaded: object, plugin: str) -> Exporter:
+def admit_exporter(name: str, loaded: object, plugin: str) -> Exporter | FolderExporter:
     """Return an exporter of a plugin; what its code raises becomes an error that names the plugin.
 
     Raises:
         UsageError: it is neither a function nor an `Exporter`, or its file extension or content type is malformed.
     """
     owner = f"the export format '{name}' of the plugin '{plugin}'"
+    if isinstance(loaded, FolderExporter):
+        return replace(loaded, write=partial(_write_foreign, loaded.write, owner))
     exporter = loaded if isinstance(loaded, Exporter) else Exporter(cast("Any", loaded))
     if isinstance(exporter.write, type) or not callable(exporter.write):
         raise UsageError(f"{owner} needs a function that takes a graded run and a text file; it is {loaded!r}")
@@ -119,15 +131,15 @@ _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,16}")
 _CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(; charset=utf-8)?", re.ASCII)
 
 
-def _write_foreign(write: Callable[[GradedRun, TextIO], None], owner: str, graded: GradedRun, out: TextIO) -> None:
-    """Write a graded run with the code of a plugin.
+def _write_foreign(write: Callable[[GradedRun, Out], T], owner: str, graded: GradedRun, out: Out) -> T:
+    """Write a graded run with the code of a plugin, and return what that returns.
 
     Raises:
         UsageError: the code raised something else than an error of ours or of the file.
     """
     try:
         with foreign_code():
-            write(graded, out)
+            return write(graded, out)
     except (VivavoceError, OSError):
         raise
     except Exception as error:
@@ -139,7 +151,12 @@ def export_formats() -> list[str]:
     return [*FORMATS, *_exporters.plugin_names()]
 
 
-def plugin_exporter(name: str) -> Exporter | None:
+def file_formats() -> list[str]:
+    """Return the names of the formats of plugins that are one file of text."""
+    return [name for name, exporter in _exporters.entries(of_plugins=True) if isinstance(exporter, Exporter)]
+
+
+def plugin_exporter(name: str) -> Exporter | FolderExporter | None:
     """Return the exporter that a plugin adds under a name, None where no plugin does.
 
     Raises:
@@ -174,7 +191,11 @@ def formats_of_extension(extension: str) -> list[str]:
     extension = extension.lower()
     if extension in SUFFIXES:
         return [SUFFIXES[extension]]
-    return [name for name, exporter in _exporters.entries(of_plugins=True) if exporter.extension.lower() == extension]
+    return [
+        name
+        for name, exporter in _exporters.entries(of_plugins=True)
+        if isinstance(exporter, Exporter) and exporter.extension.lower() == extension
+    ]
 
 
 def check_format(name: str) -> None:
@@ -206,16 +227,34 @@ def export(store: Store, run: Run, grading: Grading, format: str, out: Path | Te
         with whole_file(out) as path, path.open("w", encoding="utf-8", newline="") as file:
             write(graded, file)
     elif not isinstance(out, Path):
-        what = f"{format} writes a folder; name one" if format in FOLDERS else "parquet is not text; name a file"
+        what = "parquet is not text; name a file" if format == "parquet" else f"{format} writes a folder; name one"
         raise UsageError(f"{what} with --output")
     elif format == "parquet":
         with whole_file(out) as path:
             lazy("vivavoce.report.rows:write_parquet_file")(graded, path)
     elif format == "letta":
         lazy("vivavoce.report.letta_files:write_letta_layout")(store, run, grading, out)
-    else:
-        return lazy("vivavoce.report.publish.conversation:write")(graded, format, out)
+    elif isinstance(exporter := plugin_exporter(format), FolderExporter):
+        return list(exporter.write(graded, out))
     return []
+
+
+_publishers: Registry[Callable[[GradedRun], Sequence[str]]] = Registry("tool", {})
+
+
+def published_to() -> list[str]:
+    """Return the names of the tools that a run can be sent to."""
+    return _publishers.names()
+
+
+def publish(graded: GradedRun, to: str) -> list[str]:
+    """Send a run with its scores to a tool, and return what was done, in words.
+
+    Raises:
+        UsageError: there is no such tool, it cannot be reached, or it refuses something.
+        MissingExtra: its package is not installed.
+    """
+    return list(_publishers.get(to)(graded))
 
 
 def _text_writer(name: str) -> Callable[[GradedRun, TextIO], None] | None:
@@ -223,4 +262,4 @@ def _text_writer(name: str) -> Callable[[GradedRun, TextIO], None] | None:
     if name in TEXT_FORMATS:
         return cast("Callable[[GradedRun, TextIO], None]", lazy(TEXT_FORMATS[name]))
     exporter = None if name in FORMATS else plugin_exporter(name)
-    return exporter and exporter.write
+    return exporter.write if isinstance(exporter, Exporter) else None

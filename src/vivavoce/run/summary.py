@@ -377,7 +377,9 @@ class RunResult(Tabular):
             UsageError: there is no such tool, it cannot be reached, or it refuses something.
             MissingExtra: its package is not installed.
         """
-        return cast("list[str]", lazy("vivavoce.report.publish.conversation:publish")(self, to))
+        with closing(Store.open(self.place, create=False)) as store:
+            graded = lazy("vivavoce.report.graded_run:GradedRun")(store, self.run, self.grading)
+            return cast("list[str]", lazy("vivavoce.report.export:publish")(graded, to))
 
     def __str__(self) -> str:
         means = ", ".join(f"{g.name} {g.mean:.3f}" for g in self.summary.graders if g.mean is not None)

@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from vivavoce.errors import StoreError, UsageError, VivavoceError, did_you_mean
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.export import FORMATS, export, export_formats, plugin_exporter
+from vivavoce.report.export import Exporter, export, file_formats, plugin_exporter
 from vivavoce.server.api.answers import ERRORS
 from vivavoce.server.api.runs import GradingName, RunName
 from vivavoce.server.api.strict import StrictRoute
@@ -60,7 +60,7 @@ class ExportName:
 
 
 def _names() -> list[str]:
-    return [*KINDS, *(name for name in export_formats() if name not in FORMATS)]
+    return [*KINDS, *file_formats()]
 
 
 def _check_name(name: str) -> str:
@@ -110,7 +110,7 @@ async def export_run(
     places: CapacityLimiter = request.app.state.exports
     found, scores = await to_thread.run_sync(partial(_graded, store, run, grading))
     exporter = None if to in KINDS else plugin_exporter(to)
-    kind, ending = KINDS[to] if exporter is None else (exporter.content_type, exporter.extension)
+    kind, ending = (exporter.content_type, exporter.extension) if isinstance(exporter, Exporter) else KINDS[to]
     name = _file_name(found) + ending
     if to == "parquet":
         file = await to_thread.run_sync(partial(_file, store, found, scores, to), limiter=places)

@@ -6,12 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
+from vivavoce.features.publish.conversation import Conversation, Place, conversations, stable_id
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading, described_targets
 from vivavoce.records.score import Score, Usage, to_number
 from vivavoce.report.best_target import target_names
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.conversation import Conversation, Place, conversations, stable_id
 from vivavoce.report.strict_json import strict_json
 from vivavoce.run.summary import GraderSummary, Summary
 

@@ -7,15 +7,15 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.output import StoreOption, notes, store_of
+from vivavoce.report.export import publish, published_to
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.conversation import TOOLS, publish
 from vivavoce.store.store import Store
 
 
 def command(
     run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     *,
-    to: Annotated[str, typer.Option("--to", help=f"One of {', '.join(TOOLS)}.")],
+    to: Annotated[str, typer.Option("--to", help=f"One of {', '.join(published_to())}.")],
     grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
     store: StoreOption = None,
 ) -> None:

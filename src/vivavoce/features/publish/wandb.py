@@ -10,9 +10,9 @@ import re
 from typing import Any, cast
 
 from vivavoce.errors import MissingExtra, UsageError
+from vivavoce.features.publish.conversation import COLUMNS, LABEL_COLUMNS, label_cells, sample_cells
+from vivavoce.features.publish.scores import figures, parameters
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.conversation import COLUMNS, LABEL_COLUMNS, label_cells, sample_cells
-from vivavoce.report.publish.scores import figures, parameters
 from vivavoce.report.text import count
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.-]+")

@@ -12,17 +12,18 @@ from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from report.cases import keep, outcome
 from vivavoce.errors import UsageError
 from vivavoce.exchange.format import Loss
 from vivavoce.exchange.otel import FORMAT
 from vivavoce.exchange.reading import read
+from vivavoce.features.publish.conversation import write
+from vivavoce.features.publish.otel import address
 from vivavoce.features.watch.intake import taken
 from vivavoce.records.score import Failure, Score, Usage
-from vivavoce.report.publish.conversation import publish, write
-from vivavoce.report.publish.otel import address
+from vivavoce.report.export import publish
 from vivavoce.store.store import Store
 
-from ..cases import keep, outcome
 from .server import Tool, bodies, new_run, recorded_run
 
 TRACE, SPAN = "a" * 32, "b" * 16
@@ -66,7 +67,7 @@ def in_base64(value: Any) -> Any:
 
 
 async def test_bodies_are_requests_of_otlp(store: Store, tmp_path: Path) -> None:
-    write(await new_run(store), "otel", tmp_path)
+    write(await new_run(store), tmp_path, "otel")
     for body in lines(tmp_path / "traces.jsonl"):
         ParseDict(in_base64(body), ExportTraceServiceRequest())
     for body in lines(tmp_path / "logs.jsonl"):
@@ -75,7 +76,7 @@ async def test_bodies_are_requests_of_otlp(store: Store, tmp_path: Path) -> None
 
 async def test_a_run_leads_to_samples_turns_and_scores(store: Store, tmp_path: Path) -> None:
     graded = await new_run(store)
-    assert write(graded, "otel", tmp_path) == [f"{len(spans(tmp_path))} spans, {len(events(tmp_path))} scores"]
+    assert write(graded, tmp_path, "otel") == [f"{len(spans(tmp_path))} spans, {len(events(tmp_path))} scores"]
     found = spans(tmp_path)
     by_id = {one["spanId"]: one for one in found}
     assert len(by_id) == len(found)
@@ -94,7 +95,7 @@ async def test_a_run_leads_to_samples_turns_and_scores(store: Store, tmp_path: P
 async def test_scores_are_events_of_the_conventions_on_the_span_that_they_are_about(
     store: Store, tmp_path: Path
 ) -> None:
-    write(await new_run(store), "otel", tmp_path)
+    write(await new_run(store), tmp_path, "otel")
     by_id = {one["spanId"]: one["name"] for one in spans(tmp_path)}
     found = events(tmp_path)
     assert {one["eventName"] for one in found} == {"gen_ai.evaluation.result"}
@@ -111,7 +112,7 @@ async def test_an_error_is_no_score_and_a_skip_is_told(store: Store, tmp_path: P
     failure = Failure(kind="timeout", message="the judge did not answer", blame="judge")
     broken = Score(state="error", reason=failure.message, failure=failure, usage=Usage(input_tokens=3, calls=1))
     grades = {"judge": broken, "other": Score(state="skipped", reason="needs a goal")}
-    assert write(await keep(store, [outcome("a", grades)]), "otel", tmp_path)[1:] == [
+    assert write(await keep(store, [outcome("a", grades)]), tmp_path, "otel")[1:] == [
         "left out: 1 × score that was skipped"
     ]
     (event,) = events(tmp_path)
@@ -125,7 +126,7 @@ async def test_an_error_is_no_score_and_a_skip_is_told(store: Store, tmp_path: P
 
 async def test_conversations_that_came_as_traces_are_scored_where_they_came_from(store: Store, tmp_path: Path) -> None:
     graded = await recorded_run(store, {"one": {"traces": [TRACE]}, "session": {"traces": [TRACE, "c" * 32]}})
-    write(graded, "otel", tmp_path)
+    write(graded, tmp_path, "otel")
     assert [one["name"].split()[0] for one in spans(tmp_path)] == ["run"]
     assert [one.get("traceId") for one in events(tmp_path)][:1] == [TRACE]
     assert any(one["known"].get("gen_ai.conversation.id") == "session" for one in events(tmp_path))
@@ -133,7 +134,7 @@ async def test_conversations_that_came_as_traces_are_scored_where_they_came_from
 
 async def test_what_is_written_can_be_read_again_as_conversations(store: Store, tmp_path: Path) -> None:
     graded = await new_run(store)
-    write(graded, "otel", tmp_path)
+    write(graded, tmp_path, "otel")
     found = [row for _, row in read(tmp_path / "traces.jsonl", FORMAT, Loss())]
     said = {tuple(one["content"] for one in row["messages"]) for row in found}
     wanted = {tuple(one.text for one in made.attempt.trajectory.messages) for made in graded.outcomes()}
@@ -141,7 +142,7 @@ async def test_what_is_written_can_be_read_again_as_conversations(store: Store, 
 
 
 async def test_our_own_receiver_keeps_them_apart_from_production(store: Store, tmp_path: Path) -> None:
-    write(await new_run(store), "otel", tmp_path)
+    write(await new_run(store), tmp_path, "otel")
     assert all(one.is_own for body in lines(tmp_path / "traces.jsonl") for one in taken(body).arrivals)
     assert not [one for body in lines(tmp_path / "logs.jsonl") for one in taken(body).arrivals]
 
@@ -150,7 +151,7 @@ async def test_a_run_is_sent_where_exporters_send_theirs(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graded = await new_run(store)
-    write(graded, "otel", tmp_path)
+    write(graded, tmp_path, "otel")
     with Tool().server() as server:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.url)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20key,x-team = a")

@@ -12,11 +12,11 @@ from itertools import islice
 from typing import Any, cast
 
 from vivavoce.errors import Fault, UsageError
+from vivavoce.features.publish.conversation import conversations, stable_id
+from vivavoce.features.publish.scores import Published, PublishedLabel, published, published_labels
+from vivavoce.features.publish.sending import OLDER_SERVER, Ask, Kind, Request
 from vivavoce.records.run import Grading
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.conversation import conversations, stable_id
-from vivavoce.report.publish.scores import Published, PublishedLabel, published, published_labels
-from vivavoce.report.publish.sending import OLDER_SERVER, Ask, Kind, Request
 from vivavoce.report.strict_json import strict_json
 
 ENVIRONMENT = "vivavoce"

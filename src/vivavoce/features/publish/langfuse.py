@@ -16,10 +16,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from vivavoce.errors import Fault, UsageError
+from vivavoce.features.publish.conversation import Conversation, Span, conversations, spans, stable_id
+from vivavoce.features.publish.langfuse_scores import (
+    ENVIRONMENT,
+    LABELS,
+    SCORES,
+    Configs,
+    label_requests,
+    score_requests,
+)
+from vivavoce.features.publish.sending import Address, Kind, Request
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.conversation import Conversation, Span, conversations, spans, stable_id
-from vivavoce.report.publish.langfuse_scores import ENVIRONMENT, LABELS, SCORES, Configs, label_requests, score_requests
-from vivavoce.report.publish.sending import Address, Kind, Request
 from vivavoce.report.strict_json import strict_json
 from vivavoce.wire.http import checked_url
 

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
+from report.cases import BROKEN_JUDGE, keep, outcome
 from vivavoce.errors import MissingExtra, UsageError
+from vivavoce.features.publish.conversation import COLUMNS, sample_cells
+from vivavoce.features.publish.scores import figures, parameters
 from vivavoce.records.score import failed
-from vivavoce.report.publish.conversation import COLUMNS, publish, sample_cells
-from vivavoce.report.publish.scores import figures, parameters
+from vivavoce.report.export import publish
 from vivavoce.store.store import Store
-
-from ..cases import BROKEN_JUDGE, keep, outcome
 
 
 async def test_figures_have_intervals_and_count_errors(store: Store) -> None:

@@ -22,10 +22,10 @@ from vivavoce.exchange.otel import nanoseconds, otlp_attributes
 from vivavoce.exchange.own_traffic import RUN
 from vivavoce.exchange.parts import write_message
 from vivavoce.exchange.shapes import fields_in
+from vivavoce.features.publish.conversation import Conversation, Message, Place, Span, conversations, spans, stable_id
+from vivavoce.features.publish.sending import Address, Kind, Request
 from vivavoce.records.score import Failure, Score
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.conversation import Conversation, Message, Place, Span, conversations, spans, stable_id
-from vivavoce.report.publish.sending import Address, Kind, Request
 from vivavoce.report.strict_json import strict_json
 from vivavoce.wire.http import checked_url
 

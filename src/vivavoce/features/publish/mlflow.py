@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from vivavoce.errors import MissingExtra, UsageError
+from vivavoce.features.publish.conversation import COLUMNS, LABEL_COLUMNS, Cell, label_cells, sample_cells
+from vivavoce.features.publish.scores import figures, parameters
 from vivavoce.records.run import Run
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.conversation import COLUMNS, LABEL_COLUMNS, Cell, label_cells, sample_cells
-from vivavoce.report.publish.scores import figures, parameters
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
 

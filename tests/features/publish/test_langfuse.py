@@ -21,19 +21,20 @@ from langfuse.api.scores.types import CreateScoreRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from pydantic import ValidationError
 
+from report.cases import BROKEN_JUDGE, keep, outcome
 from vivavoce.errors import UsageError
 from vivavoce.exchange.conversion import convert
 from vivavoce.exchange.format import NATIVE, Loss, format_named
+from vivavoce.features.publish import langfuse
+from vivavoce.features.publish.conversation import write
+from vivavoce.features.publish.langfuse_scores import SCORES as SCORES_KIND
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, Usage, failed, skipped
+from vivavoce.report.export import publish
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish import langfuse
-from vivavoce.report.publish.conversation import publish, write
-from vivavoce.report.publish.langfuse_scores import SCORES as SCORES_KIND
 from vivavoce.store.store import Store
 from vivavoce.suites.evaluation import aevaluate
 
-from ..cases import BROKEN_JUDGE, keep, outcome
 from .server import Tool, bodies, label, new_run, recorded_run
 
 SCORES, INGESTION = "/api/public/scores", "/api/public/ingestion"
@@ -61,7 +62,7 @@ async def scores_of(store: Store, outcomes: list[Outcome]) -> list[dict[str, Any
 
 
 async def test_its_own_client_sends_the_same_bodies(store: Store, tmp_path: Path) -> None:
-    write(await new_run(store), "langfuse", tmp_path / "out")
+    write(await new_run(store), tmp_path / "out", "langfuse")
     datasets, items, [scores] = (
         lines(tmp_path / "out" / f"{name}.jsonl") for name in ("datasets", "dataset-items", "scores")
     )
@@ -89,7 +90,7 @@ def _quiet(call: Any, **arguments: Any) -> None:
 
 
 async def test_a_new_conversation_is_a_trace_with_a_span_for_each_turn(store: Store, tmp_path: Path) -> None:
-    write(await new_run(store), "langfuse", tmp_path)
+    write(await new_run(store), tmp_path, "langfuse")
     first, second = lines(tmp_path / "traces.jsonl")
     for body in (first, second):
         ParseDict(body, ExportTraceServiceRequest())
@@ -114,7 +115,7 @@ async def test_a_recorded_conversation_is_scored_where_it_came_from(store: Store
         "uneven": {"traces": ["v1", "v2"]},
         "elsewhere": {"traces": ["w1"], "source": {"format": "openinference", "id": "w1", "hash": "x"}},
     }
-    write(await recorded_run(store, rows), "langfuse", tmp_path)
+    write(await recorded_run(store, rows), tmp_path, "langfuse")
     [scores] = lines(tmp_path / "scores.jsonl")
     places = {
         (one["metadata"]["sample"], one["metadata"].get("turn")): (one.get("traceId"), one.get("sessionId"))
@@ -151,7 +152,7 @@ async def test_values_have_their_types_and_an_error_is_no_score(store: Store) ->
 
 async def test_what_is_no_score_is_told(store: Store, tmp_path: Path) -> None:
     scores = {"exact": failed(BROKEN_JUDGE), "judge": skipped("nothing to say")}
-    told = write(await keep(store, [outcome("a", scores), outcome("b", scores)]), "langfuse", tmp_path)
+    told = write(await keep(store, [outcome("a", scores), outcome("b", scores)]), tmp_path, "langfuse")
     assert told == [
         "1 dataset, 2 dataset items, 2 traces",
         "left out: 2 × score that is an error",
@@ -162,7 +163,7 @@ async def test_what_is_no_score_is_told(store: Store, tmp_path: Path) -> None:
 
 async def test_a_list_of_scores_stays_below_the_limit_of_the_server(store: Store, tmp_path: Path) -> None:
     long = Score(value=1.0, reason="ü" * 200_000)
-    write(await keep(store, [outcome(f"s{at}", {"exact": long}) for at in range(6)]), "langfuse", tmp_path)
+    write(await keep(store, [outcome(f"s{at}", {"exact": long}) for at in range(6)]), tmp_path, "langfuse")
     sizes = [len(line) for line in (tmp_path / "scores.jsonl").read_bytes().splitlines()]
     assert len(sizes) == 3
     assert max(sizes) < 1_048_576
@@ -175,7 +176,7 @@ async def test_the_same_run_has_the_same_ids_and_times_again(store: Store, tmp_p
     graded = await new_run(store)
     label(graded, "a", "ida", "pass")
     for name in ("one", "two"):
-        write(graded, "langfuse", tmp_path / name)
+        write(graded, tmp_path / name, "langfuse")
     for kind in langfuse.kinds():
         assert (tmp_path / "one" / kind.file).read_bytes() == (tmp_path / "two" / kind.file).read_bytes()
     [scores] = lines(tmp_path / "one" / "scores.jsonl")
@@ -188,7 +189,7 @@ async def test_it_is_sent_in_order_with_the_keys_and_tried_again(
     store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     graded = await new_run(store)
-    write(graded, "langfuse", tmp_path)
+    write(graded, tmp_path, "langfuse")
     slow: list[tuple[int, Any]] = [(429, {}), (500, {}), (200, {})]
     accepted: list[tuple[int, Any]] = [(500, {}), (202, {"message": "Accepted"})]
     with Tool({DATASETS: slow, TRACES: slow, SCORES: accepted}).server() as server:
@@ -278,7 +279,7 @@ async def test_what_was_exported_from_langfuse_is_scored_there(tmp_path: Path) -
     convert(tmp_path / "export.jsonl", tmp_path / "rows.jsonl", format_named(NATIVE), Loss())
     result = await aevaluate(tmp_path / "rows.jsonl", "refusal", store=tmp_path / "vivavoce.db")
     with Store.open(result.place, create=False) as store:
-        told = write(GradedRun(store, result.run, result.grading), "langfuse", tmp_path / "out")
+        told = write(GradedRun(store, result.run, result.grading), tmp_path / "out", "langfuse")
     assert told == ["1 dataset, 1 dataset item, 1 score"]
     [[score]] = lines(tmp_path / "out" / "scores.jsonl")
     assert score["traceId"] == "trace-of-langfuse"
@@ -344,10 +345,10 @@ async def test_older_servers_get_labels_without_a_source(
 @pytest.mark.usefixtures("keys")
 async def test_a_label_that_changed_is_the_same_score(store: Store, tmp_path: Path) -> None:
     graded = await labelled_run(store)
-    write(graded, "langfuse", tmp_path)
+    write(graded, tmp_path, "langfuse")
     [before] = lines(tmp_path / "labels.jsonl")
     label(graded, "b", "ida", "pass", created_at=3000.0)
-    write(graded, "langfuse", tmp_path)
+    write(graded, tmp_path, "langfuse")
     [after] = lines(tmp_path / "labels.jsonl")
     assert [(one["id"], one["timestamp"]) for one in after] == [(one["id"], one["timestamp"]) for one in before]
     assert [one["value"] for one in after] == ["pass", "unsure", "pass"]
@@ -358,7 +359,7 @@ async def test_a_config_has_a_name_that_langfuse_takes(store: Store, tmp_path: P
     graded = await keep(store, [outcome("a", dict.fromkeys(long, 1.0))])
     for name in long:
         label(graded, "a", "ida", "pass", grader=name)
-    write(graded, "langfuse", tmp_path)
+    write(graded, tmp_path, "langfuse")
     [labels] = lines(tmp_path / "labels.jsonl")
     assert [one["metadata"]["grader"] for one in labels] == long
     assert len({one["name"] for one in labels}) == 2

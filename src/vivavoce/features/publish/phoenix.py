@@ -18,10 +18,10 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from vivavoce.errors import Fault
+from vivavoce.features.publish.conversation import Conversation, Place, Span, conversations, spans
+from vivavoce.features.publish.scores import VALUES, Published, PublishedLabel, is_judged, published, published_labels
+from vivavoce.features.publish.sending import OLDER_SERVER, Address, Ask, Kind, Request
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.conversation import Conversation, Place, Span, conversations, spans
-from vivavoce.report.publish.scores import VALUES, Published, PublishedLabel, is_judged, published, published_labels
-from vivavoce.report.publish.sending import OLDER_SERVER, Address, Ask, Kind, Request
 from vivavoce.report.strict_json import strict_json
 from vivavoce.wire.http import checked_url
 

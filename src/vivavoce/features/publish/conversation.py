@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast
 
-from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.exchange.conversion import SOURCE
+from vivavoce.features.publish.sending import Address, Kind, Request, count_items, in_words, send, write_requests
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.pacing.loops import wait_for
 from vivavoce.plugins import lazy
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score, Usage, to_number
+from vivavoce.report.export import FolderExporter
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.sending import Address, Kind, Request, count_items, in_words, send, write_requests
-from vivavoce.run.summary import RunResult
 from vivavoce.safe_text import encodable
-from vivavoce.store.store import Store
 
 TRACES = "traces"
 """The key in the metadata of an imported row that has the ids of its traces."""
@@ -172,41 +170,22 @@ def _split(messages: Sequence[AnyMessage]) -> tuple[list[Message], list[Message]
     return [one.to_dict() for one in messages[:first]], [one.to_dict() for one in messages[first:]]
 
 
-SERVERS: Mapping[str, str] = {"langfuse": "Langfuse", "phoenix": "Phoenix", "otel": "OpenTelemetry"}
-"""Tools that take JSON over HTTP, by name."""
-TRACKERS: Mapping[str, str] = {"mlflow": "MLflow", "wandb": "Weights & Biases"}
-"""Tools whose own package writes, by name."""
-TOOLS: Mapping[str, str] = {**SERVERS, **TRACKERS}
-
-
-def publish(result: RunResult | GradedRun, to: str) -> list[str]:
-    """Send a run with its scores to a tool of `TOOLS`, and return what was done, in words.
+def publish(graded: GradedRun, to: str) -> list[str]:
+    """Send a run with its scores to a tool that takes JSON over HTTP, and return what was done, in words.
 
     The same scores may be sent again; nothing becomes double.
 
     Raises:
-        UsageError: there is no such tool, it cannot be reached, or it refuses something.
-        MissingExtra: its package is not installed.
+        UsageError: the tool cannot be reached, or it refuses something.
     """
-    if to not in TOOLS:
-        raise UsageError(f"no tool '{to}'{did_you_mean(to, TOOLS)}; known: {', '.join(TOOLS)}")
-    if isinstance(result, GradedRun):
-        return _publish(result, to)
-    with closing(Store.open(result.place, create=False)) as store:
-        return _publish(GradedRun(store, result.run, result.grading), to)
-
-
-def _publish(graded: GradedRun, to: str) -> list[str]:
-    if to in TRACKERS:
-        return cast("Callable[[GradedRun], list[str]]", _part(to, "publish"))(graded)
     left_out: Counter[str] = Counter()
     address = cast("Callable[[], Address]", _part(to, "address"))()
     sent = wait_for(send(_requests(graded, to, left_out), address))
     return [f"{', '.join(in_words(sent)) or 'nothing'} to {address.tool} at {address.url}", *_left_out(left_out)]
 
 
-def write(graded: GradedRun, to: str, directory: Path) -> list[str]:
-    """Write what a tool of `SERVERS` is sent into a folder, and return what was done, in words.
+def write(graded: GradedRun, directory: Path, to: str) -> list[str]:
+    """Write what a tool is sent into a folder, and return what was done, in words.
 
     Raises:
         UsageError: the folder cannot be written.
@@ -217,12 +196,18 @@ def write(graded: GradedRun, to: str, directory: Path) -> list[str]:
     return [count_items(written), *_left_out(left_out)]
 
 
+to_langfuse, to_phoenix, to_otel = (partial(publish, to=tool) for tool in ("langfuse", "phoenix", "otel"))
+langfuse_folder, phoenix_folder, otel_folder = (
+    FolderExporter(partial(write, to=tool)) for tool in ("langfuse", "phoenix", "otel")
+)
+
+
 def _requests(graded: GradedRun, to: str, left_out: Counter[str]) -> Iterator[Request]:
     return cast("Callable[[GradedRun, Counter[str]], Iterator[Request]]", _part(to, "requests"))(graded, left_out)
 
 
 def _part(to: str, name: str) -> object:
-    return lazy(f"vivavoce.report.publish.{to}:{name}")
+    return lazy(f"vivavoce.features.publish.{to}:{name}")
 
 
 def _left_out(items: Mapping[str, int]) -> list[str]:

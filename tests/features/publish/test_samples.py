@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vivavoce.report.publish.conversation import COLUMNS, LABEL_COLUMNS, label_cells, sample_cells
+from vivavoce.features.publish.conversation import COLUMNS, LABEL_COLUMNS, label_cells, sample_cells
 from vivavoce.store.store import Store
 
 from .server import label, new_run

@@ -10,13 +10,14 @@ import pytest
 from phoenix.client import Client
 from phoenix.client.__generated__ import v1
 
+from report.cases import keep, outcome
 from vivavoce.errors import UsageError
+from vivavoce.features.publish.conversation import write
 from vivavoce.records.score import Score, Usage
+from vivavoce.report.export import publish
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.conversation import publish, write
 from vivavoce.store.store import Store
 
-from ..cases import keep, outcome
 from .server import Tool, bodies, label, new_run, recorded_run
 
 UPLOAD, PROJECTS, SPANS = "/v1/datasets/upload", "/v1/projects", "/v1/projects/vivavoce/spans"
@@ -44,10 +45,10 @@ def annotated(folder: Path, of: str) -> list[dict[str, Any]]:
 
 
 async def test_bodies_have_the_types_of_its_client(store: Store, tmp_path: Path) -> None:
-    write(await new_run(store), "phoenix", tmp_path / "new")
+    write(await new_run(store), tmp_path / "new", "phoenix")
     imported = {"session": {"traces": ["u1", "u2"], "source": {"format": "openinference", "id": "s-7", "hash": "x"}}}
     with Store.open(f"{store.place}-2") as other:
-        write(await recorded_run(other, imported), "phoenix", tmp_path / "imported")
+        write(await recorded_run(other, imported), tmp_path / "imported", "phoenix")
     seen: set[str] = set()
     for folder in (tmp_path / "new", tmp_path / "imported"):
         for name, type_ in TYPES.items():
@@ -68,7 +69,7 @@ def keys_of(type_: Any) -> tuple[set[str], set[str]]:
 
 
 async def test_its_own_client_posts_the_same_dataset_and_annotations(store: Store, tmp_path: Path) -> None:
-    write(await new_run(store), "phoenix", tmp_path)
+    write(await new_run(store), tmp_path, "phoenix")
     [upload] = lines(tmp_path / "datasets.jsonl")
     examples = [
         {"input": given, "output": wanted, "metadata": known, "id": name}
@@ -93,7 +94,7 @@ async def test_its_own_client_posts_the_same_dataset_and_annotations(store: Stor
 
 
 async def test_turns_are_annotated_on_their_spans_and_the_whole_on_its_trace(store: Store, tmp_path: Path) -> None:
-    write(await new_run(store), "phoenix", tmp_path)
+    write(await new_run(store), tmp_path, "phoenix")
     root, *turns = lines(tmp_path / "spans.jsonl")[0]["data"]
     assert [one["span_id"] for one in annotated(tmp_path, "span")] == [one["context"]["span_id"] for one in turns]
     whole, other = annotated(tmp_path, "trace")
@@ -109,7 +110,7 @@ async def test_imported_conversations_are_annotated_where_they_came_from(store: 
         "session": {"traces": ["u1", "u2", "u3"], "source": {"format": "openinference", "id": "s-7", "hash": "x"}},
         "uneven": {"traces": ["v1", "v2"]},
     }
-    write(await recorded_run(store, rows), "phoenix", tmp_path)
+    write(await recorded_run(store, rows), tmp_path, "phoenix")
     assert not (tmp_path / "spans.jsonl").exists()
     assert not annotated(tmp_path, "span")
     sessions = [(one["session_id"], one["metadata"].get("turn")) for one in annotated(tmp_path, "session")]
@@ -123,7 +124,7 @@ async def test_imported_conversations_are_annotated_where_they_came_from(store: 
 
 async def test_judges_and_labels_are_told(store: Store, tmp_path: Path) -> None:
     judged = Score(value=0.5, raw="poor", passed=False, usage=Usage(calls=1))
-    write(await keep(store, [outcome("a", {"judge": judged})]), "phoenix", tmp_path)
+    write(await keep(store, [outcome("a", {"judge": judged})]), tmp_path, "phoenix")
     [one] = annotated(tmp_path, "trace")
     assert one["annotator_kind"] == "LLM"
     assert one["result"] == {"label": "poor", "score": 0.5}
@@ -134,7 +135,7 @@ async def test_labels_are_annotations_by_people(store: Store, tmp_path: Path) ->
     label(graded, "a", "ida", "pass", grader="correctness", note="friendly")
     label(graded, "a", "bo", "fail", grader="correctness")
     label(graded, "a", "bo", "unsure", turn=1)
-    write(graded, "phoenix", tmp_path)
+    write(graded, tmp_path, "phoenix")
     by_people = [one for one in annotated(tmp_path, "trace") if one["annotator_kind"] == "HUMAN"]
     assert [(one["name"], one["identifier"], one["result"]) for one in by_people] == [
         ("correctness", "run-1 ida", {"label": "pass", "score": 1.0, "explanation": "friendly"}),
@@ -161,7 +162,7 @@ async def test_a_project_that_is_there_is_not_made_again(store: Store, monkeypat
 
 
 async def test_the_span_of_the_whole_has_the_conversation(store: Store, tmp_path: Path) -> None:
-    write(await new_run(store), "phoenix", tmp_path)
+    write(await new_run(store), tmp_path, "phoenix")
     root, *turns = (one["attributes"] for one in lines(tmp_path / "spans.jsonl")[0]["data"])
     said = [*json.loads(root["input.value"]), *json.loads(root["output.value"])]
     assert [one["content"] for one in said] == ["Hi", "Paris", "Hi", "It is Berlin.", "Hi", "Madrid"]
@@ -174,7 +175,7 @@ async def test_the_span_of_the_whole_has_the_conversation(store: Store, tmp_path
 async def test_a_part_of_a_dataset_is_not_uploaded_for_it_would_remove_the_rest(store: Store, tmp_path: Path) -> None:
     graded = await new_run(store)
     some = GradedRun(store, graded.run.model_copy(update={"options": {"max_samples": 2}}), graded.grading)
-    told = write(some, "phoenix", tmp_path)
+    told = write(some, tmp_path, "phoenix")
     assert told[-1] == "left out: 2 × example of a dataset, of which the run has only a part"
     assert not (tmp_path / "datasets.jsonl").exists()
 

@@ -9,12 +9,11 @@ from typing import Any
 
 from aiohttp import web
 
+from report.cases import EASY_SPEC, capitals, keep, outcome
 from vivavoce.records.label import HumanVerdict, Label
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.store.store import Store
 from vivavoce.testing.loopback import LoopbackServer
-
-from ..cases import EASY_SPEC, capitals, keep, outcome
 
 Answer = tuple[int, Any]
 
