@@ -20,6 +20,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from vivavoce.comparing.markup import inline_marks
 from vivavoce.comparing.text import GAP, MIN_CODE_CHARS, plain_readings
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.work_time import counted_work
@@ -88,9 +89,8 @@ def _read_numbers(text: str, locale: str | None) -> tuple[Sequence[Number], Sequ
         return (), ()
     if len(text) > MAX_TEXT_CHARS:
         raise GraderFault(f"a text has {len(text):,} characters; numbers are read in {MAX_TEXT_CHARS:,}", kind="limit")
-    folded, places = _fold(text)
     with counted_work():
-        numbers = tuple(_join_numbers(text, list(_Reader(text, folded, places, convention).numbers())))
+        numbers = tuple(_join_numbers(text, list(_Reader(text, convention).numbers())))
     return tuple(number for number in numbers if not number.is_scaled), numbers
 
 
@@ -99,7 +99,7 @@ def read_number(text: str, locale: str | None = None) -> Decimal | None:
     numbers = all_numbers_in(text, locale)
     if len(numbers) != 1 or numbers[0].unit or numbers[0].is_scaled:
         return None
-    around = _fold(text[: numbers[0].start] + text[numbers[0].end :])[0]
+    around = _fold(text[: numbers[0].start] + text[numbers[0].end :])
     return None if around.strip() else numbers[0].value
 
 
@@ -267,11 +267,12 @@ def cuts_number(text: str, place: int) -> bool:
     """
     first = max(0, place - _CUT_CHARS)
     window = text[first : place + _CUT_CHARS]
-    folded, places = _fold(window)
+    shown = _Folded(window)
+    folded = shown.text
     if not _DIGIT.search(folded):
         return False
     original = place - first
-    inner = original if places is None else bisect_left(places, original)
+    inner = shown.place(original)
     before, after = folded[max(0, inner - 3) : inner], folded[inner : inner + 3]
     if _CUT_AFTER.search(before) and _CUT_BEFORE.match(after):
         return True
@@ -310,9 +311,9 @@ def has_unread(text: str, locale: str | None = None) -> bool:
     These are digits that are not part of a number (`1,234,5`, `2^10`, dates, codes), words for numbers (`fifty`), and
     `5m`, metres or millions. A scale right after a number does not count here: the number says that it has one.
     """
-    if _METRES_OR_MILLIONS.search(_fold(text)[0]):
+    if _METRES_OR_MILLIONS.search(_fold(text)):
         return True
-    rest = _fold(_without_numbers(text, locale))[0]
+    rest = _fold(_without_numbers(text, locale))
     return bool(_DIGIT.search(rest) or _LARGER_WORD.search(rest))
 
 
@@ -430,18 +431,53 @@ _FOLDED = str.maketrans(
 )
 
 
-def _fold(text: str) -> tuple[str, Sequence[int] | None]:
-    """Return a text in which every digit is ASCII, and the place of each character in the original; None if equal."""
-    if "-" in text:
-        text = _UNIT_RANGE.sub(r"\1–", text)
-    if text.isascii():
-        return text, None
-    folded = _FULL_WIDTH_COMMA.sub(",", text).translate(_FOLDED)
-    folded = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), folded)
-    if not _INVISIBLE.search(folded):
-        return folded, None
-    places = [place for place, character in enumerate(folded) if not _INVISIBLE.match(character)]
-    return _INVISIBLE.sub("", folded), places
+class _Folded:
+    """A text as a page shows it, in which every digit is ASCII, with the place of each character in the original."""
+
+    def __init__(self, original: str) -> None:
+        text = original
+        self._starts: Sequence[int] | None = None
+        self._ends: Sequence[int] | None = None
+        if marks := inline_marks(original):
+            parts: list[str] = []
+            starts: list[int] = []
+            ends: list[int] = []
+            place = 0
+            for start, end, shown in (*marks, (len(original), len(original), "")):
+                parts += [original[place:start], shown]
+                starts += range(place, start)
+                starts += [start] * len(shown)
+                ends += range(place + 1, start + 1)
+                ends += [end] * len(shown)
+                place = end
+            text, self._starts, self._ends = "".join(parts), starts, ends
+        if "-" in text:
+            text = _UNIT_RANGE.sub(r"\1–", text)
+        if not text.isascii():
+            text = _FULL_WIDTH_COMMA.sub(",", text).translate(_FOLDED)
+            text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
+            if _INVISIBLE.search(text):
+                kept = [place for place, character in enumerate(text) if not _INVISIBLE.match(character)]
+                self._ends = (
+                    [place + 1 for place in kept] if self._ends is None else [self._ends[place] for place in kept]
+                )
+                self._starts = kept if self._starts is None else [self._starts[place] for place in kept]
+                text = _INVISIBLE.sub("", text)
+        self.text = text
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a part of the text stands in the original."""
+        if self._starts is None or self._ends is None:
+            return start, end
+        return self._starts[start], self._ends[end - 1]
+
+    def place(self, original: int) -> int:
+        """Return where a place in the original is in the text."""
+        return original if self._starts is None else bisect_left(self._starts, original)
+
+
+def _fold(text: str) -> str:
+    return _Folded(text).text
 
 
 # The grammar: a run of words with a digit is cut into tokens, and a token that may be numbers into parts
@@ -695,10 +731,12 @@ class _Digits:
 
 
 class _Reader:
-    """Reads the numbers of one text; `places` are those of the folded characters in the original text."""
+    """Reads the numbers of one text."""
 
-    def __init__(self, original: str, text: str, places: Sequence[int] | None, convention: Convention | None) -> None:
-        self.original, self.text, self.places, self.convention = original, text, places, convention
+    def __init__(self, original: str, convention: Convention | None) -> None:
+        self.original, self.convention = original, convention
+        self.folded = _Folded(original)
+        self.text = self.folded.text
         spaces = "careful" if convention is None else "free" if convention.group == " " else "none"
         self.token, self.part = _GRAMMARS[spaces]
         self.currency_end = self.number_end = -1
@@ -775,7 +813,7 @@ class _Reader:
         unit = self._unit_before(start)
         start, negative = self._sign(start)
         value = Decimal(f"-{digits}" if negative else digits)
-        first, behind = self._original(start, end)
+        first, behind = self.folded.span(start, end)
         scale = self._scale_behind(start, end, is_bare=True)
         return Number(value, first, behind, self.original[first:behind], unit, (value,), scale=scale)
 
@@ -788,8 +826,7 @@ class _Reader:
             match = _LETTER_FOLLOWS.match(self.text, end)
         if match is None:
             return ""
-        first, behind = self._original(end, match.end())
-        return self.original[first:behind]
+        return self.original[self.folded.span(end - 1, end)[1] : self.folded.span(end, match.end())[1]]
 
     def _number(self, part: re.Match[str], digits: _Digits, *, last: bool) -> Number:
         start, end = part.start() + digits.start, part.start() + digits.end
@@ -812,7 +849,7 @@ class _Reader:
             values.append(_decimal(sign, digits.plain, fraction, exponent))
         if not unit and not scale and start == part.start():
             unit = self._unit_before(start)
-        first, behind = self._original(sign_start, end)
+        first, behind = self.folded.span(sign_start, end)
         ambiguous = digits.ambiguous or len(values) > 1
         behind_number = self._scale_behind(sign_start, end, is_bare=False) if last else ""
         written = self.original[first:behind]
@@ -854,9 +891,6 @@ class _Reader:
         found = _CURRENCY_BEFORE.search(self.text, max(0, start - 5), start)
         return found[1] if found else ""
 
-    def _original(self, start: int, end: int) -> tuple[int, int]:
-        return (start, end) if self.places is None else (self.places[start], self.places[end - 1] + 1)
-
 
 def _named_dates(text: str) -> Iterable[re.Match[str]]:
     """Return the dates in a text that have the name of their month; most texts have no such name, which is fast."""
@@ -889,7 +923,7 @@ def _join_numbers(text: str, numbers: list[Number]) -> Sequence[Number]:
         between = text[number.end : following.start]
         if len(between) > _MAX_AFTER_NUMBER_CHARS:
             continue
-        between = _fold(between)[0]
+        between = _fold(between)
         scale = following.scale or following.factor
         if scale and not (number.factor or number.scale) and _SCALE_CONNECTOR.fullmatch(between.strip()):
             numbers[place] = replace(number, scale=scale)
