@@ -784,7 +784,7 @@ def test_a_group_of_a_phone_number_or_an_account_is_not_stated_but_may_be(text: 
     [
         ("5k-10k", ["5000", "10000"]),
         ("3 cats and 10k dogs", ["3", "10000"]),
-        ("**5**10", ["5", "10"]),
+        ("**5** 10", ["5", "10"]),
         ("5 kg to 7 kg", ["5", "7"]),
         ("24/7 or 4/5", ["24", "7", "4", "5"]),
         ("5 people in May", ["5"]),

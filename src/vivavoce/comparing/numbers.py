@@ -31,6 +31,8 @@ MAX_EXPONENT = 999_999
 """The largest power of ten that is read as it is written; a larger one counts as this one."""
 MAX_GROUPS = 30
 """Groups of digits with spaces between them that are one number."""
+MAX_SUMMANDS = 8
+"""Parts of one number that is written with several scales: `2 crore 25 lakh 300`."""
 MAX_SHOWN_DIGITS = 40
 """Characters of a number that a message shows."""
 
@@ -43,7 +45,8 @@ class Number:
     for `k`, `M`, `B`, `bn`, 万 and 億, which are part of the number. `readings` are the values of this text as one
     number, beginning with `value`; an `ambiguous` text has several, or may be several numbers. `scale` is what
     follows, is not read, and makes the number larger: ` million` in `5 million`. `factor` is the sign at its end that
-    is part of its value: `k` in `10k`.
+    is part of its value: `k` in `10k`. `summands` are the values that make up the number, each with whether an
+    unknown scale makes it larger: 2 and 500 in `2 thousand 500`.
     """
 
     value: Decimal
@@ -55,11 +58,12 @@ class Number:
     ambiguous: bool = False
     scale: str = ""
     factor: str = ""
+    summands: tuple[tuple[Decimal, bool], ...] = ()
 
     @property
     def is_scaled(self) -> bool:
-        """Whether its value does not count, because `scale` makes it larger."""
-        return bool(self.scale)
+        """Whether its value does not count, because `scale` makes it larger, or that of a summand."""
+        return bool(self.scale or self.summands)
 
 
 def numbers_in(text: str, locale: str | None = None) -> Sequence[Number]:
@@ -136,6 +140,8 @@ def _find_possible(text: str, wanted: Decimal, locale: str | None) -> tuple[int,
     for number in all_numbers_in(text, locale):
         if any(_may_be(reading, wanted, number) for reading in number.readings):
             return number.start, number.end
+        if number.summands and wanted.is_finite() and _may_be_sum(number.summands, wanted):
+            return number.start, number.end
     for match in _possible_digits(text, wanted, locale):
         return match.span()
     return None
@@ -161,6 +167,21 @@ def _computed_numbers(text: str) -> Iterator[tuple[tuple[int, int], Decimal]]:
 def _small_integer(text: str) -> int | None:
     plain = unicodedata.normalize("NFKC", text).replace("−", "-")
     return int(plain) if re.fullmatch(r"[-+]?[0-9]{1,3}", plain) else None
+
+
+def _may_be_sum(summands: Iterable[tuple[Decimal, bool]], wanted: Decimal) -> bool:
+    """Return whether numbers with unknown scales may add up to another: 2500 for `2 thousand 500`."""
+    rest = abs(wanted)
+    with localcontext(_EXACT):
+        for value, is_scaled in summands:
+            summand = abs(value)
+            if is_scaled and 0 < summand <= rest:
+                power = rest.adjusted() - summand.adjusted()
+                summand = min(summand.scaleb(power), summand.scaleb(power - 1), key=lambda size: (size > rest, -size))
+            if summand > rest:
+                return False
+            rest -= summand
+    return not rest
 
 
 def _may_be(reading: Decimal, wanted: Decimal, number: Number) -> bool:
@@ -509,7 +530,7 @@ _FRACTIONS = "½¼¾⅐-⅞"
 _TEN_THOUSANDS = "[百千]?[万萬億亿]{1,2}"
 
 _RUN = re.compile(
-    rf"(?<!\S)[^\s0-9{_FRACTIONS}]*+[0-9{_FRACTIONS}]\S*+(?:[ {_NO_BREAK}](?:[×x*·⋅] )?+[+(]?[0-9]\S*+)*+"
+    rf"(?<!\S)[^\s0-9{_FRACTIONS}]*+[0-9{_FRACTIONS}]\S*+(?:[ {_NO_BREAK}](?:[×x*·⋅] )?+[+(]?[0-9{_FRACTIONS}]\S*+)*+"
 )
 _PHONE = (
     rf"\+[0-9]{{1,3}}(?:[ {_NO_BREAK}./-]?\(?[0-9]{{1,5}}\)?){{2,6}}(?![{_W}])"
@@ -534,6 +555,18 @@ _AFTER_NUMBER = re.compile(
 )
 """A number up to the end of its currency, unit, and markup: a dash that follows is that of a range, not a sign."""
 _MAX_AFTER_NUMBER_CHARS = 48
+_MAX_SIGN_CHARS = 14
+_MINUS_WORDS = "minus|negative|moins|menos|meno|минус|零下|负|負|マイナス|氷点下|영하|마이너스"
+_SIGN_APART = re.compile(
+    rf"(?:(?<![{_W}])(?i:{_MINUS_WORDS})[ {_NO_BREAK}-]?|(?P<dash>[-–])(?:(?P<tie>{_NO_BREAK}+)| {{1,3}}))"
+    rf"(?:[{_SYMBOLS}] ?|{_CODE} ?)?\Z"
+)
+"""A word or a sign that makes the number behind it negative, with a space between."""
+_MINUS_SIGNS = "−﹣"
+"""Signs that are nothing but a minus."""
+_BEFORE_MINUS = re.compile(r"[:=(] ?\Z")
+_ONLY_NUMBER = re.compile(rf"\s*[-–] {{1,3}}[0-9][0-9.,' {_NO_BREAK}]*[^\s0-9]{{0,3}}\s*")
+_SHORT_UNIT = re.compile(rf"[ {_NO_BREAK}]?[{_L}]{{0,3}}[{_CURRENCIES}]?[ {_NO_BREAK}]?")
 _SCALE_STEMS = (
     "dozen docen douzain dutzend hundred hundert hundra honderd hundr centen centinaia centaine ratus száz thousand"
     " tausend duizend tusen tusind tuhat tuhan tysiąc tysięc tisíc tisuć tisoč hiljad ezer tūkst þúsund elfu ribu libo"
@@ -565,14 +598,14 @@ _SCALE_FOLLOWS = re.compile(
     rf"(?:[ {_NO_BREAK}]?(?:[A-Za-z]{{0,3}}[{_CURRENCIES}]|{_CODE}(?![{_W}])))?"
     rf"(?:{_WIDE_BREAK}(?:in )?(?:(?i:{'|'.join(_SCALE_STEMS.split())})|{'|'.join(_SCALE_SIGNS.split())})"
     rf"|{_BREAK}(?:(?:{_SCALE_SHORT})(?![{_L}])"
-    r"|[十拾百佰万萬億亿兆]|[千仟](?![克米瓦卡赫公])|[십백천만억조](?=[십백천만억조]*(?:\W|[원달유개명]|\Z))))"
+    r"|[十拾百佰万萬億亿兆]|[千仟](?![克米瓦卡赫公])|[십백천만억조]+(?=[\W\d원달유개명]|\Z)))"
 )
 """What makes a number larger, with what may stand between: `5 million`, `5 Mio. €`, `5 € million`, `5千`."""
 _BARE_SCALE = re.compile(rf"(?:[kKMB]|bn)(?![{_W}])|{_TEN_THOUSANDS}")
 """What is part of a number if it touches the digits."""
 _MONEY_BEFORE = re.compile(rf"(?:[{_CURRENCIES}]|(?<![{_W}]){_CODE}) ?[-+–]?\Z")
 _LETTER_FOLLOWS = re.compile(rf" ?(?:mm?|[LT])(?![{_W}])")
-_LETTER_AND_MONEY = re.compile(rf" ?(?:mm?|[LT]) ?(?:[{_CURRENCIES}]|{_CODE}(?![{_W}]))")
+_LETTER_AND_MONEY = re.compile(rf" ?(?:mm?|[GLT]) ?(?:[{_CURRENCIES}]|{_CODE}(?![{_W}]))")
 """A letter that is a unit after other numbers: `$5m`, `5 T€`, `₹5 L`."""
 _RANGES = "to|through|thru|up to|till|bis(?: zu)?|à|al?|tot|do|til|ile|đến|до|έως|至|到|から|से"
 _LISTS = "and|or|versus|vs\\.?|und|oder|et|ou|y|o|e|en|of|i|lub|og|och|eller|ve|và|hoặc|и|или|και|ή|或|和|या"
@@ -587,6 +620,10 @@ _SCALE_CONNECTOR = re.compile(
     re.IGNORECASE,
 )
 """What stands between two numbers whose scale follows the second: `5 to 10 million`, `€5–€10 Mio.`, `5-10k`."""
+_ADDED = re.compile(r"(?:[^\W\d_]{0,8}|\.)[\s\u00a0]{0,3}(?:(?:and|und|et|y|e|и) )?", re.IGNORECASE)
+"""What stands between the scale of a number and one that is added to it."""
+_MAX_SHORT_SCALE_CHARS = 4
+"""Letters of a scale that may be an abbreviation with a point."""
 _POWER_CONNECTOR = re.compile(
     r"(?P<stars>\s?\*\*\s?)[({]{0,2}|\s?(?:\\?\^|↑+|<sup>)\s?[({]{0,2}"
     r"|\)?\s(?:(?:raised )?to the (?:power(?: of)?|exponent)|hoch|puissance|elevado a(?: la)?)\s"
@@ -620,7 +657,7 @@ _LARGER_WORD = re.compile(
     rf"(?<![^\W\d_])(?:{'|'.join(_WORD_STEMS)}|(?:mille|mila|lakhs?|lacs?|crores?)(?![{_L}]))"
     rf"|{'|'.join(_SCALE_SIGNS.split())}"
     rf"|{'|'.join(word for word in _WORD_STEMS if len(word) >= _MIN_INNER_CHARS)}"
-    r"|[十拾百佰兆]|[千仟](?![克米瓦卡赫公])|(?<![0-9百千])[万萬億亿]|[십백천만억조](?=\W|[원달유개명]|\Z)",
+    r"|[十拾百佰兆]|[千仟](?![克米瓦卡赫公])|(?<![0-9百千])[万萬億亿]|[십백천만억조](?=[\W\d원달유개명]|\Z)",
     re.IGNORECASE,
 )
 """A word for a number or its scale, in any place, also inside a longer word: `fünfhundert`."""
@@ -686,11 +723,11 @@ def _part(spaces: str) -> str:
     group = "[0-9]{3}(?![0-9])"
     tens = rf" ?[×x*·⋅] ?10(?:(?:\^|\*\*)\{{?(?P<power>[-+]?[0-9]{{1,6}})\}}?|(?P<raised>[⁺⁻]?[{_RAISED}]{{1,6}}))"
     return (
-        rf"(?:10\^\{{?(?P<ten>[-+]?[0-9]{{1,6}})\}}?(?![0-9^]|[.,][0-9])|(?:(?P<spaced>[1-9][0-9]{{0,2}}(?:{spaces}(?:{_NO_BREAK}{group}){{1,{MAX_GROUPS}}}+|(?:_{group}(?![{_W}])){{1,{MAX_GROUPS}}}+(?!_[{_W}]))(?:[.,٫][0-9]++)?+)"
+        rf"(?:10(?:\^\{{?(?P<ten>[-+]?[0-9]{{1,6}})\}}?(?![0-9^]|[.,][0-9])|(?P<below>⁻[{_RAISED}]{{1,6}}))|(?:(?P<spaced>[1-9][0-9]{{0,2}}(?:{spaces}(?:{_NO_BREAK}{group}){{1,{MAX_GROUPS}}}+|(?:_{group}(?![{_W}])){{1,{MAX_GROUPS}}}+(?!_[{_W}]))(?:[.,٫][0-9]++)?+)"
         rf"|(?P<plain>[0-9]++(?:[.,'٫][0-9]++)*+|(?<![\w.)\]])[.٫][0-9]++(?![.,][0-9]))|(?<![{_W}.,'])(?=[{_FRACTIONS}]))"
-        rf"(?P<fraction>[{_FRACTIONS}])?+"
+        rf"(?:[ {_NO_BREAK}]?(?P<fraction>[{_FRACTIONS}]))?+"
         rf"(?:[eE](?P<exponent>[-+]?[0-9]++)(?![0-9_])|{tens})?+)(?:¹(?![{_RAISED}]))?+"
-        rf"(?P<unit>{_TEN_THOUSANDS}|[kcmd]?m[23](?![{_W}])|(?![xX][0-9])[{_L}]++[{_RAISED}]*+|[%‰]|°[CFK]?|[{_SYMBOLS}])?+"
+        rf"(?P<unit>{_TEN_THOUSANDS}|[kcmd]?m[23](?![{_W}])|(?![xX][0-9])[{_L}]++[{_RAISED}⁺⁻]*+|[%‰]|°[CFK]?|[{_SYMBOLS}])?+"
     )
 
 
@@ -699,7 +736,7 @@ def _token(spaces: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     part = _part(spaces)
     bare = re.sub(r"\(\?P<\w+>", "(?:", part)
     join = rf"(?:(?:[-+–/:]|[xX×](?=[0-9]))(?:(?:[{_SYMBOLS}]|{_CODE}) ?)?+(?=[0-9])|(?<=[万萬億亿])(?=[0-9]))"
-    begins = rf"[{_W}{_RAISED}]++|(?:[-@]|_++)[{_W}]++|\^[-({{]*+[{_W}]*+"
+    begins = rf"[{_W}{_RAISED}⁺⁻]++|(?:[-@]|_++)[{_W}]++|\^[-({{]*+[{_W}]*+"
     token = (
         r"(?P<address>(?i:https?://|www\.)[^\s<>\"'`。，、）]*+)"
         rf"|(?P<hex>0[xX][0-9A-Fa-f]++[{_W}]*+)"
@@ -777,7 +814,11 @@ class _Reader:
             if digits is None:
                 return
             if not join and _scale(part["unit"] or "") < numbers[-1].value.adjusted():  # 1億2000万
-                numbers[-1] = self._sum(numbers[-1], self._number(part, digits[-1], last=True))
+                low = self._number(part, digits[-1], last=True)
+                if low.scale:  # 3万4千
+                    numbers.append(low)
+                else:
+                    numbers[-1] = self._sum(numbers[-1], low)
             else:
                 numbers += [self._number(part, one, last=one is digits[-1]) for one in digits]
         yield from numbers
@@ -805,17 +846,19 @@ class _Reader:
         if part["plain"]:
             digits = _grouped(part["plain"], self.convention)
             return None if part["fraction"] and not part["plain"].isdigit() else digits
-        if part["ten"]:
+        if part["ten"] or part["below"]:
             return [_Digits(0, 2, "1")]
         return [_Digits(0, 0, "0")]
 
     def _whole(self, digits: str, start: int, end: int) -> Number:
         unit = self._unit_before(start)
-        start, negative = self._sign(start)
-        value = Decimal(f"-{digits}" if negative else digits)
+        start, sign = self._sign(start)
+        value = Decimal(f"-{digits}" if sign == "-" else digits)
         first, behind = self.folded.span(start, end)
         scale = self._scale_behind(start, end, is_bare=True)
-        return Number(value, first, behind, self.original[first:behind], unit, (value,), scale=scale)
+        readings = (value, -value) if sign == "?" else (value,)
+        written = self.original[first:behind]
+        return Number(value, first, behind, written, unit, readings, len(readings) > 1, scale)
 
     def _scale_behind(self, start: int, end: int, *, is_bare: bool) -> str:
         """Return what follows a number and makes it larger: a word, or a letter that a currency tells from a unit."""
@@ -840,13 +883,15 @@ class _Reader:
         written_unit = unit
         if scale:
             end, unit = part.end(), ""
-        sign_start, negative = self._sign(part.start()) if start == part.start() else (start, False)
-        sign = "-" if negative else ""
+        sign_start, doubt = self._sign(part.start()) if start == part.start() else (start, "")
+        sign = "-" if doubt == "-" else ""
         values = [_decimal(sign, digits.plain, fraction, exponent + scale)]
         if digits.other is not None:
             values.append(_decimal(sign, digits.other, fraction, exponent + scale))
         if scale and written_unit.isascii():  # 24k gold
             values.append(_decimal(sign, digits.plain, fraction, exponent))
+        if doubt == "?":
+            values += [-value for value in values]
         if not unit and not scale and start == part.start():
             unit = self._unit_before(start)
         first, behind = self.folded.span(sign_start, end)
@@ -862,27 +907,51 @@ class _Reader:
         written = self.original[high.start : low.end]
         return Number(value, high.start, low.end, written, low.unit, (value,), factor=low.factor or high.factor)
 
-    def _sign(self, start: int) -> tuple[int, bool]:
-        """Return where a number with its sign starts, and whether it is negative."""
-        window = self.text[max(0, start - 6) : start]
-        found = None
-        if "-" in window or "+" in window or "–" in window:
-            found = _SIGNED.search(self.text, max(0, start - 6), start)
-        if found is None:
-            return start, False
-        place, sign = found.start(), found[1]
+    def _sign(self, start: int) -> tuple[int, str]:
+        """Return where a number with its sign starts, and its sign: `-`, `?` where it may have one, or nothing."""
+        window = self.text[max(0, start - _MAX_SIGN_CHARS) : start]
+        touching = None
+        if "-" in window[-6:] or "+" in window[-6:] or "–" in window[-6:]:
+            touching = _SIGNED.search(self.text, max(0, start - 6), start)
+        if touching is None:
+            return self._sign_apart(start, window)
+        place, sign = touching.start(), touching[1]
         before = self.text[place - 1 : place]
         if re.match(rf"[{_UNSPACED}]", before):
             counts = self.number_end < 0 or place - self.number_end > 3
         elif (sign == "–" and self.text[max(0, place - 2) : place].rstrip()[-1:].isdigit()) or (
-            before != " " and _AFTER_NUMBER.search(self.text, max(0, place - _MAX_AFTER_NUMBER_CHARS), place)
+            before != " " and self._follows_number(place)
         ):
             counts = False
         elif before in ("'", '"'):
             counts = not self.text[place - 2 : place - 1].isdigit()
         else:
             counts = place == self.currency_end or not re.match(r"[\w)\]}%‰°/.+–-]", before)
-        return (place, sign != "+") if counts else (start, False)
+        return (place, "" if sign == "+" else "-") if counts else (start, "")
+
+    def _sign_apart(self, start: int, window: str) -> tuple[int, str]:
+        """Return the sign of a number that is a word or has a space behind it: `minus 5`, `− 5`, `零下5`.
+
+        After a number, it subtracts. A hyphen or a short dash with a space behind it is more often a bullet or the end
+        of a clause.
+        """
+        match = _SIGN_APART.search(window)
+        if match is None:
+            return start, ""
+        place = start - len(match[0])
+        is_behind_space = self.text[place - 1 : place] in (" ", _NO_BREAK)
+        if self._follows_number(place - 1 if is_behind_space else place) or (
+            0 <= self.number_end <= place and _SHORT_UNIT.fullmatch(self.text, self.number_end, place)
+        ):
+            return start, ""
+        if match["dash"] and self.original[self.folded.span(place, place + 1)[0]] not in _MINUS_SIGNS:
+            is_clear = match["tie"] or _BEFORE_MINUS.search(self.text, max(0, place - 2), place)
+            if not (is_clear or _ONLY_NUMBER.fullmatch(self.text)):
+                return start, "?"
+        return place, "-"
+
+    def _follows_number(self, place: int) -> bool:
+        return _AFTER_NUMBER.search(self.text, max(0, place - _MAX_AFTER_NUMBER_CHARS), place) is not None
 
     def _unit_before(self, start: int) -> str:
         """Return the sign or the code of a currency that touches a number from the left."""
@@ -925,7 +994,10 @@ def _join_numbers(text: str, numbers: list[Number]) -> Sequence[Number]:
             continue
         between = _fold(between)
         scale = following.scale or following.factor
-        if scale and not (number.factor or number.scale) and _SCALE_CONNECTOR.fullmatch(between.strip()):
+        if _is_added(number, between, following):
+            numbers[place] = _add(text, number, following)
+            joined.add(place + 1)
+        elif scale and not (number.factor or number.scale) and _SCALE_CONNECTOR.fullmatch(between.strip()):
             numbers[place] = replace(number, scale=scale)
         elif _SIGN_OF_PRICE.fullmatch(between) or _is_power(text, number.start, between):
             joined |= {place, place + 1}
@@ -937,6 +1009,32 @@ def _join_numbers(text: str, numbers: list[Number]) -> Sequence[Number]:
         for place, number in enumerate(numbers)
         if place not in joined and not fractions.have(number.start) and not _is_in_power(text, number)
     ]
+
+
+def _is_added(number: Number, between: str, following: Number) -> bool:
+    """Return whether a number is added to the scale of the one before it: `2 thousand 500`, `3万 4,800`."""
+    if len(following.summands) == MAX_SUMMANDS:
+        return False
+    if number.factor and not number.scale:
+        return between in ("", " ", _NO_BREAK) and abs(following.value).adjusted() < _scale(number.factor, spoken=True)
+    scale = _fold(number.scale)
+    if not scale or not between.startswith(scale):
+        return False
+    behind = between[len(scale) :]
+    is_short = sum(map(str.isalpha, scale)) <= _MAX_SHORT_SCALE_CHARS
+    return bool(_ADDED.fullmatch(behind)) and (is_short or not behind.startswith("."))
+
+
+def _add(text: str, number: Number, following: Number) -> Number:
+    """Return a number with a scale and what is added to it as one."""
+    summands = (
+        (number.value, bool(number.scale)),
+        *(following.summands or ((following.value, bool(following.scale)),)),
+    )
+    written = text[number.start : following.end]
+    return replace(
+        number, end=following.end, text=written, unit=following.unit, scale=following.scale, summands=summands
+    )
 
 
 def _is_in_power(text: str, number: Number) -> bool:
@@ -1044,7 +1142,7 @@ def _are_groups(groups: Sequence[str], mark: str) -> bool:
 
 
 def _exponent(part: re.Match[str]) -> int:
-    written = part["exponent"] or part["power"] or part["raised"] or part["ten"]
+    written = part["exponent"] or part["power"] or part["raised"] or part["ten"] or part["below"]
     if not written:
         return 0
     written = "".join(str(unicodedata.digit(sign)) if sign in "⁰¹²³⁴⁵⁶⁷⁸⁹" else sign for sign in written)
@@ -1060,9 +1158,11 @@ _ONE_CAPITAL = re.compile("[A-Z]")
 _LETTER_SCALES = frozenset(sign for sign in _SCALES if sign.isascii())
 
 
-def _scale(unit: str) -> int:
-    """Return the power of ten that a unit stands for, 0 where it is none."""
+def _scale(unit: str, *, spoken: bool = False) -> int:
+    """Return the power of ten that a unit stands for, 0 where it is none, with `spoken` also where it is a letter."""
     if unit in _SCALES:
+        if spoken and unit in _LETTER_SCALES:
+            return 0
         return _SCALES[unit]
     return sum(_SCALES[sign] for sign in unit) if re.fullmatch(_TEN_THOUSANDS, unit) else 0
 
