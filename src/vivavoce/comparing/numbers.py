@@ -21,7 +21,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from vivavoce.comparing.markup import inline_marks
-from vivavoce.comparing.text import GAP, MIN_CODE_CHARS, plain_readings
+from vivavoce.comparing.text import GAP, MIN_CODE_CHARS, PlainText, plain_readings
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.work_time import counted_work
 
@@ -99,12 +99,15 @@ def _read_numbers(text: str, locale: str | None) -> tuple[Sequence[Number], Sequ
 
 
 def read_number(text: str, locale: str | None = None) -> Decimal | None:
-    """Return the value of a text that is one number and nothing else, space around it aside; None for other texts."""
+    """Return the value of a text that is one number; None for other texts.
+
+    Space around it and the end of a sentence do not count.
+    """
     numbers = all_numbers_in(text, locale)
     if len(numbers) != 1 or numbers[0].unit or numbers[0].is_scaled:
         return None
-    around = _fold(text[: numbers[0].start] + text[numbers[0].end :])
-    return None if around.strip() else numbers[0].value
+    before, behind = _fold(text[: numbers[0].start]), _fold(text[numbers[0].end :])
+    return numbers[0].value if not before.strip() and _END_OF_SENTENCE.fullmatch(behind) else None
 
 
 def states(text: str, wanted: float | Decimal, locale: str | None = None) -> bool:
@@ -162,6 +165,57 @@ def _computed_numbers(text: str) -> Iterator[tuple[tuple[int, int], Decimal]]:
         with localcontext(_EXACT):
             part = Decimal(match["numerator"]) / Decimal(match["denominator"])
             yield match.span(), Decimal(match["whole"]) + part
+
+
+def find_amount(text: str, words: str, locale: str | None = None) -> tuple[int, int] | None:
+    """Return where a text may state the amount that some words are, which is what a ban on these words has to assume.
+
+    An amount is one number with a unit or a currency (`20%`, `24.90 €`, `5 kg`), or one with a mark for decimals or
+    thousands (`1.5`). Its parts may be written in any way: `€24.90`, `24,90 €`, `EUR 24.90`. None where the words are
+    not an amount, or the text states it nowhere.
+    """
+    amount = _amount_of(words, locale)
+    if amount is None:
+        return None
+    values, unit = amount
+    for plain in plain_readings(text):
+        for number in all_numbers_in(plain.text, locale):
+            if any(_may_be(reading, value, number) for value in values for reading in number.readings) and (
+                not unit or unit in _units_beside(plain.text, number)
+            ):
+                return plain.span(number.start, number.end)
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _amount_of(words: str, locale: str | None) -> tuple[set[Decimal], str] | None:
+    """Return the values and the unit of words that are one amount, None for digits only and for other words.
+
+    The values of `1.500 €` are 1.5 and 1500.
+    """
+    if len(words) > _CUT_CHARS:
+        return None
+    plain = PlainText(words).text
+    numbers = all_numbers_in(plain, locale)
+    if len(numbers) != 1 or numbers[0].is_scaled:
+        return None
+    number = numbers[0]
+    unit = _unit_name(f"{plain[: number.start]} {plain[number.end :]}".strip())
+    is_amount = unit in _units_beside(plain, number) if unit else not number.text.isdecimal()
+    return ({number.value, max(number.readings)}, unit) if is_amount else None
+
+
+def _units_beside(text: str, number: Number) -> set[str]:
+    """Return the names of the unit behind a number and of the currency before it."""
+    before = _UNIT_BEFORE.search(text, max(0, number.start - _MAX_UNIT_CHARS), number.start)
+    behind = _UNIT_BEHIND.match(text, number.end)
+    return {_unit_name(match["unit"]) for match in (before, behind) if match}
+
+
+def _unit_name(unit: str) -> str:
+    """Return one name for the ways to write a unit."""
+    name = unit.casefold().rstrip(".")
+    return _UNIT_NAMES.get(name, name)
 
 
 def _small_integer(text: str) -> int | None:
@@ -330,8 +384,11 @@ def has_unread(text: str, locale: str | None = None) -> bool:
     """Say whether a text may state a number that `numbers_in` does not read, or a larger one than it reads.
 
     These are digits that are not part of a number (`1,234,5`, `2^10`, dates, codes), words for numbers (`fifty`), and
-    `5m`, metres or millions. A scale right after a number does not count here: the number says that it has one.
+    `5m`, metres or millions, and numbers that only a page joins (`1**50**`). A scale right after a number does not
+    count here: the number says that it has one.
     """
+    if any(inline_marks(number.text) for number in all_numbers_in(text, locale)):
+        return True
     if _METRES_OR_MILLIONS.search(_fold(text)):
         return True
     rest = _fold(_without_numbers(text, locale))
@@ -647,7 +704,7 @@ _MIXED_FRACTION = re.compile(
     r"(?<![0-9.,/-])(?P<whole>[0-9]{1,9})[ -](?P<numerator>[1-9])[/⁄](?P<denominator>[2-9]|1[0-9]|32|64)"
     r"(?![0-9/]|[.,-][0-9])"
 )
-_DECIMAL_MARK = rf"(?:\s?[.,'٫·]\s?|[{_CURRENCIES}])"
+_DECIMAL_MARK = rf"(?:\s?[.,'٫·]\s?|[{_CURRENCIES}]|<sup>)"
 _MARK_AFTER_DIGIT = re.compile(rf"[0-9][.,'٫_ {_NO_BREAK}]\Z")
 _MARK_BEFORE_DIGIT = re.compile(rf"[.,'٫_ {_NO_BREAK}][0-9]")
 _WORD_STEMS = f"{_SCALE_STEMS} {_NUMBER_WORDS}".split()
@@ -715,6 +772,25 @@ _CODE_BEFORE = re.compile(rf"[-_/@–]?[{_W}]|\.[0-9]")
 """Letters or digits on both sides of a place, with a mark between them that continues a code."""
 _PHONE_IN_TEXT = re.compile(rf"(?<![{_W}])(?:{_PHONE})")
 _TIME_OF_DAY = re.compile(rf"[0-9]{{1,2}}(?:[:.][0-9]{{2}})? ?(?:[aApP](?:[mM](?![{_W}])|\.[mM]\.)|Uhr|h[0-9]{{2}})")
+_END_OF_SENTENCE = re.compile(r"\s*[.!。]?\s*")
+_MAX_UNIT_CHARS = 24
+_UNIT_BEFORE = re.compile(rf"(?P<unit>[A-Z]{{0,2}}[{_CURRENCIES}]|(?<![{_W}])(?i:{_CODE}))[\s*_`~+–-]{{0,4}}\Z")
+_UNIT_BEHIND = re.compile(rf"[\s*_`~-]{{0,4}}(?P<unit>[{_CURRENCIES}%‰]|°[CF]?|[^\W\d_]{{1,12}}\.?[²³23]?(?!\w))")
+_UNIT_NAMES = {
+    name: names[0]
+    for names in (
+        ("€", "eur", "euro", "euros"),
+        ("$", "usd", "us$", "dollar", "dollars"),
+        ("£", "gbp", "pound", "pounds"),
+        ("¥", "jpy", "yen", "円", "cny", "rmb", "元"),
+        ("₹", "inr", "rs", "rupee", "rupees"),
+        ("₩", "krw", "원"),
+        ("₽", "rub", "руб"),
+        ("%", "percent", "pct", "prozent"),
+    )
+    for name in names
+}
+"""The first name stands for the others."""
 _SPACED_PERCENT = re.compile(rf"[ {_NO_BREAK}\u202f\u2009]?[%‰％٪°]")
 
 
