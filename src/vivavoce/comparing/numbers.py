@@ -387,7 +387,10 @@ def has_unread(text: str, locale: str | None = None) -> bool:
     `5m`, metres or millions, and numbers that only a page joins (`1**50**`). A scale right after a number does not
     count here: the number says that it has one.
     """
-    if any(inline_marks(number.text) for number in all_numbers_in(text, locale)):
+    marks = [mark.start for mark in inline_marks(text)]
+    if any(
+        bisect_left(marks, number.start) < bisect_left(marks, number.end) for number in all_numbers_in(text, locale)
+    ):
         return True
     if _METRES_OR_MILLIONS.search(_fold(text)):
         return True
@@ -555,7 +558,7 @@ class _Folded:
 
 
 def _fold(text: str) -> str:
-    return _Folded(text).text
+    return text if (text.isalnum() and text.isascii()) or text == " " else _Folded(text).text
 
 
 # The grammar: a run of words with a digit is cut into tokens, and a token that may be numbers into parts
@@ -1016,8 +1019,8 @@ class _Reader:
             return start, ""
         place = start - len(match[0])
         is_behind_space = self.text[place - 1 : place] in (" ", _NO_BREAK)
-        if self._follows_number(place - 1 if is_behind_space else place) or (
-            0 <= self.number_end <= place and _SHORT_UNIT.fullmatch(self.text, self.number_end, place)
+        if (0 <= self.number_end <= place and _SHORT_UNIT.fullmatch(self.text, self.number_end, place)) or (
+            self._follows_number(place - 1 if is_behind_space else place)
         ):
             return start, ""
         if match["dash"] and self.original[self.folded.span(place, place + 1)[0]] not in _MINUS_SIGNS:
