@@ -615,10 +615,13 @@ _AFTER_NUMBER = re.compile(
 )
 """A number up to the end of its currency, unit, and markup: a dash that follows is that of a range, not a sign."""
 _MAX_AFTER_NUMBER_CHARS = 48
-_MAX_SIGN_CHARS = 14
+_MAX_SIGN_CHARS = 20
 _MINUS_WORDS = "minus|negative|moins|menos|meno|минус|零下|负|負|マイナス|氷点下|영하|마이너스"
+_BEFORE_NO_MINUS = "au|du|ou|le|al|o|lo|or|oder|или"
+"""Words that make another phrase of one for a minus: `au moins 3`, `plus or minus 3`."""
 _SIGN_APART = re.compile(
-    rf"(?:(?<![{_W}])(?i:{_MINUS_WORDS})[ {_NO_BREAK}-]?|(?P<dash>[-–])(?:(?P<tie>{_NO_BREAK}+)| {{1,3}}))"
+    rf"(?:(?P<bound>(?:/|\b(?i:{_BEFORE_NO_MINUS})) ?)?(?<![{_W}])(?i:{_MINUS_WORDS})[ {_NO_BREAK}-]?"
+    rf"|(?P<dash>[-–])(?:(?P<tie>{_NO_BREAK}+)| {{1,3}}))"
     rf"(?:[{_SYMBOLS}] ?|{_CODE} ?)?\Z"
 )
 """A word or a sign that makes the number behind it negative, with a space between."""
@@ -1015,7 +1018,7 @@ class _Reader:
         of a clause.
         """
         match = _SIGN_APART.search(window)
-        if match is None:
+        if match is None or match["bound"]:
             return start, ""
         place = start - len(match[0])
         is_behind_space = self.text[place - 1 : place] in (" ", _NO_BREAK)
