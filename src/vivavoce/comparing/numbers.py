@@ -688,7 +688,7 @@ _ADDED = re.compile(r"(?:[^\W\d_]{0,8}|\.)[\s\u00a0]{0,3}(?:(?:and|und|et|y|e|и
 _MAX_SHORT_SCALE_CHARS = 4
 """Letters of a scale that may be an abbreviation with a point."""
 _POWER_CONNECTOR = re.compile(
-    r"(?P<stars>\s?\*\*\s?)[({]{0,2}|\s?(?:\\?\^|↑+|<sup>)\s?[({]{0,2}"
+    r"\s?\*\*\s?[({]{0,2}|\s?(?:\\?\^|↑+|<sup>)\s?[({]{0,2}"
     r"|\)?\s(?:(?:raised )?to the (?:power(?: of)?|exponent)|hoch|puissance|elevado a(?: la)?)\s"
 )
 """What stands between the base and the exponent of a power."""
@@ -703,7 +703,7 @@ _SIGN_OF_PRODUCT = re.compile(r"\s?[×x*·⋅]\s?")
 _SIGN_OF_PRICE = re.compile(rf"[{_CURRENCIES}]")
 _POWER = re.compile(
     rf"(?<![0-9.,])(?P<base>[0-9]{{1,15}}(?:\.[0-9]{{1,9}})?)"
-    rf"(?:(?P<raised>[⁺⁻]?[{_RAISED}]{{1,3}})|(?:{_POWER_CONNECTOR.pattern.replace('?P<stars>', '?:')})"
+    rf"(?:(?P<raised>[⁺⁻]?[{_RAISED}]{{1,3}})|(?:{_POWER_CONNECTOR.pattern})"
     r"(?P<exponent>[-+−]?[0-9]{1,3})(?![0-9]))"
 )
 _MIXED_FRACTION = re.compile(
@@ -1126,9 +1126,9 @@ def _is_in_power(text: str, number: Number) -> bool:
 
 
 def _is_power(text: str, start: int, between: str) -> bool:
-    """Return whether what stands between two numbers makes them a power; `**` before the first one is emphasis."""
-    match = _POWER_CONNECTOR.fullmatch(between)
-    return match is not None and not (match["stars"] and text[max(0, start - 2) : start] == "**")
+    """Return whether what stands between two numbers makes them a power; emphasis of the first one ends with a space."""
+    is_emphasis = between == "** " and text[max(0, start - 2) : start] == "**"
+    return not is_emphasis and _POWER_CONNECTOR.fullmatch(between) is not None
 
 
 _CURRENCY_BEFORE = re.compile(rf"([{_SYMBOLS}]|(?<![{_W}]){_CODE})[-+–]?\Z")

@@ -304,12 +304,12 @@ def _surely(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal]
 
 
 def _possibly(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal], bool]) -> bool:
-    value = with_numerals(value) if isinstance(value, str) else value
-    numbers = _readings(value)
+    text = with_numerals(value) if isinstance(value, str) else ""
+    numbers = _readings(text or value)
     if not numbers:
         return True
     if isinstance(value, str):
-        if has_unread(value) or _is_expression(value) or (compare is lt and _FRACTION_OF.search(fold(value))):
+        if has_unread(text) or _is_expression(text) or (compare is lt and _FRACTION_OF.search(fold(text))):
             return True
         numbers += _hidden_readings(value)
     return any(compare(number, exact(limit)) for readings in numbers for number in readings)
