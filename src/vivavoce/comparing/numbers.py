@@ -1126,7 +1126,7 @@ def _is_in_power(text: str, number: Number) -> bool:
 
 
 def _is_power(text: str, start: int, between: str) -> bool:
-    """Return whether what stands between two numbers makes them a power; emphasis of the first one ends with a space."""
+    """Return whether what stands between two numbers makes them a power; a space ends emphasis of the first one."""
     is_emphasis = between == "** " and text[max(0, start - 2) : start] == "**"
     return not is_emphasis and _POWER_CONNECTOR.fullmatch(between) is not None
 
