@@ -971,6 +971,7 @@ def test_what_follows_a_scale_is_a_part_of_its_number(high: int, scale: str, low
         ("5 million users. 300 people", ["300"]),
         ("5 million users and 300 people", ["300"]),
         ("3万 5万", ["30000", "50000"]),
+        ("10k 0.5%", ["10000", "0.5"]),
     ],
 )
 def test_numbers_with_several_scales(text: str, numbers: list[str]) -> None:

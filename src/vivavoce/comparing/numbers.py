@@ -43,10 +43,10 @@ class Number:
 
     `text` has the sign. `unit` is what touches the number: `kg`, `%`, `€`, `EUR`; it does not change the value, except
     for `k`, `M`, `B`, `bn`, 万 and 億, which are part of the number. `readings` are the values of this text as one
-    number, beginning with `value`; an `ambiguous` text has several, or may be several numbers. `scale` is what
-    follows, is not read, and makes the number larger: ` million` in `5 million`. `factor` is the sign at its end that
-    is part of its value: `k` in `10k`. `summands` are the values that make up the number, each with whether an
-    unknown scale makes it larger: 2 and 500 in `2 thousand 500`.
+    number, beginning with `value`; an `ambiguous` text has several without regard to their signs, or may be several
+    numbers. `scale` is what follows, is not read, and makes the number larger: ` million` in `5 million`. `factor` is
+    the sign at its end that is part of its value: `k` in `10k`. `summands` are the values that make up the number, each
+    with whether an unknown scale makes it larger: 2 and 500 in `2 thousand 500`.
     """
 
     value: Decimal
@@ -231,7 +231,8 @@ def _may_be_sum(summands: Iterable[tuple[Decimal, bool]], wanted: Decimal) -> bo
             summand = abs(value)
             if is_scaled and 0 < summand <= rest:
                 power = rest.adjusted() - summand.adjusted()
-                summand = min(summand.scaleb(power), summand.scaleb(power - 1), key=lambda size: (size > rest, -size))
+                largest = summand.scaleb(power)
+                summand = largest if largest <= rest else summand.scaleb(power - 1)
             if summand > rest:
                 return False
             rest -= summand
@@ -940,7 +941,7 @@ class _Reader:
         scale = self._scale_behind(start, end, is_bare=True)
         readings = (value, -value) if sign == "?" else (value,)
         written = self.original[first:behind]
-        return Number(value, first, behind, written, unit, readings, len(readings) > 1, scale)
+        return Number(value, first, behind, written, unit, readings, scale=scale)
 
     def _scale_behind(self, start: int, end: int, *, is_bare: bool) -> str:
         """Return what follows a number and makes it larger: a word, or a letter that a currency tells from a unit."""
@@ -972,12 +973,12 @@ class _Reader:
             values.append(_decimal(sign, digits.other, fraction, exponent + scale))
         if scale and written_unit.isascii():  # 24k gold
             values.append(_decimal(sign, digits.plain, fraction, exponent))
+        ambiguous = digits.ambiguous or len(values) > 1
         if doubt == "?":
             values += [-value for value in values]
         if not unit and not scale and start == part.start():
             unit = self._unit_before(start)
         first, behind = self.folded.span(sign_start, end)
-        ambiguous = digits.ambiguous or len(values) > 1
         behind_number = self._scale_behind(sign_start, end, is_bare=False) if last else ""
         written = self.original[first:behind]
         factor = written_unit if scale else ""
@@ -1098,7 +1099,8 @@ def _is_added(number: Number, between: str, following: Number) -> bool:
     if len(following.summands) == MAX_SUMMANDS:
         return False
     if number.factor and not number.scale:
-        return between in ("", " ", _NO_BREAK) and abs(following.value).adjusted() < _scale(number.factor, spoken=True)
+        is_sign = number.factor not in _LETTER_SCALES
+        return is_sign and between in ("", " ", _NO_BREAK) and following.value.adjusted() < _scale(number.factor)
     scale = _fold(number.scale)
     if not scale or not between.startswith(scale):
         return False
@@ -1240,11 +1242,9 @@ _ONE_CAPITAL = re.compile("[A-Z]")
 _LETTER_SCALES = frozenset(sign for sign in _SCALES if sign.isascii())
 
 
-def _scale(unit: str, *, spoken: bool = False) -> int:
-    """Return the power of ten that a unit stands for, 0 where it is none, with `spoken` also where it is a letter."""
+def _scale(unit: str) -> int:
+    """Return the power of ten that a unit stands for, 0 where it is none."""
     if unit in _SCALES:
-        if spoken and unit in _LETTER_SCALES:
-            return 0
         return _SCALES[unit]
     return sum(_SCALES[sign] for sign in unit) if re.fullmatch(_TEN_THOUSANDS, unit) else 0
 
