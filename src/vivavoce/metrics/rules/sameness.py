@@ -24,6 +24,7 @@ from vivavoce.comparing.numbers import (
     states,
 )
 from vivavoce.comparing.quotes import cuts_word, without_markup
+from vivavoce.comparing.spelled_digits import with_numerals
 from vivavoce.comparing.text import FoldedText, GuardedText, fold, is_blank, split_words, without_signs
 from vivavoce.expressions import expression
 
@@ -298,12 +299,12 @@ def _surely(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal]
     numbers = _readings(value)
     if len(numbers) != 1 or (isinstance(value, str) and has_unread(value)):
         return False
-    stated = _readings(_with_numerals(value)) if isinstance(value, str) else numbers
+    stated = _readings(with_numerals(value)) if isinstance(value, str) else numbers
     return all(compare(number, exact(limit)) for readings in stated for number in readings)
 
 
 def _possibly(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal], bool]) -> bool:
-    text = _with_numerals(value) if isinstance(value, str) else ""
+    text = with_numerals(value) if isinstance(value, str) else ""
     numbers = _readings(text or value)
     if not numbers:
         return True
@@ -312,13 +313,6 @@ def _possibly(value: JsonValue, limit: float, compare: Callable[[Decimal, Decima
             return True
         numbers += _hidden_readings(value)
     return any(compare(number, exact(limit)) for readings in numbers for number in readings)
-
-
-def _with_numerals(text: str) -> str:
-    """Return a text in which words for numbers stand as digits."""
-    from vivavoce.comparing.spelled_digits import with_numerals  # a suite is checked without it
-
-    return with_numerals(text)
 
 
 def _hidden_readings(text: str) -> list[tuple[Decimal, ...]]:
