@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from vivavoce.comparing.numbers import (
@@ -19,6 +19,7 @@ from vivavoce.comparing.numbers import (
     all_numbers_in,
     canonical,
     exact,
+    find_amount,
     find_possible,
     has_unread,
     is_within,
@@ -470,7 +471,11 @@ def test_a_number_has_its_place_in_the_original_text() -> None:
         ("42\u200b", "42"),
         ("5kg", None),
         ("$5", None),
-        ("42.", None),
+        ("42.", "42"),
+        ("42!", "42"),
+        ("- 5", "-5"),
+        ("5&nbsp;000", "5000"),
+        ("42?", None),
         ("42 or 43", None),
         ("007", None),
         ("", None),
@@ -569,7 +574,9 @@ def test_the_form_of_characters_changes_no_value(text: str) -> None:
     assert [number.value for number in numbers_in(devanagari)] == shown
     hidden = "\u200b".join(text)
     assert [number.value for number in numbers_in(hidden)] == shown
-    other = text.replace("'", "’").replace("-", "−")
+    other = text.replace("'", "’")
+    if "- " not in text and "-\u00a0" not in text:  # a minus with a space behind it is no bullet
+        other = other.replace("-", "−")
     assert [number.value for number in numbers_in(other)] == shown
 
 
@@ -784,7 +791,7 @@ def test_a_group_of_a_phone_number_or_an_account_is_not_stated_but_may_be(text: 
     [
         ("5k-10k", ["5000", "10000"]),
         ("3 cats and 10k dogs", ["3", "10000"]),
-        ("**5**10", ["5", "10"]),
+        ("**5** 10", ["5", "10"]),
         ("5 kg to 7 kg", ["5", "7"]),
         ("24/7 or 4/5", ["24", "7", "4", "5"]),
         ("5 people in May", ["5"]),
@@ -863,9 +870,193 @@ def test_a_guard_finds_what_could_be_the_number(text: str, number: float) -> Non
         "&#5",
         "<a>5",
         "5月",
+        "**5** ",
+        "5*5*",
+        "5`",
+        "~~5",
+        "[5](x)",
+        "5&nbsp;",
+        "1{,}5",
+        "5 thousand ",
+        "3만 ",
+        "- 5 ",
+        "minus 5 ",
     ],
 )
 def test_a_text_that_repeats_a_part_of_a_number_is_read_in_linear_time(unit: str) -> None:
     text = (unit * 50_000)[:50_000]
     assert all(left.end <= right.start for left, right in pairwise(all_numbers_in(text)))
     assert not may_state(text, 4712.5)
+
+
+MARKUP = [
+    *("**{}**", "*{}*", "`{}`", "~~{}~~", "<b>{}</b>", "<span class='x'>{}</span>", "[{}](https://x.org/7)"),
+    *("{}<!-- 7 -->", "<wbr>{}"),
+]
+AMOUNTS = st.integers(100, 10**7).map(lambda cents: f"{Decimal(cents).scaleb(-2):,}")
+
+
+@given(AMOUNTS, st.sampled_from(MARKUP), st.data())
+def test_a_number_is_read_as_a_page_shows_it(amount: str, markup: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(amount) - 1))
+    end = data.draw(st.integers(start + 1, len(amount)))
+    assume("*" not in markup or not (amount[start - 1 : start].isdigit() and amount[end : end + 1].isdigit()))
+    text = f"Pay {amount[:start]}{markup.format(amount[start:end])}{amount[end:]} now, or 7."
+    plain = numbers_in(f"Pay {amount} now, or 7.")
+    assert [number.value for number in numbers_in(text)] == [number.value for number in plain]
+    assert may_state(text, plain[0].value)
+    assert all(text[number.start : number.end] == number.text for number in numbers_in(text))
+
+
+@given(AMOUNTS, st.data())
+def test_entities_inside_a_number_are_read(amount: str, data: st.DataObject) -> None:
+    forms = st.sampled_from(["{0}", "&#{1};", "&#x{1:x};"])
+    text = "".join(data.draw(forms).format(sign, ord(sign)) for sign in amount)
+    assert [number.value for number in numbers_in(f"${text}$")] == [Decimal(amount.replace(",", ""))]
+
+
+@given(AMOUNTS, st.sampled_from(["\\{0}", "{{{0}}}"]))
+def test_escapes_inside_a_number_are_read(amount: str, form: str) -> None:
+    text = "".join(sign if sign.isdigit() else form.format(sign) for sign in amount)
+    assert [number.value for number in numbers_in(f"${text}$")] == [Decimal(amount.replace(",", ""))]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("5&nbsp;000 €, 5&#8239;000, 5&thinsp;000", ["5000", "5000", "5000"]),
+        ("24.**90**, **24**.90, 24\\.90, 24.<sup>90</sup>", ["24.9", "24.9", "24.9", "24.9"]),
+        ("$1{,}500$ and 1\\,500 and 24{.}5", ["1500", "1500", "24.5"]),
+        ("-**5**, -~~5~~, &minus;5", ["-5", "-5", "-5"]),
+        ("5<b>0</b>, 5**0**, [5](x)0", ["50", "50", "50"]),
+        ("<td>1</td><td>250</td>", ["1", "250"]),
+        ("5<br>000", ["5"]),
+        ("2**10, 2**10 and 3**4, 2**3**0.5", []),
+        ("2*3*4 and 5 * 6", ["2", "3", "4", "5", "6"]),
+        ("5_000, snake_5", ["5000"]),
+        ("a 4*-Hotel, a 5*-Hotel", ["4", "5"]),
+        ("24<sup>90</sup>, 10<sup>3</sup>", []),
+        ("10⁻³, 5×10⁻³", ["0.001", "0.005"]),
+        ("2⁻¹, 10³", []),
+        ("1 ½ cups", ["1.5"]),
+    ],
+)
+def test_markup_changes_what_a_number_is(text: str, numbers: list[str]) -> None:
+    assert values(text) == numbers
+
+
+SPOKEN_SCALES = {
+    **dict.fromkeys((" thousand ", " thousand and ", " Tausend ", " Tsd. ", " тыс. ", " тысяч ", "千", " mil "), 3),
+    **dict.fromkeys(("만 ", "만", " 만 ", "万 ", "萬 "), 4),
+    " lakh ": 5,
+    **dict.fromkeys((" million ", " Mio. ", " млн "), 6),
+}
+
+
+@given(st.integers(2, 99), st.sampled_from(sorted(SPOKEN_SCALES)), st.integers(100, 999), st.sampled_from("원 €,."))
+def test_what_follows_a_scale_is_a_part_of_its_number(high: int, scale: str, low: int, behind: str) -> None:
+    text = f"It costs {high}{scale}{low}{behind}"
+    whole = high * 10 ** SPOKEN_SCALES[scale] + low
+    assert not states(text, low)
+    assert not states(text, high)
+    assert all(may_state(text, number) for number in (low, high, whole))
+    assert not may_state(text, whole + 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("3만 4,800원, 3万4千800円, 2 crore 25 lakh 300", []),
+        ("3万5000円, 1億2000万", ["35000", "120000000"]),
+        ("5 million users. 300 people", ["300"]),
+        ("5 million users and 300 people", ["300"]),
+        ("3万 5万", ["30000", "50000"]),
+        ("10k 0.5%", ["10000", "0.5"]),
+    ],
+)
+def test_numbers_with_several_scales(text: str, numbers: list[str]) -> None:
+    assert values(text) == numbers
+
+
+@given(
+    st.integers(1, 999),
+    st.sampled_from(
+        [
+            "minus ",
+            "Minus ",
+            "negative ",
+            "moins ",
+            "menos ",
+            "минус ",
+            "− ",
+            "-\u00a0",
+            "零下",
+            "负",
+            "マイナス",
+            "영하 ",
+        ]
+    ),
+    st.sampled_from(["", "It is ", "(", "Now: "]),
+)
+def test_a_sign_may_be_a_word_or_stand_apart(number: int, sign: str, before: str) -> None:
+    text = f"{before}{sign}{number} degrees"
+    assert values(text) == [str(-number)]
+    assert may_state(text, -number)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("10 - 5, 10 minus 5, 10 € − 5 €, 5 kg - 3 kg", ["10", "5", "10", "5", "10", "5", "5", "3"]),
+        ("12-15, 12 – 15", ["12", "15", "12", "15"]),
+        ("- 5 apples\n- 6 pears", ["5", "6"]),
+        ("Lyon - 5 nights, Bonn – 3", ["5", "3"]),
+        ("Balance: - 5", ["-5"]),
+        ("au moins 3, plus ou moins 4, al menos 5, plus or minus 6, plus/minus 7", ["3", "4", "5", "6", "7"]),
+        ("负责3个项目", ["3"]),
+    ],
+)
+def test_a_dash_or_a_word_before_a_number_is_not_always_its_sign(text: str, numbers: list[str]) -> None:
+    assert values(text) == numbers
+
+
+def test_a_bullet_may_be_a_sign_which_a_ban_has_to_assume() -> None:
+    assert may_state("- 5 apples", -5)
+    assert not may_state("10-5", -5)
+
+
+CURRENCIES = ["€{}", "€ {}", "{}€", "{} €", "EUR {}", "EUR{}", "{} Euro", "{}&nbsp;€", "**{}** €"]
+
+
+@given(
+    st.integers(1000, 999_999).filter(lambda cents: cents % 10),
+    st.sampled_from(CURRENCIES[:6]),
+    st.sampled_from(CURRENCIES),
+    st.booleans(),
+)
+def test_a_banned_amount_is_found_however_it_is_written(cents: int, banned: str, form: str, comma: bool) -> None:
+    price = str(Decimal(cents).scaleb(-2))
+    text = f"It costs {form.format(price.replace('.', ',') if comma else price)} now"
+    assert find_amount(text, banned.format(price)) is not None
+    assert find_amount(text, banned.format(Decimal(cents + 1).scaleb(-2))) is None
+    assert find_amount(f"It weighs {price} kg", banned.format(price)) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "is_there"),
+    [
+        *(("20%", text, True) for text in ("20 %", "20.0%", "**20**%", "20 percent", "20&nbsp;%")),
+        *(("20%", text, False) for text in ("20", "120 %", "2.0 %", "20 kg")),
+        *(("1.5", text, True) for text in ("1,5", "1.50", "$1.5")),
+        *(("1.5", text, False) for text in ("15", "1.55", "11,5")),
+        ("$20", "20$", True),
+        ("5 kg", "5kg", True),
+        ("5 m²", "5m²", True),
+        ("1.500 €", "1500 €", True),
+        ("1,500", "1.5 kg", False),
+        ("4711", "4,711", False),
+        ("hello", "5 kg", False),
+    ],
+)
+def test_what_is_an_amount_and_where_it_is(words: str, text: str, is_there: bool) -> None:
+    assert (find_amount(f"It is {text}.", words) is not None) is is_there

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.comparing.spelled_digits import digits_from_words
+from vivavoce.comparing.spelled_digits import digits_from_words, with_numerals
 from vivavoce.comparing.text import fold
 
 ENGLISH = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -76,3 +76,19 @@ def test_codes_as_people_read_them(text: str, digits: str) -> None:
 )
 def test_words_that_spell_out_no_number_stay(text: str) -> None:
     assert digits_from_words(text) == fold(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "numerals"),
+    [
+        ("12 (twelve)", "12 (12)"),
+        ("12, five later", "12, 5 later"),
+        ("Twenty-one USD", "21 USD"),
+        ("fünfundzwanzig Euro", "25 Euro"),
+        ("two five", "2 5"),
+        ("this one, oh", "this one, oh"),
+        ("five hundred", "5 hundred"),
+    ],
+)
+def test_each_word_for_a_number_is_a_number_of_its_own(text: str, numerals: str) -> None:
+    assert with_numerals(text) == numerals

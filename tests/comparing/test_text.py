@@ -424,3 +424,31 @@ def test_a_plain_text_has_places_in_the_original(text: str, shown: bool, apart: 
 )
 def test_a_guard_reads_a_hostile_text_in_linear_time(unit: str) -> None:
     assert not GuardedText((unit * 100_000)[:100_000]).contains("AB-4711-CD", whole=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "is_there"),
+    [
+        ("e-mail", "—", False),
+        ("yes — no", "—", True),
+        ("yes &mdash; no", "—", True),
+        ("3-5", "–", False),
+        ('say "hi"', "“", False),
+        ("say “hi”", '"', True),
+        ("it's", "`", False),
+        ("yes—no", "-", True),
+        ("wait…", "...", True),
+        ("ok！", "!", True),
+    ],
+)
+def test_a_dash_or_a_quotation_mark_alone_is_looked_up_as_it_is(text: str, words: str, is_there: bool) -> None:
+    guarded = GuardedText(text)
+    assert guarded.contains(words) is is_there
+    assert (guarded.find(words) is not None) is is_there
+    assert "&" in text or contains(text, words) is is_there
+
+
+@pytest.mark.parametrize("text", ["ıstanbul", "İstanbul", "ISTANBUL", "istanbul"])
+@pytest.mark.parametrize("words", ["ıstanbul", "İstanbul", "ISTANBUL", "istanbul"])
+def test_a_guard_reads_an_i_with_and_without_its_dot(text: str, words: str) -> None:
+    assert GuardedText(f"It is {text}.").contains(words, whole=True)

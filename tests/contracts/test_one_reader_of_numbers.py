@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from conversations import calls, says, user
-from vivavoce.comparing.numbers import exact, is_within, may_state, numbers_in, read_number, states
+from vivavoce.comparing.numbers import (
+    all_numbers_in,
+    exact,
+    has_unread,
+    is_within,
+    may_state,
+    numbers_in,
+    read_number,
+    states,
+)
 from vivavoce.grading.assertions import Scene
 from vivavoce.grading.expected import read_expect
 from vivavoce.grading.extractors import View
@@ -15,7 +24,8 @@ from vivavoce.grading.graders import Case, numeric
 from vivavoce.messages import read_messages
 from vivavoce.metrics import RuleMetric, evaluate_conversation
 from vivavoce.metrics.exact.arguments import read_matcher
-from vivavoce.metrics.rules.sameness import alike, mentions
+from vivavoce.metrics.rules.sameness import alike, may_mention, mentions
+from vivavoce.penelope.facts import SHORTEST, may_tell_fact
 from vivavoce.penelope.tools.spans import find_spans
 from vivavoce.samples.sample import Sample
 
@@ -44,11 +54,49 @@ TEXTS = [
     "４２",
     "9007199254740993",
     "10k",
+    "5&nbsp;000 €",
+    "It is 24.**90**",
+    "5<b>0</b>",
+    "$1{,}250$",
+    "2 thousand 500",
+    "3만 4,800원",
+    "minus 5",
+    "− 5",
+    "- 5 apples",
+    "10⁻³",
+    "42.",
+    "12-15",
     "nothing",
     "",
 ]
 NUMBERS: list[Any] = [
-    *(0, 1, 2, 3, 5, -5, 10, 17, 24, 24.9, 90, 42, 100, 240, 250, 1000, 1042, 1240, 1240.5, 1250, 1e-05, 10000),
+    *(
+        0,
+        1,
+        2,
+        3,
+        5,
+        -5,
+        10,
+        17,
+        24,
+        24.9,
+        90,
+        42,
+        100,
+        240,
+        250,
+        500,
+        1000,
+        2500,
+        5000,
+        1042,
+        1240,
+        1240.5,
+        1250,
+        1e-05,
+        10000,
+    ),
     *(24000, 9007199254740992, 9007199254740993),
 ]
 LOCALES = [None, "en", "de", "fr"]
@@ -100,8 +148,11 @@ def test_the_rules_answer_as_the_reader(text: str) -> None:
         rule = RuleMetric(each={"call": "refund"}, followed_by=[{"assistant_says": ".", "same": "order"}])
         assert rule.evaluate([*talk, says(text)]).passed is states(text, number)
         above = RuleMetric(always={"call": "refund", "where": {"amount": {"above": number}}})
-        only = numbers_in(text)[0] if len(numbers_in(text)) == 1 else None
-        wanted = only is not None and all(reading > exact(number) for reading in only.readings)
+        numbers = all_numbers_in(text)
+        if any(stated.is_scaled for stated in numbers):
+            continue
+        only = numbers[0] if len(numbers) == 1 else None
+        wanted = only is not None and not has_unread(text) and all(reading > exact(number) for reading in only.readings)
         assert above.evaluate([user("?"), calls(("b", "refund", {"amount": text}))]).passed is wanted
 
 
@@ -126,3 +177,15 @@ def test_a_locale_reaches_the_reader_from_the_options_of_a_metric() -> None:
         for locale in ("de", "en")
     }
     assert {locale: result["numeric"].value for locale, result in by_locale.items()} == {"de": 1.0, "en": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("banned", "text"),
+    [("20%", "20 %"), ("24.90 €", "€24.90"), ("24.90 €", "24,90 €"), ("1.5", "1,5"), ("5 kg", "5kg"), ("$20", "$ 20")],
+)
+def test_every_ban_finds_an_amount_however_it_is_written(banned: str, text: str) -> None:
+    said = f"That is {text} today."
+    assert not held({"not_contains": banned}, said)
+    assert not held({"not": {"contains": banned}}, said)
+    assert may_mention(said, banned)
+    assert may_tell_fact(said, "price", f"{banned} ") or len(banned) < SHORTEST

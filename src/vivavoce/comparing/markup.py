@@ -53,6 +53,54 @@ def hidden_markup(text: str) -> Sequence[Replacement]:
     return kept
 
 
+def inline_marks(text: str) -> Sequence[Replacement]:
+    """Return all that a page shows in another way and that may stand inside a number.
+
+    These are links, tags, comments, entities, marks of emphasis in pairs, and escapes, also those of LaTeX: `1{,}500`.
+    A tag that ends a line or a cell shows a line break. Raised and lowered text stays as it is, because that changes
+    what a number means: `2<sup>10</sup>`; after a point or a comma it does not.
+    """
+    if not _MAY_BE_MARKUP.search(text):
+        return ()
+    kept: list[Replacement] = []
+    for mark in sorted((*link_marks(text), *_html_marks(text), *_emphasis_marks(text), *_escapes(text))):
+        if kept and mark.start < kept[-1].end:
+            continue
+        if text[mark.start] == "<":
+            if _RAISED_OR_LOWERED.match(text, mark.start) and text[mark.start - 1 : mark.start] not in (".", ","):
+                continue
+            mark = mark._replace(shown="\n" if mark.shown else "")
+        kept.append(mark)
+    return kept
+
+
+def _emphasis_marks(text: str) -> Iterator[Replacement]:
+    """Yield the marks of emphasis in pairs: `24.**90**`; those that stand between digits twice, `2*3*4`, are signs."""
+    opened: dict[str, tuple[int, int, bool]] = {}
+    for match in _EMPHASIS.finditer(text):
+        sign = match["sign"]
+        if sign is None:
+            if match[0][0] == "\n":
+                opened.clear()
+            continue
+        start, end = match.span("sign")
+        before, after = text[start - 1 : start] if start else " ", text[end : end + 1] or " "
+        is_between_digits = before.isdigit() and after.isdigit()
+        is_underscore = sign[0] == "_"
+        opening = opened.pop(sign, None) if not before.isspace() and not (is_underscore and after.isalnum()) else None
+        if opening is not None:
+            if not (is_between_digits and opening[2]):
+                yield Replacement(*opening[:2], "")
+                yield Replacement(start, end, "")
+        elif not after.isspace() and not (is_underscore and before.isalnum()):
+            opened[sign] = (start, end, is_between_digits)
+
+
+def _escapes(text: str) -> Iterator[Replacement]:
+    for match in _ESCAPE.finditer(text):
+        yield Replacement(*match.span(), "\u00a0" if match["space"] else match["mark"] or match["sign"])
+
+
 def _html_marks(text: str) -> Iterator[Replacement]:
     if "&" in text:
         for match in _ENTITY.finditer(text):
@@ -103,6 +151,13 @@ _BLOCKS = re.compile(
     re.IGNORECASE,
 )
 """Tags that end a line or a cell, which separates words."""
+_MAY_BE_MARKUP = re.compile(r"[&<*_~`\\{\[]")
+_RAISED_OR_LOWERED = re.compile("</?(?:sup|sub)(?![A-Za-z0-9])", re.IGNORECASE)
+_EMPHASIS = re.compile(r"\\.|\n[ \t]*\n|(?P<sign>(?<!\*)\*{1,3}(?!\*)|(?<!_)_{1,3}(?!_)|(?<!~)~~(?!~)|`++)", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:(?<=[0-9]\\)(?P<space>[,;: ])(?=[0-9])|(?P<sign>[!-/:-@\[-`{-~]))|(?<=[0-9])\{(?P<mark>[.,])\}(?=[0-9])"
+)
+"""A sign that is written with a backslash, and what LaTeX writes between the digits of one number."""
 _LINE_MARK = re.compile(r"^[ \t]*(?:(?:[*•‣◦+-]|#{1,6}|[0-9]{1,3}[.)])[ \t]+|>[ \t]*)++", re.MULTILINE)
 _BAR = re.compile(r"==|\|\||[ \t]?(?<!\|)\|(?!\|)[ \t]?")
 """What separates the cells of a table, and what highlights or hides words: `==word==`, `||word||`."""

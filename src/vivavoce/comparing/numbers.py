@@ -20,7 +20,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from vivavoce.comparing.text import GAP, MIN_CODE_CHARS, plain_readings
+from vivavoce.comparing.markup import inline_marks
+from vivavoce.comparing.text import GAP, MIN_CODE_CHARS, PlainText, plain_readings
 from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.work_time import counted_work
 
@@ -30,6 +31,8 @@ MAX_EXPONENT = 999_999
 """The largest power of ten that is read as it is written; a larger one counts as this one."""
 MAX_GROUPS = 30
 """Groups of digits with spaces between them that are one number."""
+MAX_SUMMANDS = 8
+"""Parts of one number that is written with several scales: `2 crore 25 lakh 300`."""
 MAX_SHOWN_DIGITS = 40
 """Characters of a number that a message shows."""
 
@@ -40,9 +43,10 @@ class Number:
 
     `text` has the sign. `unit` is what touches the number: `kg`, `%`, `€`, `EUR`; it does not change the value, except
     for `k`, `M`, `B`, `bn`, 万 and 億, which are part of the number. `readings` are the values of this text as one
-    number, beginning with `value`; an `ambiguous` text has several, or may be several numbers. `scale` is what
-    follows, is not read, and makes the number larger: ` million` in `5 million`. `factor` is the sign at its end that
-    is part of its value: `k` in `10k`.
+    number, beginning with `value`; an `ambiguous` text has several without regard to their signs, or may be several
+    numbers. `scale` is what follows, is not read, and makes the number larger: ` million` in `5 million`. `factor` is
+    the sign at its end that is part of its value: `k` in `10k`. `summands` are the values that make up the number, each
+    with whether an unknown scale makes it larger: 2 and 500 in `2 thousand 500`.
     """
 
     value: Decimal
@@ -54,11 +58,12 @@ class Number:
     ambiguous: bool = False
     scale: str = ""
     factor: str = ""
+    summands: tuple[tuple[Decimal, bool], ...] = ()
 
     @property
     def is_scaled(self) -> bool:
-        """Whether its value does not count, because `scale` makes it larger."""
-        return bool(self.scale)
+        """Whether its value does not count, because `scale` makes it larger, or that of a summand."""
+        return bool(self.scale or self.summands)
 
 
 def numbers_in(text: str, locale: str | None = None) -> Sequence[Number]:
@@ -88,19 +93,21 @@ def _read_numbers(text: str, locale: str | None) -> tuple[Sequence[Number], Sequ
         return (), ()
     if len(text) > MAX_TEXT_CHARS:
         raise GraderFault(f"a text has {len(text):,} characters; numbers are read in {MAX_TEXT_CHARS:,}", kind="limit")
-    folded, places = _fold(text)
     with counted_work():
-        numbers = tuple(_join_numbers(text, list(_Reader(text, folded, places, convention).numbers())))
+        numbers = tuple(_join_numbers(text, list(_Reader(text, convention).numbers())))
     return tuple(number for number in numbers if not number.is_scaled), numbers
 
 
 def read_number(text: str, locale: str | None = None) -> Decimal | None:
-    """Return the value of a text that is one number and nothing else, space around it aside; None for other texts."""
+    """Return the value of a text that is one number; None for other texts.
+
+    Space around it and the end of a sentence do not count.
+    """
     numbers = all_numbers_in(text, locale)
     if len(numbers) != 1 or numbers[0].unit or numbers[0].is_scaled:
         return None
-    around = _fold(text[: numbers[0].start] + text[numbers[0].end :])[0]
-    return None if around.strip() else numbers[0].value
+    before, behind = _fold(text[: numbers[0].start]), _fold(text[numbers[0].end :])
+    return numbers[0].value if not before.strip() and _END_OF_SENTENCE.fullmatch(behind) else None
 
 
 def states(text: str, wanted: float | Decimal, locale: str | None = None) -> bool:
@@ -136,6 +143,8 @@ def _find_possible(text: str, wanted: Decimal, locale: str | None) -> tuple[int,
     for number in all_numbers_in(text, locale):
         if any(_may_be(reading, wanted, number) for reading in number.readings):
             return number.start, number.end
+        if number.summands and wanted.is_finite() and _may_be_sum(number.summands, wanted):
+            return number.start, number.end
     for match in _possible_digits(text, wanted, locale):
         return match.span()
     return None
@@ -158,9 +167,76 @@ def _computed_numbers(text: str) -> Iterator[tuple[tuple[int, int], Decimal]]:
             yield match.span(), Decimal(match["whole"]) + part
 
 
+def find_amount(text: str, words: str, locale: str | None = None) -> tuple[int, int] | None:
+    """Return where a text may state the amount that some words are, which is what a ban on these words has to assume.
+
+    An amount is one number with a unit or a currency (`20%`, `24.90 €`, `5 kg`), or one with a mark for decimals or
+    thousands (`1.5`). Its parts may be written in any way: `€24.90`, `24,90 €`, `EUR 24.90`. None where the words are
+    not an amount, or the text states it nowhere.
+    """
+    amount = _amount_of(words, locale)
+    if amount is None:
+        return None
+    values, unit = amount
+    for plain in plain_readings(text):
+        for number in all_numbers_in(plain.text, locale):
+            if any(_may_be(reading, value, number) for value in values for reading in number.readings) and (
+                not unit or unit in _units_beside(plain.text, number)
+            ):
+                return plain.span(number.start, number.end)
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _amount_of(words: str, locale: str | None) -> tuple[set[Decimal], str] | None:
+    """Return the values and the unit of words that are one amount, None for digits only and for other words.
+
+    The values of `1.500 €` are 1.5 and 1500.
+    """
+    if len(words) > _CUT_CHARS:
+        return None
+    plain = PlainText(words).text
+    numbers = all_numbers_in(plain, locale)
+    if len(numbers) != 1 or numbers[0].is_scaled:
+        return None
+    number = numbers[0]
+    unit = _unit_name(f"{plain[: number.start]} {plain[number.end :]}".strip())
+    is_amount = unit in _units_beside(plain, number) if unit else not number.text.isdecimal()
+    return ({number.value, max(number.readings)}, unit) if is_amount else None
+
+
+def _units_beside(text: str, number: Number) -> set[str]:
+    """Return the names of the unit behind a number and of the currency before it."""
+    before = _UNIT_BEFORE.search(text, max(0, number.start - _MAX_UNIT_CHARS), number.start)
+    behind = _UNIT_BEHIND.match(text, number.end)
+    return {_unit_name(match["unit"]) for match in (before, behind) if match}
+
+
+def _unit_name(unit: str) -> str:
+    """Return one name for the ways to write a unit."""
+    name = unit.casefold().rstrip(".")
+    return _UNIT_NAMES.get(name, name)
+
+
 def _small_integer(text: str) -> int | None:
     plain = unicodedata.normalize("NFKC", text).replace("−", "-")
     return int(plain) if re.fullmatch(r"[-+]?[0-9]{1,3}", plain) else None
+
+
+def _may_be_sum(summands: Iterable[tuple[Decimal, bool]], wanted: Decimal) -> bool:
+    """Return whether numbers with unknown scales may add up to another: 2500 for `2 thousand 500`."""
+    rest = abs(wanted)
+    with localcontext(_EXACT):
+        for value, is_scaled in summands:
+            summand = abs(value)
+            if is_scaled and 0 < summand <= rest:
+                power = rest.adjusted() - summand.adjusted()
+                largest = summand.scaleb(power)
+                summand = largest if largest <= rest else summand.scaleb(power - 1)
+            if summand > rest:
+                return False
+            rest -= summand
+    return not rest
 
 
 def _may_be(reading: Decimal, wanted: Decimal, number: Number) -> bool:
@@ -267,11 +343,12 @@ def cuts_number(text: str, place: int) -> bool:
     """
     first = max(0, place - _CUT_CHARS)
     window = text[first : place + _CUT_CHARS]
-    folded, places = _fold(window)
+    shown = _Folded(window)
+    folded = shown.text
     if not _DIGIT.search(folded):
         return False
     original = place - first
-    inner = original if places is None else bisect_left(places, original)
+    inner = shown.place(original)
     before, after = folded[max(0, inner - 3) : inner], folded[inner : inner + 3]
     if _CUT_AFTER.search(before) and _CUT_BEFORE.match(after):
         return True
@@ -308,11 +385,17 @@ def has_unread(text: str, locale: str | None = None) -> bool:
     """Say whether a text may state a number that `numbers_in` does not read, or a larger one than it reads.
 
     These are digits that are not part of a number (`1,234,5`, `2^10`, dates, codes), words for numbers (`fifty`), and
-    `5m`, metres or millions. A scale right after a number does not count here: the number says that it has one.
+    `5m`, metres or millions, and numbers that only a page joins (`1**50**`). A scale right after a number does not
+    count here: the number says that it has one.
     """
-    if _METRES_OR_MILLIONS.search(_fold(text)[0]):
+    marks = [mark.start for mark in inline_marks(text)]
+    if any(
+        bisect_left(marks, number.start) < bisect_left(marks, number.end) for number in all_numbers_in(text, locale)
+    ):
         return True
-    rest = _fold(_without_numbers(text, locale))[0]
+    if _METRES_OR_MILLIONS.search(_fold(text)):
+        return True
+    rest = _fold(_without_numbers(text, locale))
     return bool(_DIGIT.search(rest) or _LARGER_WORD.search(rest))
 
 
@@ -430,18 +513,53 @@ _FOLDED = str.maketrans(
 )
 
 
-def _fold(text: str) -> tuple[str, Sequence[int] | None]:
-    """Return a text in which every digit is ASCII, and the place of each character in the original; None if equal."""
-    if "-" in text:
-        text = _UNIT_RANGE.sub(r"\1–", text)
-    if text.isascii():
-        return text, None
-    folded = _FULL_WIDTH_COMMA.sub(",", text).translate(_FOLDED)
-    folded = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), folded)
-    if not _INVISIBLE.search(folded):
-        return folded, None
-    places = [place for place, character in enumerate(folded) if not _INVISIBLE.match(character)]
-    return _INVISIBLE.sub("", folded), places
+class _Folded:
+    """A text as a page shows it, in which every digit is ASCII, with the place of each character in the original."""
+
+    def __init__(self, original: str) -> None:
+        text = original
+        self._starts: Sequence[int] | None = None
+        self._ends: Sequence[int] | None = None
+        if marks := inline_marks(original):
+            parts: list[str] = []
+            starts: list[int] = []
+            ends: list[int] = []
+            place = 0
+            for start, end, shown in (*marks, (len(original), len(original), "")):
+                parts += [original[place:start], shown]
+                starts += range(place, start)
+                starts += [start] * len(shown)
+                ends += range(place + 1, start + 1)
+                ends += [end] * len(shown)
+                place = end
+            text, self._starts, self._ends = "".join(parts), starts, ends
+        if "-" in text:
+            text = _UNIT_RANGE.sub(r"\1–", text)
+        if not text.isascii():
+            text = _FULL_WIDTH_COMMA.sub(",", text).translate(_FOLDED)
+            text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
+            if _INVISIBLE.search(text):
+                kept = [place for place, character in enumerate(text) if not _INVISIBLE.match(character)]
+                self._ends = (
+                    [place + 1 for place in kept] if self._ends is None else [self._ends[place] for place in kept]
+                )
+                self._starts = kept if self._starts is None else [self._starts[place] for place in kept]
+                text = _INVISIBLE.sub("", text)
+        self.text = text
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a part of the text stands in the original."""
+        if self._starts is None or self._ends is None:
+            return start, end
+        return self._starts[start], self._ends[end - 1]
+
+    def place(self, original: int) -> int:
+        """Return where a place in the original is in the text."""
+        return original if self._starts is None else bisect_left(self._starts, original)
+
+
+def _fold(text: str) -> str:
+    return text if (text.isalnum() and text.isascii()) or text == " " else _Folded(text).text
 
 
 # The grammar: a run of words with a digit is cut into tokens, and a token that may be numbers into parts
@@ -473,7 +591,7 @@ _FRACTIONS = "½¼¾⅐-⅞"
 _TEN_THOUSANDS = "[百千]?[万萬億亿]{1,2}"
 
 _RUN = re.compile(
-    rf"(?<!\S)[^\s0-9{_FRACTIONS}]*+[0-9{_FRACTIONS}]\S*+(?:[ {_NO_BREAK}](?:[×x*·⋅] )?+[+(]?[0-9]\S*+)*+"
+    rf"(?<!\S)[^\s0-9{_FRACTIONS}]*+[0-9{_FRACTIONS}]\S*+(?:[ {_NO_BREAK}](?:[×x*·⋅] )?+[+(]?[0-9{_FRACTIONS}]\S*+)*+"
 )
 _PHONE = (
     rf"\+[0-9]{{1,3}}(?:[ {_NO_BREAK}./-]?\(?[0-9]{{1,5}}\)?){{2,6}}(?![{_W}])"
@@ -498,6 +616,21 @@ _AFTER_NUMBER = re.compile(
 )
 """A number up to the end of its currency, unit, and markup: a dash that follows is that of a range, not a sign."""
 _MAX_AFTER_NUMBER_CHARS = 48
+_MAX_SIGN_CHARS = 20
+_MINUS_WORDS = "minus|negative|moins|menos|meno|минус|零下|负|負|マイナス|氷点下|영하|마이너스"
+_BEFORE_NO_MINUS = "au|du|ou|le|al|o|lo|or|oder|или"
+"""Words that make another phrase of one for a minus: `au moins 3`, `plus or minus 3`."""
+_SIGN_APART = re.compile(
+    rf"(?:(?P<bound>(?:/|\b(?i:{_BEFORE_NO_MINUS})) ?)?(?<![{_W}])(?i:{_MINUS_WORDS})[ {_NO_BREAK}-]?"
+    rf"|(?P<dash>[-–])(?:(?P<tie>{_NO_BREAK}+)| {{1,3}}))"
+    rf"(?:[{_SYMBOLS}] ?|{_CODE} ?)?\Z"
+)
+"""A word or a sign that makes the number behind it negative, with a space between."""
+_MINUS_SIGNS = "−﹣"
+"""Signs that are nothing but a minus."""
+_BEFORE_MINUS = re.compile(r"[:=(] ?\Z")
+_ONLY_NUMBER = re.compile(rf"\s*[-–] {{1,3}}[0-9][0-9.,' {_NO_BREAK}]*[^\s0-9]{{0,3}}\s*")
+_SHORT_UNIT = re.compile(rf"[ {_NO_BREAK}]?[{_L}]{{0,3}}[{_CURRENCIES}]?[ {_NO_BREAK}]?")
 _SCALE_STEMS = (
     "dozen docen douzain dutzend hundred hundert hundra honderd hundr centen centinaia centaine ratus száz thousand"
     " tausend duizend tusen tusind tuhat tuhan tysiąc tysięc tisíc tisuć tisoč hiljad ezer tūkst þúsund elfu ribu libo"
@@ -529,14 +662,14 @@ _SCALE_FOLLOWS = re.compile(
     rf"(?:[ {_NO_BREAK}]?(?:[A-Za-z]{{0,3}}[{_CURRENCIES}]|{_CODE}(?![{_W}])))?"
     rf"(?:{_WIDE_BREAK}(?:in )?(?:(?i:{'|'.join(_SCALE_STEMS.split())})|{'|'.join(_SCALE_SIGNS.split())})"
     rf"|{_BREAK}(?:(?:{_SCALE_SHORT})(?![{_L}])"
-    r"|[十拾百佰万萬億亿兆]|[千仟](?![克米瓦卡赫公])|[십백천만억조](?=[십백천만억조]*(?:\W|[원달유개명]|\Z))))"
+    r"|[十拾百佰万萬億亿兆]|[千仟](?![克米瓦卡赫公])|[십백천만억조]+(?=[\W\d원달유개명]|\Z)))"
 )
 """What makes a number larger, with what may stand between: `5 million`, `5 Mio. €`, `5 € million`, `5千`."""
 _BARE_SCALE = re.compile(rf"(?:[kKMB]|bn)(?![{_W}])|{_TEN_THOUSANDS}")
 """What is part of a number if it touches the digits."""
 _MONEY_BEFORE = re.compile(rf"(?:[{_CURRENCIES}]|(?<![{_W}]){_CODE}) ?[-+–]?\Z")
 _LETTER_FOLLOWS = re.compile(rf" ?(?:mm?|[LT])(?![{_W}])")
-_LETTER_AND_MONEY = re.compile(rf" ?(?:mm?|[LT]) ?(?:[{_CURRENCIES}]|{_CODE}(?![{_W}]))")
+_LETTER_AND_MONEY = re.compile(rf" ?(?:mm?|[GLT]) ?(?:[{_CURRENCIES}]|{_CODE}(?![{_W}]))")
 """A letter that is a unit after other numbers: `$5m`, `5 T€`, `₹5 L`."""
 _RANGES = "to|through|thru|up to|till|bis(?: zu)?|à|al?|tot|do|til|ile|đến|до|έως|至|到|から|से"
 _LISTS = "and|or|versus|vs\\.?|und|oder|et|ou|y|o|e|en|of|i|lub|og|och|eller|ve|và|hoặc|и|или|και|ή|或|和|या"
@@ -551,8 +684,12 @@ _SCALE_CONNECTOR = re.compile(
     re.IGNORECASE,
 )
 """What stands between two numbers whose scale follows the second: `5 to 10 million`, `€5–€10 Mio.`, `5-10k`."""
+_ADDED = re.compile(r"(?:[^\W\d_]{0,8}|\.)[\s\u00a0]{0,3}(?:(?:and|und|et|y|e|и) )?", re.IGNORECASE)
+"""What stands between the scale of a number and one that is added to it."""
+_MAX_SHORT_SCALE_CHARS = 4
+"""Letters of a scale that may be an abbreviation with a point."""
 _POWER_CONNECTOR = re.compile(
-    r"(?P<stars>\s?\*\*\s?)[({]{0,2}|\s?(?:\\?\^|↑+|<sup>)\s?[({]{0,2}"
+    r"\s?\*\*\s?[({]{0,2}|\s?(?:\\?\^|↑+|<sup>)\s?[({]{0,2}"
     r"|\)?\s(?:(?:raised )?to the (?:power(?: of)?|exponent)|hoch|puissance|elevado a(?: la)?)\s"
 )
 """What stands between the base and the exponent of a power."""
@@ -567,14 +704,14 @@ _SIGN_OF_PRODUCT = re.compile(r"\s?[×x*·⋅]\s?")
 _SIGN_OF_PRICE = re.compile(rf"[{_CURRENCIES}]")
 _POWER = re.compile(
     rf"(?<![0-9.,])(?P<base>[0-9]{{1,15}}(?:\.[0-9]{{1,9}})?)"
-    rf"(?:(?P<raised>[⁺⁻]?[{_RAISED}]{{1,3}})|(?:{_POWER_CONNECTOR.pattern.replace('?P<stars>', '?:')})"
+    rf"(?:(?P<raised>[⁺⁻]?[{_RAISED}]{{1,3}})|(?:{_POWER_CONNECTOR.pattern})"
     r"(?P<exponent>[-+−]?[0-9]{1,3})(?![0-9]))"
 )
 _MIXED_FRACTION = re.compile(
     r"(?<![0-9.,/-])(?P<whole>[0-9]{1,9})[ -](?P<numerator>[1-9])[/⁄](?P<denominator>[2-9]|1[0-9]|32|64)"
     r"(?![0-9/]|[.,-][0-9])"
 )
-_DECIMAL_MARK = rf"(?:\s?[.,'٫·]\s?|[{_CURRENCIES}])"
+_DECIMAL_MARK = rf"(?:\s?[.,'٫·]\s?|[{_CURRENCIES}]|<sup>)"
 _MARK_AFTER_DIGIT = re.compile(rf"[0-9][.,'٫_ {_NO_BREAK}]\Z")
 _MARK_BEFORE_DIGIT = re.compile(rf"[.,'٫_ {_NO_BREAK}][0-9]")
 _WORD_STEMS = f"{_SCALE_STEMS} {_NUMBER_WORDS}".split()
@@ -584,7 +721,7 @@ _LARGER_WORD = re.compile(
     rf"(?<![^\W\d_])(?:{'|'.join(_WORD_STEMS)}|(?:mille|mila|lakhs?|lacs?|crores?)(?![{_L}]))"
     rf"|{'|'.join(_SCALE_SIGNS.split())}"
     rf"|{'|'.join(word for word in _WORD_STEMS if len(word) >= _MIN_INNER_CHARS)}"
-    r"|[十拾百佰兆]|[千仟](?![克米瓦卡赫公])|(?<![0-9百千])[万萬億亿]|[십백천만억조](?=\W|[원달유개명]|\Z)",
+    r"|[十拾百佰兆]|[千仟](?![克米瓦卡赫公])|(?<![0-9百千])[万萬億亿]|[십백천만억조](?=[\W\d원달유개명]|\Z)",
     re.IGNORECASE,
 )
 """A word for a number or its scale, in any place, also inside a longer word: `fünfhundert`."""
@@ -642,6 +779,25 @@ _CODE_BEFORE = re.compile(rf"[-_/@–]?[{_W}]|\.[0-9]")
 """Letters or digits on both sides of a place, with a mark between them that continues a code."""
 _PHONE_IN_TEXT = re.compile(rf"(?<![{_W}])(?:{_PHONE})")
 _TIME_OF_DAY = re.compile(rf"[0-9]{{1,2}}(?:[:.][0-9]{{2}})? ?(?:[aApP](?:[mM](?![{_W}])|\.[mM]\.)|Uhr|h[0-9]{{2}})")
+_END_OF_SENTENCE = re.compile(r"\s*[.!。]?\s*")
+_MAX_UNIT_CHARS = 24
+_UNIT_BEFORE = re.compile(rf"(?P<unit>[A-Z]{{0,2}}[{_CURRENCIES}]|(?<![{_W}])(?i:{_CODE}))[\s*_`~+–-]{{0,4}}\Z")
+_UNIT_BEHIND = re.compile(rf"[\s*_`~-]{{0,4}}(?P<unit>[{_CURRENCIES}%‰]|°[CF]?|[^\W\d_]{{1,12}}\.?[²³23]?(?!\w))")
+_UNIT_NAMES = {
+    name: names[0]
+    for names in (
+        ("€", "eur", "euro", "euros"),
+        ("$", "usd", "us$", "dollar", "dollars"),
+        ("£", "gbp", "pound", "pounds"),
+        ("¥", "jpy", "yen", "円", "cny", "rmb", "元"),
+        ("₹", "inr", "rs", "rupee", "rupees"),
+        ("₩", "krw", "원"),
+        ("₽", "rub", "руб"),
+        ("%", "percent", "pct", "prozent"),
+    )
+    for name in names
+}
+"""The first name stands for the others."""
 _SPACED_PERCENT = re.compile(rf"[ {_NO_BREAK}\u202f\u2009]?[%‰％٪°]")
 
 
@@ -650,11 +806,11 @@ def _part(spaces: str) -> str:
     group = "[0-9]{3}(?![0-9])"
     tens = rf" ?[×x*·⋅] ?10(?:(?:\^|\*\*)\{{?(?P<power>[-+]?[0-9]{{1,6}})\}}?|(?P<raised>[⁺⁻]?[{_RAISED}]{{1,6}}))"
     return (
-        rf"(?:10\^\{{?(?P<ten>[-+]?[0-9]{{1,6}})\}}?(?![0-9^]|[.,][0-9])|(?:(?P<spaced>[1-9][0-9]{{0,2}}(?:{spaces}(?:{_NO_BREAK}{group}){{1,{MAX_GROUPS}}}+|(?:_{group}(?![{_W}])){{1,{MAX_GROUPS}}}+(?!_[{_W}]))(?:[.,٫][0-9]++)?+)"
+        rf"(?:10(?:\^\{{?(?P<ten>[-+]?[0-9]{{1,6}})\}}?(?![0-9^]|[.,][0-9])|(?P<below>⁻[{_RAISED}]{{1,6}}))|(?:(?P<spaced>[1-9][0-9]{{0,2}}(?:{spaces}(?:{_NO_BREAK}{group}){{1,{MAX_GROUPS}}}+|(?:_{group}(?![{_W}])){{1,{MAX_GROUPS}}}+(?!_[{_W}]))(?:[.,٫][0-9]++)?+)"
         rf"|(?P<plain>[0-9]++(?:[.,'٫][0-9]++)*+|(?<![\w.)\]])[.٫][0-9]++(?![.,][0-9]))|(?<![{_W}.,'])(?=[{_FRACTIONS}]))"
-        rf"(?P<fraction>[{_FRACTIONS}])?+"
+        rf"(?:[ {_NO_BREAK}]?(?P<fraction>[{_FRACTIONS}]))?+"
         rf"(?:[eE](?P<exponent>[-+]?[0-9]++)(?![0-9_])|{tens})?+)(?:¹(?![{_RAISED}]))?+"
-        rf"(?P<unit>{_TEN_THOUSANDS}|[kcmd]?m[23](?![{_W}])|(?![xX][0-9])[{_L}]++[{_RAISED}]*+|[%‰]|°[CFK]?|[{_SYMBOLS}])?+"
+        rf"(?P<unit>{_TEN_THOUSANDS}|[kcmd]?m[23](?![{_W}])|(?![xX][0-9])[{_L}]++[{_RAISED}⁺⁻]*+|[%‰]|°[CFK]?|[{_SYMBOLS}])?+"
     )
 
 
@@ -663,7 +819,7 @@ def _token(spaces: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     part = _part(spaces)
     bare = re.sub(r"\(\?P<\w+>", "(?:", part)
     join = rf"(?:(?:[-+–/:]|[xX×](?=[0-9]))(?:(?:[{_SYMBOLS}]|{_CODE}) ?)?+(?=[0-9])|(?<=[万萬億亿])(?=[0-9]))"
-    begins = rf"[{_W}{_RAISED}]++|(?:[-@]|_++)[{_W}]++|\^[-({{]*+[{_W}]*+"
+    begins = rf"[{_W}{_RAISED}⁺⁻]++|(?:[-@]|_++)[{_W}]++|\^[-({{]*+[{_W}]*+"
     token = (
         r"(?P<address>(?i:https?://|www\.)[^\s<>\"'`。，、）]*+)"
         rf"|(?P<hex>0[xX][0-9A-Fa-f]++[{_W}]*+)"
@@ -695,10 +851,12 @@ class _Digits:
 
 
 class _Reader:
-    """Reads the numbers of one text; `places` are those of the folded characters in the original text."""
+    """Reads the numbers of one text."""
 
-    def __init__(self, original: str, text: str, places: Sequence[int] | None, convention: Convention | None) -> None:
-        self.original, self.text, self.places, self.convention = original, text, places, convention
+    def __init__(self, original: str, convention: Convention | None) -> None:
+        self.original, self.convention = original, convention
+        self.folded = _Folded(original)
+        self.text = self.folded.text
         spaces = "careful" if convention is None else "free" if convention.group == " " else "none"
         self.token, self.part = _GRAMMARS[spaces]
         self.currency_end = self.number_end = -1
@@ -739,7 +897,11 @@ class _Reader:
             if digits is None:
                 return
             if not join and _scale(part["unit"] or "") < numbers[-1].value.adjusted():  # 1億2000万
-                numbers[-1] = self._sum(numbers[-1], self._number(part, digits[-1], last=True))
+                low = self._number(part, digits[-1], last=True)
+                if low.scale:  # 3万4千
+                    numbers.append(low)
+                else:
+                    numbers[-1] = self._sum(numbers[-1], low)
             else:
                 numbers += [self._number(part, one, last=one is digits[-1]) for one in digits]
         yield from numbers
@@ -767,17 +929,19 @@ class _Reader:
         if part["plain"]:
             digits = _grouped(part["plain"], self.convention)
             return None if part["fraction"] and not part["plain"].isdigit() else digits
-        if part["ten"]:
+        if part["ten"] or part["below"]:
             return [_Digits(0, 2, "1")]
         return [_Digits(0, 0, "0")]
 
     def _whole(self, digits: str, start: int, end: int) -> Number:
         unit = self._unit_before(start)
-        start, negative = self._sign(start)
-        value = Decimal(f"-{digits}" if negative else digits)
-        first, behind = self._original(start, end)
+        start, sign = self._sign(start)
+        value = Decimal(f"-{digits}" if sign == "-" else digits)
+        first, behind = self.folded.span(start, end)
         scale = self._scale_behind(start, end, is_bare=True)
-        return Number(value, first, behind, self.original[first:behind], unit, (value,), scale=scale)
+        readings = (value, -value) if sign == "?" else (value,)
+        written = self.original[first:behind]
+        return Number(value, first, behind, written, unit, readings, scale=scale)
 
     def _scale_behind(self, start: int, end: int, *, is_bare: bool) -> str:
         """Return what follows a number and makes it larger: a word, or a letter that a currency tells from a unit."""
@@ -788,8 +952,7 @@ class _Reader:
             match = _LETTER_FOLLOWS.match(self.text, end)
         if match is None:
             return ""
-        first, behind = self._original(end, match.end())
-        return self.original[first:behind]
+        return self.original[self.folded.span(end - 1, end)[1] : self.folded.span(end, match.end())[1]]
 
     def _number(self, part: re.Match[str], digits: _Digits, *, last: bool) -> Number:
         start, end = part.start() + digits.start, part.start() + digits.end
@@ -803,17 +966,19 @@ class _Reader:
         written_unit = unit
         if scale:
             end, unit = part.end(), ""
-        sign_start, negative = self._sign(part.start()) if start == part.start() else (start, False)
-        sign = "-" if negative else ""
+        sign_start, doubt = self._sign(part.start()) if start == part.start() else (start, "")
+        sign = "-" if doubt == "-" else ""
         values = [_decimal(sign, digits.plain, fraction, exponent + scale)]
         if digits.other is not None:
             values.append(_decimal(sign, digits.other, fraction, exponent + scale))
         if scale and written_unit.isascii():  # 24k gold
             values.append(_decimal(sign, digits.plain, fraction, exponent))
+        ambiguous = digits.ambiguous or len(values) > 1
+        if doubt == "?":
+            values += [-value for value in values]
         if not unit and not scale and start == part.start():
             unit = self._unit_before(start)
-        first, behind = self._original(sign_start, end)
-        ambiguous = digits.ambiguous or len(values) > 1
+        first, behind = self.folded.span(sign_start, end)
         behind_number = self._scale_behind(sign_start, end, is_bare=False) if last else ""
         written = self.original[first:behind]
         factor = written_unit if scale else ""
@@ -825,27 +990,51 @@ class _Reader:
         written = self.original[high.start : low.end]
         return Number(value, high.start, low.end, written, low.unit, (value,), factor=low.factor or high.factor)
 
-    def _sign(self, start: int) -> tuple[int, bool]:
-        """Return where a number with its sign starts, and whether it is negative."""
-        window = self.text[max(0, start - 6) : start]
-        found = None
-        if "-" in window or "+" in window or "–" in window:
-            found = _SIGNED.search(self.text, max(0, start - 6), start)
-        if found is None:
-            return start, False
-        place, sign = found.start(), found[1]
+    def _sign(self, start: int) -> tuple[int, str]:
+        """Return where a number with its sign starts, and its sign: `-`, `?` where it may have one, or nothing."""
+        window = self.text[max(0, start - _MAX_SIGN_CHARS) : start]
+        touching = None
+        if "-" in window[-6:] or "+" in window[-6:] or "–" in window[-6:]:
+            touching = _SIGNED.search(self.text, max(0, start - 6), start)
+        if touching is None:
+            return self._sign_apart(start, window)
+        place, sign = touching.start(), touching[1]
         before = self.text[place - 1 : place]
         if re.match(rf"[{_UNSPACED}]", before):
             counts = self.number_end < 0 or place - self.number_end > 3
         elif (sign == "–" and self.text[max(0, place - 2) : place].rstrip()[-1:].isdigit()) or (
-            before != " " and _AFTER_NUMBER.search(self.text, max(0, place - _MAX_AFTER_NUMBER_CHARS), place)
+            before != " " and self._follows_number(place)
         ):
             counts = False
         elif before in ("'", '"'):
             counts = not self.text[place - 2 : place - 1].isdigit()
         else:
             counts = place == self.currency_end or not re.match(r"[\w)\]}%‰°/.+–-]", before)
-        return (place, sign != "+") if counts else (start, False)
+        return (place, "" if sign == "+" else "-") if counts else (start, "")
+
+    def _sign_apart(self, start: int, window: str) -> tuple[int, str]:
+        """Return the sign of a number that is a word or has a space behind it: `minus 5`, `− 5`, `零下5`.
+
+        After a number, it subtracts. A hyphen or a short dash with a space behind it is more often a bullet or the end
+        of a clause.
+        """
+        match = _SIGN_APART.search(window)
+        if match is None or match["bound"]:
+            return start, ""
+        place = start - len(match[0])
+        is_behind_space = self.text[place - 1 : place] in (" ", _NO_BREAK)
+        if (0 <= self.number_end <= place and _SHORT_UNIT.fullmatch(self.text, self.number_end, place)) or (
+            self._follows_number(place - 1 if is_behind_space else place)
+        ):
+            return start, ""
+        if match["dash"] and self.original[self.folded.span(place, place + 1)[0]] not in _MINUS_SIGNS:
+            is_clear = match["tie"] or _BEFORE_MINUS.search(self.text, max(0, place - 2), place)
+            if not (is_clear or _ONLY_NUMBER.fullmatch(self.text)):
+                return start, "?"
+        return place, "-"
+
+    def _follows_number(self, place: int) -> bool:
+        return _AFTER_NUMBER.search(self.text, max(0, place - _MAX_AFTER_NUMBER_CHARS), place) is not None
 
     def _unit_before(self, start: int) -> str:
         """Return the sign or the code of a currency that touches a number from the left."""
@@ -853,9 +1042,6 @@ class _Reader:
             return ""
         found = _CURRENCY_BEFORE.search(self.text, max(0, start - 5), start)
         return found[1] if found else ""
-
-    def _original(self, start: int, end: int) -> tuple[int, int]:
-        return (start, end) if self.places is None else (self.places[start], self.places[end - 1] + 1)
 
 
 def _named_dates(text: str) -> Iterable[re.Match[str]]:
@@ -889,9 +1075,12 @@ def _join_numbers(text: str, numbers: list[Number]) -> Sequence[Number]:
         between = text[number.end : following.start]
         if len(between) > _MAX_AFTER_NUMBER_CHARS:
             continue
-        between = _fold(between)[0]
+        between = _fold(between)
         scale = following.scale or following.factor
-        if scale and not (number.factor or number.scale) and _SCALE_CONNECTOR.fullmatch(between.strip()):
+        if _is_added(number, between, following):
+            numbers[place] = _add(text, number, following)
+            joined.add(place + 1)
+        elif scale and not (number.factor or number.scale) and _SCALE_CONNECTOR.fullmatch(between.strip()):
             numbers[place] = replace(number, scale=scale)
         elif _SIGN_OF_PRICE.fullmatch(between) or _is_power(text, number.start, between):
             joined |= {place, place + 1}
@@ -905,6 +1094,33 @@ def _join_numbers(text: str, numbers: list[Number]) -> Sequence[Number]:
     ]
 
 
+def _is_added(number: Number, between: str, following: Number) -> bool:
+    """Return whether a number is added to the scale of the one before it: `2 thousand 500`, `3万 4,800`."""
+    if len(following.summands) == MAX_SUMMANDS:
+        return False
+    if number.factor and not number.scale:
+        is_sign = number.factor not in _LETTER_SCALES
+        return is_sign and between in ("", " ", _NO_BREAK) and following.value.adjusted() < _scale(number.factor)
+    scale = _fold(number.scale)
+    if not scale or not between.startswith(scale):
+        return False
+    behind = between[len(scale) :]
+    is_short = sum(map(str.isalpha, scale)) <= _MAX_SHORT_SCALE_CHARS
+    return bool(_ADDED.fullmatch(behind)) and (is_short or not behind.startswith("."))
+
+
+def _add(text: str, number: Number, following: Number) -> Number:
+    """Return a number with a scale and what is added to it as one."""
+    summands = (
+        (number.value, bool(number.scale)),
+        *(following.summands or ((following.value, bool(following.scale)),)),
+    )
+    written = text[number.start : following.end]
+    return replace(
+        number, end=following.end, text=written, unit=following.unit, scale=following.scale, summands=summands
+    )
+
+
 def _is_in_power(text: str, number: Number) -> bool:
     """Return whether a number is the base of a power whose exponent is elsewhere, an exponent, or under a root."""
     before = text[max(0, number.start - _MAX_EXPONENT_SIGN_CHARS) : number.start]
@@ -912,9 +1128,9 @@ def _is_in_power(text: str, number: Number) -> bool:
 
 
 def _is_power(text: str, start: int, between: str) -> bool:
-    """Return whether what stands between two numbers makes them a power; `**` before the first one is emphasis."""
-    match = _POWER_CONNECTOR.fullmatch(between)
-    return match is not None and not (match["stars"] and text[max(0, start - 2) : start] == "**")
+    """Return whether what stands between two numbers makes them a power; a space ends emphasis of the first one."""
+    is_emphasis = between == "** " and text[max(0, start - 2) : start] == "**"
+    return not is_emphasis and _POWER_CONNECTOR.fullmatch(between) is not None
 
 
 _CURRENCY_BEFORE = re.compile(rf"([{_SYMBOLS}]|(?<![{_W}]){_CODE})[-+–]?\Z")
@@ -1010,7 +1226,7 @@ def _are_groups(groups: Sequence[str], mark: str) -> bool:
 
 
 def _exponent(part: re.Match[str]) -> int:
-    written = part["exponent"] or part["power"] or part["raised"] or part["ten"]
+    written = part["exponent"] or part["power"] or part["raised"] or part["ten"] or part["below"]
     if not written:
         return 0
     written = "".join(str(unicodedata.digit(sign)) if sign in "⁰¹²³⁴⁵⁶⁷⁸⁹" else sign for sign in written)

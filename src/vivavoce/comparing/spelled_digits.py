@@ -32,6 +32,7 @@ _GERMAN_TENS = ["zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzi
 _ZEROS = ["zero", "nought", "null", "oh", "o"]
 _EXCLAMATIONS = frozenset(("oh", "o"))
 """Words for zero that are more often no number."""
+_ONES = frozenset(("one", "eins"))
 _REPEATS = {"double": 2, "triple": 3, "doppel": 2}
 _SEPARATOR = re.compile(r"[\s,./-]*")
 _TIGHT = re.compile(r"[ -]?")
@@ -81,6 +82,29 @@ def digits_from_words(text: str) -> str:
             parts += [folded[place : run[0].start], digits]
             place = run[-1].end
     return "".join([*parts, folded[place:]])
+
+
+def with_numerals(text: str) -> str:
+    """Return a text in which each word for a number below 100 stands as its digits: `12 (5)` for `12 (five)`.
+
+    Words that follow each other are numbers of their own, except for `fifty-five`. "One" is often no number, and stays.
+    """
+    parts: list[str] = []
+    place = tens_end = 0
+    for match in _WORD.finditer(text):
+        word = fold(match[0])
+        digits = _DIGITS.get(word, "")
+        is_unit = len(digits) == 1 and digits != "0"
+        if is_unit and tens_end and _TIGHT.fullmatch(text, tens_end, match.start()):
+            parts[-1] = parts[-1][0] + digits
+            place, tens_end = match.end(), 0
+        elif digits and word not in _EXCLAMATIONS and word not in _ONES:
+            parts += [text[place : match.start()], digits]
+            place = match.end()
+            tens_end = place if len(digits) == 2 and digits[1] == "0" and digits != "10" else 0
+        else:
+            tens_end = 0
+    return "".join([*parts, text[place:]])
 
 
 def _runs(folded: str) -> Iterator[Sequence[_Spelled]]:

@@ -97,12 +97,16 @@ _LETTER_SIGNS: dict[int, str | None] = {
     0x1F198: "sos",
     0x1F199: "up!",
     0x1F19A: "vs",
+    0x0131: "i",
     0x2139: "i",
     0x24C2: "m",
     0x0640: None,
     0x07FA: None,
 }
-"""Signs that show a letter or a digit, such as letters in boxes and in flags, and those that only stretch a word."""
+"""Signs that show a letter or a digit, such as letters in boxes and in flags, and those that only stretch a word.
+
+Among them is the dotless i, because `I` may be either.
+"""
 
 _BARE_SIGN = "\ufdd0"
 """Stands for a sign that is not a part of a word; no text has this character, which Unicode keeps free."""
@@ -127,6 +131,7 @@ _MARKS = {
 """Quotation marks, dashes, and spaces that NFKC keeps apart; it maps others, such as full-width ones, to these."""
 _EMPHASIS = "*_`~\\"
 """Characters that emphasis may put between letters."""
+_EMPHASIS_BETWEEN_DIGITS = re.compile(r"[0-9][.,]?[*_`~\\]+[.,]?[0-9]")
 _ACUTE = re.compile("[\\s\u2800]\u0301")
 """What NFKC makes of an acute accent that stands alone, which people type as an apostrophe."""
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
@@ -146,9 +151,12 @@ class Span(NamedTuple):
     end: int
 
 
-def fold(text: str) -> str:
-    """Return what texts share that differ only in encoding, case, or the amount of white space."""
-    return " ".join(_fold_characters(text, case=False).split())
+def fold(text: str, *, keeps_marks: bool = False) -> str:
+    """Return what texts share that differ only in encoding, case, or the amount of white space.
+
+    With `keeps_marks`, the kinds of dashes and quotation marks stay apart.
+    """
+    return " ".join(_fold_characters(text, case=False, keeps_marks=keeps_marks).split())
 
 
 def same_text(a: str, b: str, *, ignore_case: bool = False) -> bool:
@@ -212,16 +220,19 @@ def encoding_note(text: str, words: str) -> str:
 class FoldedText:
     """A text that words are looked up in; it is folded once, and places are mapped to the original only when needed."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, keeps_marks: bool = False) -> None:
         self.text = text
-        self.folded = fold(text)
+        self.keeps_marks = keeps_marks
+        self.folded = fold(text, keeps_marks=keeps_marks)
 
     def contains(self, words: str, *, whole: bool = False) -> bool:
         """Return whether the text contains some words, with `whole` only as whole words.
 
         White space at their ends does not count. Words that show nothing, such as a line break, are looked up as they
-        are; no text contains an empty one.
+        are, and so are dashes and quotation marks without words (`—` is not `-`); no text contains an empty one.
         """
+        if _are_marks(words):
+            return next(self.find_all(words), None) is not None
         needle = _fold_words(words)
         if not needle:
             return bool(words) and words in self.text
@@ -237,7 +248,10 @@ class FoldedText:
 
     def find_all(self, words: str, *, whole: bool = False) -> Iterator[Span]:
         """Yield where in the original text some words stand, without overlaps."""
-        needle = _fold_words(words)
+        if not self.keeps_marks and _are_marks(words):
+            yield from self._with_marks.find_all(words)
+            return
+        needle = fold(words, keeps_marks=True) if self.keeps_marks else _fold_words(words)
         spans = (self.span(place, place + len(needle)) for place in (self._places(needle, whole, 0) if needle else ()))
         yield from spans if self._bare is None or not whole else _merge(spans, self._bare.find_all(words, whole=True))
 
@@ -266,6 +280,10 @@ class FoldedText:
                 start = place + 1
 
     @cached_property
+    def _with_marks(self) -> FoldedText:
+        return FoldedText(self.text, keeps_marks=True)
+
+    @cached_property
     def _bare(self) -> FoldedText | None:
         """The text without the signs that are not a part of a word, None where it has none."""
         bare = without_signs(self.text)
@@ -278,7 +296,7 @@ class FoldedText:
         ends: list[int] = []
         after_space = True
         for start, end in _clusters(self.text):
-            for character in _fold_cluster(self.text[start:end]):
+            for character in _fold_cluster(self.text[start:end], self.keeps_marks):
                 is_space = character.isspace()
                 if not (is_space and after_space):
                     starts.append(start)
@@ -327,8 +345,13 @@ class PlainText:
 
 
 def plain_readings(text: str) -> Iterator[PlainText]:
-    """Yield the ways to read a text in plain characters that differ: as it is, with raised digits apart, as shown."""
+    """Yield the ways to read a text in plain characters that differ.
+
+    These are the text as it is, without emphasis between digits, with raised digits apart, and as a page shows it.
+    """
     yield PlainText(text)
+    if _EMPHASIS_BETWEEN_DIGITS.search(text):
+        yield PlainText(text, without=_EMPHASIS)
     if _RAISED_OR_LOWERED.search(text):
         yield PlainText(text, apart=True)
     if hidden_markup(text):
@@ -359,6 +382,8 @@ class GuardedText:
 
     def contains(self, words: str, *, whole: bool = False) -> bool:
         """Return whether the text may contain some words, with `whole` only as whole words."""
+        if _are_marks(words):
+            return self._find_marks(words) is not None
         if self._folded.contains(words, whole=whole):
             return True
         wordings = dict.fromkeys((words, _plain_words(words)))
@@ -368,6 +393,8 @@ class GuardedText:
 
     def find(self, words: str, *, whole: bool = False) -> Span | None:
         """Return where in the text some words may stand first, None where they do not."""
+        if _are_marks(words):
+            return self._find_marks(words)
         if (span := self._folded.find(words, whole=whole)) is not None:
             return span
         for plain, folded in self._plain:
@@ -375,6 +402,11 @@ class GuardedText:
                 if (span := folded.find(wording, whole=whole)) is not None:
                     return plain.span(*span)
         return next(self._codes(words), None)
+
+    def _find_marks(self, marks: str) -> Span | None:
+        """Return where dashes or quotation marks stand first, as they are or as an entity."""
+        entities = (Span(mark.start, mark.end) for mark in hidden_markup(self.text) if marks.strip() in mark.shown)
+        return self._folded.find(marks) or next(entities, None)
 
     def matches(self, pattern: regex.Pattern[str]) -> Iterator[Span]:
         """Yield where in the text a pattern for folded text may match."""
@@ -469,9 +501,9 @@ def fold_encoding(text: str) -> str:
     return _SPACES.sub(" ", _LINE_ENDS.sub("\n", characters)).strip()
 
 
-def _fold_characters(text: str, *, case: bool) -> str:
+def _fold_characters(text: str, *, case: bool, keeps_marks: bool = False) -> str:
     """Return a text with one form of each character, except white space."""
-    if text.isascii():
+    if text.isascii() and not keeps_marks:
         if not case:
             return text.translate(_ASCII_FOLD)
         return _ASCII_INVISIBLE.sub("", text).replace("`", "'")
@@ -482,6 +514,8 @@ def _fold_characters(text: str, *, case: bool) -> str:
     text = unicodedata.normalize("NFKC", text)
     if not case:
         text = unicodedata.normalize("NFKC", text.casefold().replace("i\u0307", "i"))  # from "İ"
+    if keeps_marks:
+        return text
     if "\u0301" in text:
         text = _ACUTE.sub("'", text)
     for mark in _MARKS.keys() & set(text):
@@ -509,8 +543,14 @@ def _fold_words(words: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _fold_cluster(cluster: str) -> str:
-    return _fold_characters(cluster, case=False)
+def _are_marks(words: str) -> bool:
+    """Return whether words are only punctuation, with a dash or a quotation mark that folding makes another one."""
+    return not any(map(str.isalnum, words)) and not _MARKS.keys().isdisjoint(words)
+
+
+@lru_cache(maxsize=4096)
+def _fold_cluster(cluster: str, keeps_marks: bool) -> str:
+    return _fold_characters(cluster, case=False, keeps_marks=keeps_marks)
 
 
 def _clusters(text: str) -> Iterator[tuple[int, int]]:

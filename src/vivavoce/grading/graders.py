@@ -290,13 +290,13 @@ _TRUTHS: dict[str, Truth] = {
 }
 
 _VERSIONS: Mapping[str, str] = {
-    "contains": "3",
-    "exact_match": "2",
-    "expect": "3",
+    "contains": "4",
+    "exact_match": "3",
+    "expect": "4",
     "fuzzy_ratio": "2",
     "goal_achieved": "2",
     "json_schema": "2",
-    "numeric": "3",
+    "numeric": "4",
     "target_passed": "2",
     "tool_call_accuracy": "3",
     "tool_call_f1": "3",

@@ -15,6 +15,7 @@ from vivavoce.comparing.numbers import (
     Number,
     all_numbers_in,
     exact,
+    find_amount,
     has_other_words,
     is_within,
     may_state,
@@ -85,7 +86,9 @@ def says(text: FoldedText, wanted: str | float, locale: str | None = None) -> bo
 
 def may_say(text: GuardedText, said: str, wanted: str | float, locale: str | None = None) -> bool:
     """Return whether a text, `said`, may contain some words or a number in any way to read it, as a ban assumes."""
-    return text.contains(wanted) if isinstance(wanted, str) else may_state(said, wanted, locale)
+    if not isinstance(wanted, str):
+        return may_state(said, wanted, locale)
+    return text.contains(wanted) or find_amount(said, wanted, locale) is not None
 
 
 class Answer:

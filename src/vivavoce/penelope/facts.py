@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import regex
 
-from vivavoce.comparing.numbers import may_state, numbers_in, read_number
+from vivavoce.comparing.numbers import find_amount, may_state, numbers_in, read_number
 from vivavoce.comparing.spelled_digits import digits_from_words
 from vivavoce.comparing.text import GuardedText, fold
 from vivavoce.metrics.exact.speakers import compile_phrases
@@ -49,9 +49,11 @@ def may_tell_fact(text: str, fact: str, value: str) -> bool:
     guarded = GuardedText(text)
     if any(tells_fact(reading, fact, value) for reading in guarded.readings):
         return True
-    if len(value.strip()) >= SHORTEST and guarded.contains(value, whole=True):
+    if len(value.strip()) < SHORTEST:
+        return False
+    if guarded.contains(value, whole=True) or find_amount(text, value) is not None:
         return True
-    return number is not None and len(value.strip()) >= SHORTEST and may_state(text, number)
+    return number is not None and may_state(text, number)
 
 
 def _contains(text: str, value: str) -> bool:

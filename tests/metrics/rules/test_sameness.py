@@ -12,6 +12,7 @@ from vivavoce.metrics.rules.sameness import (
     may_be_alike,
     may_lie_above,
     may_lie_below,
+    may_mention,
     mentions,
 )
 
@@ -259,3 +260,27 @@ def test_digits_that_are_not_read_may_be_above_any_limit(value: str) -> None:
 )
 def test_ambiguous_numbers_may_be_the_same(a: Any, b: Any, may: bool) -> None:
     assert may_be_alike(a, b) is may
+
+
+@pytest.mark.parametrize(
+    ("value", "may_be"),
+    [
+        *((value, False) for value in ("twenty dollars", "12 (twelve)", "12-15", "12 - 15 EUR", "fifty")),
+        *((value, True) for value in ("five dollars", "12 (five)", "twelve or nine", "15-12", "minus 20", "- 20")),
+        *((value, True) for value in ("20 or five hundred", "20 (cinquante)", "1**50**")),
+    ],
+)
+def test_what_may_be_below_a_limit_in_words_and_ranges(value: str, may_be: bool) -> None:
+    assert may_lie_below(value, 10) is may_be
+
+
+@pytest.mark.parametrize("value", ["minus 500", "零下500", "− 500", "- 500", "2 thousand 500", "1**50**", "500 (five)"])
+def test_a_number_with_a_doubt_is_not_surely_above_a_limit(value: str) -> None:
+    assert not lies_above(value, 100)
+
+
+@pytest.mark.parametrize("phrase", ["20%", "24.90 €", "1.5"])
+@pytest.mark.parametrize("form", ["{0} {1}", "{0}&nbsp;{1}", "**{0}**{1}"])
+def test_a_message_may_mention_an_amount_in_another_form(phrase: str, form: str) -> None:
+    number, unit = (phrase.rstrip(" €%"), phrase.lstrip("0123456789. "))
+    assert may_mention(f"It is {form.format(number.replace('.', ','), unit)}.", phrase)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any, Unpack, cast
 
 from vivavoce.comparing.text import fold
@@ -47,32 +49,6 @@ class Look:
     turn: int | None
     retrieved: Sequence[Retrieved]
     wanted: Sequence[str]
-
-
-class _Wanted:
-    """The contexts that are wanted in a turn, each looked up by its id and its text; a long list is work that counts.
-
-    The texts are folded once, and those that are the whole of a retrieved one are found without a search.
-    """
-
-    def __init__(self, wanted: Sequence[str]) -> None:
-        self._ids = frozenset(wanted)
-        self._texts = dict.fromkeys(map(fold, wanted))
-
-    def includes(self, retrieved: Retrieved, check_time: Callable[[], None]) -> bool:
-        """Return whether a retrieved context is wanted: it has that id, or that text is in it."""
-        if retrieved.id in self._ids or retrieved.text in self._texts:
-            return True
-        for number, text in enumerate(self._texts):
-            if not number % _CHECK_EVERY:
-                check_time()
-            if text in retrieved.text:
-                return True
-        return False
-
-
-_CHECK_EVERY = 1_000
-"""Texts that are looked up before the time is checked again."""
 
 
 class ContextMetric(ExactMetric):
@@ -170,10 +146,29 @@ class ContextPrecisionMetric(ContextMetric):
 
     def share(self, look: Look) -> tuple[Sequence[str], int]:
         """Return the retrieved contexts that were not wanted, of all that were retrieved."""
-        wanted = _Wanted(look.wanted)
+        ids, texts = frozenset(look.wanted), dict.fromkeys(map(fold, look.wanted))
+        open_places = [place for place, had in enumerate(look.retrieved) if had.id not in ids and had.text not in texts]
         with counted_work() as check_time:
-            spare = [had.name for had in look.retrieved if not wanted.includes(had, check_time)]
+            hits = _places_with(texts, [look.retrieved[place].text for place in open_places], check_time)
+        spare = [look.retrieved[place].name for number, place in enumerate(open_places) if number not in hits]
         return spare, len(look.retrieved)
+
+
+def _places_with(wanted: Iterable[str], texts: Sequence[str], check_time: Callable[[], None]) -> set[int]:
+    """Return the places of the texts that contain any of the wanted ones, each searched for in all of them at once."""
+    joined = "\n".join(texts)  # a folded text has no line break
+    starts = [0, *accumulate(len(text) + 1 for text in texts)]
+    hits: set[int] = set()
+    for text in wanted:
+        check_time()
+        if len(hits) == len(texts):
+            break
+        start = joined.find(text)
+        while start >= 0:
+            place = bisect_right(starts, start) - 1
+            hits.add(place)
+            start = joined.find(text, starts[place + 1])
+    return hits
 
 
 def wanted_contexts(given: MultiTurnEvaluationInput) -> Sequence[str] | Sequence[Sequence[str] | None] | None:

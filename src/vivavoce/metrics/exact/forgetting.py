@@ -38,7 +38,7 @@ class ForgettingMetric(ExactMetric):
     Known failure: a truth that its user said in other words was told nobody knows when, and is left out.
     """
 
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     def __init__(self, *, distance: int | None = None, **options: Unpack[MeasuringOptions]) -> None:
         config = MetricConfig(

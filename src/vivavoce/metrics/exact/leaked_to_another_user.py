@@ -23,7 +23,7 @@ class LeakedToAnotherUserMetric(ExactMetric):
     Known failures: a secret in other words is not found, nor one that is only passed to a tool.
     """
 
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     def __init__(self, **options: Unpack[MeasuringOptions]) -> None:
         config = MetricConfig(

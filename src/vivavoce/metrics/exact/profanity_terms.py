@@ -35,7 +35,7 @@ class ProfanityTermsMetric(ExactMetric):
     hide a word ("f*ck", "fuuuck") found unless they are among your terms.
     """
 
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar, get_args
 
 import regex
 
-from vivavoce.comparing.numbers import cuts_number, find_possible, numbers_in, read_number
+from vivavoce.comparing.numbers import cuts_number, find_amount, find_possible, numbers_in, read_number
 from vivavoce.comparing.text import BOUNDARY, FoldedText, GuardedText, fold, is_blank
 from vivavoce.conversation import mark_of, split_turns
 from vivavoce.errors import UsageError, did_you_mean
@@ -184,6 +184,7 @@ def possible_place_in(utterances: Iterable[Utterance], phrase: str) -> tuple[Utt
         place = GuardedText(utterance.text).find(phrase, whole=True)
         if place is None and number is not None:
             place = find_possible(utterance.text, number)
+        place = place or find_amount(utterance.text, phrase)
         if place is not None:
             start, end = place
             return utterance, start, end

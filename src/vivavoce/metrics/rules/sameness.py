@@ -17,12 +17,14 @@ from vivavoce.comparing.numbers import (
     all_numbers_in,
     canonical,
     exact,
+    find_amount,
     has_unread,
     may_state,
     read_number,
     states,
 )
 from vivavoce.comparing.quotes import cuts_word, without_markup
+from vivavoce.comparing.spelled_digits import with_numerals
 from vivavoce.comparing.text import FoldedText, GuardedText, fold, is_blank, split_words, without_signs
 from vivavoce.expressions import expression
 
@@ -252,7 +254,11 @@ def _may_mention(text: str, leaf: JsonValue) -> bool:
     number = number_of(leaf)
     if number is not None and may_state(text, number):
         return True
-    return mentions(text, leaf) or (isinstance(leaf, str) and GuardedText(text).contains(leaf.strip()))
+    if mentions(text, leaf):
+        return True
+    return isinstance(leaf, str) and (
+        GuardedText(text).contains(leaf.strip()) or find_amount(text, leaf.strip()) is not None
+    )
 
 
 def number_readings(value: JsonValue) -> Iterator[Decimal]:
@@ -293,15 +299,17 @@ def _surely(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal]
     numbers = _readings(value)
     if len(numbers) != 1 or (isinstance(value, str) and has_unread(value)):
         return False
-    return all(compare(number, exact(limit)) for number in numbers[0])
+    stated = _readings(with_numerals(value)) if isinstance(value, str) else numbers
+    return all(compare(number, exact(limit)) for readings in stated for number in readings)
 
 
 def _possibly(value: JsonValue, limit: float, compare: Callable[[Decimal, Decimal], bool]) -> bool:
-    numbers = _readings(value)
+    text = with_numerals(value) if isinstance(value, str) else ""
+    numbers = _readings(text or value)
     if not numbers:
         return True
     if isinstance(value, str):
-        if has_unread(value) or _is_expression(value) or (compare is lt and _FRACTION_OF.search(fold(value))):
+        if has_unread(text) or _is_expression(text) or (compare is lt and _FRACTION_OF.search(fold(text))):
             return True
         numbers += _hidden_readings(value)
     return any(compare(number, exact(limit)) for readings in numbers for number in readings)
@@ -326,13 +334,24 @@ _FRACTION_OF = re.compile(r"\d\s*(?:%|‰|¢|percent|per cent|cents?\b|ct\b|penc
 def _is_expression(text: str) -> bool:
     """Say whether a text may be a sum or a product, such as `2*300`: what it amounts to is not known."""
     plain = fold(text)
-    return _OPERATION.search(plain) is not None or _OPERATION_IN_WORDS.search(plain) is not None
+    return (
+        _OPERATION.search(plain) is not None or _is_subtraction(plain) or _OPERATION_IN_WORDS.search(plain) is not None
+    )
 
 
-_OPERATION = re.compile(
-    r"\d\s{0,3}(?:[%€$£¥]|[a-z]{1,4})?\s{0,3}(?:[*×·^/÷+]|x(?=\s{0,3}\d)|-\s{0,3}(?=\d{1,30}\s{0,3}$))\s{0,3}\(?[€$£]?\d"
-)
+def _is_subtraction(text: str) -> bool:
+    """Return whether a text may be a subtraction: `100-95`; `12-15` is a range."""
+    match = _DIFFERENCE.search(text)
+    if match is None:
+        return False
+    first, second = read_number(match["first"]), read_number(match["second"])
+    return first is None or second is None or first >= second
+
+
+_UNIT = r"\s{0,3}(?:[%€$£¥]|[a-z]{1,4})?\s{0,3}"
+_OPERATION = re.compile(rf"\d{_UNIT}(?:[*×·^/÷+]|x(?=\s{{0,3}}\d))\s{{0,3}}\(?[€$£]?\d")
 """A sign of arithmetic between two numbers."""
+_DIFFERENCE = re.compile(rf"(?P<first>\d[\d.,]{{0,30}}){_UNIT}-\s{{0,3}}(?P<second>\d{{1,30}})\s{{0,3}}$")
 _OPERATION_IN_WORDS = re.compile(
     r"\d.*\b(?:times|twice|thrice|double|triple|each|every|minus|plus|divided)\b", re.DOTALL
 )
