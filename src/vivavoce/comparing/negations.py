@@ -23,10 +23,11 @@ _MAX_WORDS = 5
 """Words between a negation and what it may turn around."""
 
 _BEFORE_VERBS = {
-    "English": "not|never|cannot|unable|unwilling|incapable|hardly|barely|scarcely|nowhere|(?:do|does|did|is|are|was|were"
-    r"|ca|wo|could|would|should|has|have|had|ai)nt|(?:fail(?:s|ed|ing)?|refus(?:e|es|ed|ing)|declin(?:e|es|ed|ing)"
-    r"|yet)(?=\s+to\s)|avoid(?:s|ed|ing)?|(?:stop(?:s|ped)? )?short of|n['’ʼ]t",
-    "French": r"ne|n['’](?=[^\W\d_])(?!t(?!\w))|pas|jamais|rien|guère",
+    "English": "not|never|cannot|unable|unwilling|incapable|hardly|barely|scarcely|nowhere"
+    "|(?:do|does|did|is|are|was|were|ca|wo|could|would|should|has|have|had|ai)nt|n['’ʼ]t"
+    r"|(?:fail(?:s|ed|ing)?|refus(?:e|es|ed|ing)|declin(?:e|es|ed|ing)|forg[eo]t(?:s|ten)?|impossible|yet)(?=\s+to\s)"
+    "|avoid(?:s|ed|ing)?|(?:stop(?:s|ped)? )?short of|decided against",
+    "French": r"ne|n['’](?=[^\W\d_])(?!t(?!\w))|pas|jamais|rien|guère|impossible(?=\s+d(?:e\s|['’]))",
     "Italian, Spanish, Portuguese": r"non(?![-‐‑])|mai|nunca|jamás|tampoco|não|nao",
     "Danish, Norwegian, Swedish": "ikke|ikkje|inte|aldrig|aldri",
 }
@@ -119,7 +120,7 @@ _ARTICLES = frozenset(
 _SUBJECTS = frozenset(
     "i we you he she it they ich wir sie er es du ihr je nous vous il elle ils on yo usted io noi".split()
 )
-_LETS = frozenset("to zu zum à att å".split())
+_LETS = frozenset(("to", "zu", "zum", "à", "de", "d", "att", "å"))
 """Words before an infinitive, which a negation of the verb before it reaches."""
 _STATES = re.compile(
     r"(?:think|believ|say|said|claim|know|knew|guess|suppos|mean|impl|guarante|promis|confirm|sure|certain|aware|expect"
@@ -130,7 +131,7 @@ _STATES = re.compile(
 _THAT = "that|if|whether|dass|daß|ob|dat|qu['’]|que|che|что|że|att|at"
 _CONJUNCTION = (
     "and|but|or|then|so|because|although|though|while|whereas|und|oder|sondern|obwohl|aber|dann|weil|et|mais|puis|pero"
-    "|ma|mas|og|och|men|en|maar|но|ale|ve|ama|(?-i:y|e|i|и|а)"
+    "|porque|car|puisque|perché|poiché|omdat|fordi|eftersom|ma|mas|og|och|men|en|maar|но|ale|ve|ama|(?-i:y|e|i|и|а)"
 )
 _EDGE = r"(?![^\W_])"
 _GAP = r"(?:[^\w.,;:!?…()\[\]{}—–|\n。，、；：！？-]|_|\n(?![\n*•#>|0-9-]))"

@@ -74,7 +74,7 @@ QUOTES = " \t\r\n\"'`<>#"
 """Signs around a value that are not a part of it."""
 _SEPARATORS = re.compile(r"[,;|\n]")
 """What stands between the values of a list that is written as text."""
-_FENCE = re.compile(r"```[\w+-]*\s*(.*?)\s*(?:```)?", re.DOTALL)
+_FENCE = re.compile(r"(```|~~~)[\w+-]*\s*(.*?)\s*(?:\1)?", re.DOTALL)
 _PADDED = re.compile(r"0+(\d+)")
 """A number with zeros before it, which is a code elsewhere."""
 _MAX_ENCODINGS = 5
@@ -85,13 +85,19 @@ _ABOUT_TRUTH: Mapping[bool, tuple[str | int, ...]] = {
 }
 
 
+def text_in_fence(text: str) -> str | None:
+    """Return what a text holds that is only a code fence, None for another text."""
+    fence = _FENCE.fullmatch(text.strip())
+    return fence[2] if fence else None
+
+
 def open_value(value: JsonValue) -> tuple[JsonValue, bool]:
     """Return what a text holds that is JSON, in a code fence or not, and whether it only begins like JSON."""
     for _ in range(_MAX_ENCODINGS):
         if not isinstance(value, str):
             return value, False
-        fence = _FENCE.fullmatch(value.strip())
-        plain = fence[1] if fence else value.strip()
+        fenced = text_in_fence(value)
+        plain = value.strip() if fenced is None else fenced
         if plain.lower() in ("true", "false"):
             return plain.lower() == "true", False
         if plain[:1] not in ("{", "[", '"'):
