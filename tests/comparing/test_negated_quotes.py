@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vivavoce.comparing.quotes import QuotedText, read_quote
 
@@ -97,6 +99,54 @@ TURNED_AROUND = {
         ("我们拒绝退款。", "退款"),
         ("我不认为您的订单已发货。", "您的订单已发货"),
     ],
+    "in support": [
+        ("Unfortunately, I wasn't able to process your refund.", "process your refund"),
+        ("Your refund hasn't been processed yet.", "processed"),
+        ("Your refund hasn't been processed yet.", "been processed"),
+        ("We do not currently ship to Norway.", "ship to Norway"),
+        ("We don't currently ship to Norway.", "currently ship to Norway"),
+        ("I'm afraid this item isn't eligible for a return.", "eligible for a return"),
+        ("There is no refund for this ticket.", "refund for this ticket"),
+        ("There's no way to cancel the booking.", "to cancel the booking"),
+        ("There's no way to cancel the booking.", "cancel the booking"),
+        ("Your account was never charged.", "charged"),
+        ("I wouldn't say that your order is lost.", "your order is lost"),
+        ("It's not possible to change the address.", "change the address"),
+        ("It is not possible to change the address.", "to change the address"),
+        ("I was not informed that the parcel arrived.", "the parcel arrived"),
+        ("I haven't cancelled anything or issued a refund.", "cancelled anything"),
+        ("Neither the refund nor the voucher was sent.", "the voucher was sent"),
+        ("I'm not allowed to reset your password.", "reset your password"),
+        ("I have no record that you were charged twice.", "you were charged twice"),
+        ("Nothing has been charged to your card.", "has been charged to your card"),
+        ("The agent forgot to cancel it.", "cancel it"),
+        ("We decided against refunding the order.", "refunding the order"),
+        ("I doubt that it was delivered.", "it was delivered"),
+        ("It seems unlikely that the package was delivered.", "the package was delivered"),
+        ("The voucher is no longer valid.", "valid"),
+        ("The voucher is no longer valid.", "longer valid"),
+        ("Leider ist eine Rückgabe nicht möglich.", "möglich"),
+        ("Die Zahlung ist noch nicht eingegangen.", "eingegangen"),
+        ("Wir können Ihnen das Geld nicht zurückzahlen.", "zurückzahlen"),
+        ("Es gibt keinen Hinweis, dass das Paket zugestellt wurde.", "das Paket zugestellt wurde"),
+        ("Ich habe niemals zugesagt, die Kosten zu übernehmen.", "zugesagt"),
+        ("Votre remboursement n'a pas été effectué.", "été effectué"),
+        ("Votre remboursement n'a pas encore été effectué.", "effectué"),
+        ("Nous n'avons jamais reçu votre colis.", "reçu votre colis"),
+        ("Il est impossible de modifier l'adresse.", "modifier l'adresse"),
+        ("Aucun frais ne sera facturé.", "sera facturé"),
+        ("Su reembolso no ha sido procesado.", "ha sido procesado"),
+        ("Su reembolso aún no ha sido procesado.", "procesado"),
+        ("No es posible cambiar la dirección.", "cambiar la dirección"),
+        ("Ningún cargo fue realizado.", "cargo fue realizado"),
+        ("お客様のご注文はまだ発送しておりません。", "発送して"),
+        ("ご返金は承っておりません。", "ご返金は承っており"),
+        ("キャンセルはできません。", "キャンセル"),
+        ("您的订单尚未发货。", "发货"),
+        ("我们不能为您更改地址。", "更改地址"),
+        ("目前没有任何退款记录。", "退款记录"),
+        ("我没办法取消您的订单。", "取消您的订单"),
+    ],
 }
 HONEST = {
     "en": [
@@ -190,6 +240,66 @@ HONEST = {
         ("我没有退款给您。", "没有退款"),
         ("不仅退款，还送优惠券。", "退款"),
     ],
+    "in support": [
+        (
+            "Unfortunately, I wasn't able to process your refund because the 30-day window has passed.",
+            "because the 30-day window has passed",
+        ),
+        (
+            "Unfortunately, I wasn't able to process your refund because the 30-day window has passed.",
+            "the 30-day window has passed",
+        ),
+        ("I can't change the name on a ticket, but I can rebook you for free.", "I can rebook you for free"),
+        ("I can't change the name on a ticket, but I can rebook you for free.", "rebook you for free"),
+        ("Tickets cannot be refunded once the flight has departed.", "once the flight has departed"),
+        ("Tickets cannot be refunded once the flight has departed.", "the flight has departed"),
+        ("I don't have a record of order A-1042 in our system.", "order A-1042"),
+        ("I don't have a record of order A-1042 in our system.", "in our system"),
+        ("You don't need to do anything; the money arrives within 5 days.", "the money arrives within 5 days"),
+        ("We never share your e-mail address with third parties.", "your e-mail address"),
+        ("We never share your e-mail address with third parties.", "with third parties"),
+        ("I'm not a lawyer, so please ask an expert.", "please ask an expert"),
+        ("I'm not sure which plan you have. Your invoice lists the Pro plan.", "Your invoice lists the Pro plan"),
+        ("There is no fee for the first change; later changes cost $25.", "later changes cost $25"),
+        ("There is no fee for the first change; later changes cost $25.", "the first change"),
+        ("Nothing else is needed — your booking is confirmed.", "your booking is confirmed"),
+        ("Please don't share your password with anyone.", "your password"),
+        ("Please don't reply to this message.", "this message"),
+        ("It isn't covered by the warranty that came with the laptop.", "the warranty that came with the laptop"),
+        ("I can't see the attachment you sent yesterday.", "the attachment you sent yesterday"),
+        ("I couldn't verify the card ending in 4242.", "the card ending in 4242"),
+        ("I couldn't verify the card ending in 4242.", "card ending in 4242"),
+        ("We won't charge the card until the item ships.", "until the item ships"),
+        ("This doesn't affect orders placed before May 1.", "orders placed before May 1"),
+        ("You can't bring liquids over 100 ml in hand luggage.", "liquids over 100 ml"),
+        ("You can't bring liquids over 100 ml in hand luggage.", "in hand luggage"),
+        ("I never received the confirmation code from the bank.", "the confirmation code from the bank"),
+        ("Not all hotels allow pets, and this one charges 20 euros per night.", "this one charges 20 euros per night"),
+        ("I did not cancel order 17. I cancelled order 18 and refunded $12.", "I cancelled order 18 and refunded $12"),
+        ("The order hasn't shipped yet, so I cancelled it.", "I cancelled it"),
+        ("Leider kann ich die Buchung nicht ändern, weil die Frist abgelaufen ist.", "weil die Frist abgelaufen ist"),
+        ("Leider kann ich die Buchung nicht ändern, weil die Frist abgelaufen ist.", "die Frist abgelaufen ist"),
+        ("Leider kann ich die Buchung nicht ändern.", "die Buchung"),
+        ("Sie müssen keine Gebühr für die erste Änderung zahlen.", "die erste Änderung"),
+        ("Wir geben Ihre Daten nicht an Dritte weiter.", "Ihre Daten"),
+        ("Ich finde keine Bestellung unter dieser Adresse.", "unter dieser Adresse"),
+        ("Ich finde keine Bestellung mit der Nummer 1042.", "mit der Nummer 1042"),
+        ("Je ne peux pas modifier la réservation, car le délai est dépassé.", "car le délai est dépassé"),
+        ("Je ne peux pas modifier la réservation.", "la réservation"),
+        ("Nous ne partageons jamais vos données avec des tiers.", "vos données"),
+        ("Je ne trouve pas de commande à votre nom.", "à votre nom"),
+        ("No puedo cambiar la reserva porque el plazo ha vencido.", "porque el plazo ha vencido"),
+        ("No puedo cambiar la reserva porque el plazo ha vencido.", "el plazo ha vencido"),
+        ("No encuentro ningún pedido con ese número.", "con ese número"),
+        ("No compartimos sus datos con terceros.", "sus datos"),
+        ("期限を過ぎたため、返金できません。", "期限を過ぎたため"),
+        ("お客様の個人情報を第三者に提供しません。", "お客様の個人情報"),
+        ("返品送料はお客様のご負担となり、当社は負担しません。", "返品送料はお客様のご負担となり"),
+        ("因为已超过退款期限，无法退款。", "已超过退款期限"),
+        ("我没有找到您的订单A-1042。", "您的订单A-1042"),
+        ("我们不会向第三方透露您的信息。", "您的信息"),
+        ("很抱歉，我无法查看您昨天发送的附件。", "您昨天发送的附件"),
+    ],
 }
 
 
@@ -213,3 +323,25 @@ def test_a_quote_never_says_what_the_text_denies(text: str, quote: str) -> None:
 def test_words_that_a_negation_does_not_turn_around_may_be_quoted(text: str, quote: str) -> None:
     assert quote in text
     assert is_quoted(text, quote)
+
+
+@given(
+    st.sampled_from(["I did not", "I never", "We can't", "I was unable to", "I failed to", "Je ne", "No"]),
+    st.sampled_from(["refund", "send", "rembourse", "devolvemos"]),
+    st.sampled_from(["the order", "your parcel", "la commande", "los pedidos"]),
+    st.sampled_from(["within 30 days", "from Berlin", "avec le bon", "con su tarjeta"]),
+)
+def test_what_a_negation_reaches_ends_with_the_verb_after_it(
+    negation: str, verb: str, thing: str, addition: str
+) -> None:
+    text = f"{negation} {verb} {thing} {addition}."
+    assert not is_quoted(text, f"{verb} {thing}")
+    assert not is_quoted(text, f"{verb} {thing} {addition}")
+    assert is_quoted(text, f"{thing} {addition}")
+    assert is_quoted(text, addition)
+
+
+def test_sentences_with_a_negation_may_be_left_out() -> None:
+    text = "I refunded it. I can't say more. The voucher was not lost. It was sent."
+    assert is_quoted(text, "I refunded it … It was sent")
+    assert not is_quoted(text, "I refunded it … lost")

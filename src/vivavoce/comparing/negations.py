@@ -1,11 +1,11 @@
 """Negations: whether words next to a quote turn around what it says.
 
-A negation governs the word that follows it, past small words: `not` in `not yet refunded` governs `refunded`. Words after
-the governed one may be quoted alone, because they deny and assert nothing: `tickets that are final` from `I can't refund
-tickets that are final`. Three kinds of words govern more:
+A negation governs the word that follows it, past small words: `not` in `not yet refunded` governs `refunded`. Words
+after the governed one deny and assert nothing, so they may be quoted alone: `tickets that are final` from `I can't
+refund tickets that are final`. Three kinds of words govern more:
 
-- A word before a noun (`no`, `none of`, `kein`) turns the whole clause around, and so does a negation of a language whose
-  verb may come last. Of such a clause, a phrase without a verb may be quoted: `within 30 days`, `der Betrag`.
+- A word before a noun (`no`, `none of`, `kein`) turns the whole clause around, and so does a negation of a language
+  whose verb may come last. Of such a clause, a phrase without a verb may be quoted: `within 30 days`, `der Betrag`.
 - A negated word that introduces a statement turns that around: `I don't think that …`.
 - In languages with the verb last, the negation follows: `erstatte … nicht`, `返金できません`.
 """
@@ -16,6 +16,11 @@ import re
 from dataclasses import dataclass
 
 from vivavoce.comparing.text import Span
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
 
 _CLAUSE_CHARS = 100
 """Characters before and after a quote in which negations are looked for."""
@@ -33,8 +38,8 @@ _BEFORE_VERBS = {
 }
 """Negations right before the verb that they govern, in languages whose small words are known here."""
 _INSTEAD_OF = (
-    r"without|instead of|rather than|in lieu of|ohne|statt|anstatt|anstelle|zonder|in plaats van|sans|au lieu d(?:e |u |es "
-    r"|['’])|sin|en (?:lugar|vez) de|em vez de|sem|senza|invece d(?:i|el|ella)|utan|uten|uden"
+    r"without|instead of|rather than|in lieu of|ohne|statt|anstatt|anstelle|zonder|in plaats van|sans|au lieu d(?:e |u "
+    r"|es |['’])|sin|en (?:lugar|vez) de|em vez de|sem|senza|invece d(?:i|el|ella)|utan|uten|uden"
 )
 """Negations of the words right after them alone; another clause may follow without a comma."""
 _BEFORE_LATE_VERBS = r"nicht|nichts|kein\w*|nie|niemals|niemand|weder|niet|niets|geen|nooit"
@@ -51,14 +56,13 @@ _BEFORE_CLAUSES = {
     "Arabic, Persian, Urdu, Hebrew": "لا|لم|لن|ليس|ليست|غير|بدون|نه|نیست|نہیں|לא|אין|אל|ללא|בלי",
     "Hindi, Indonesian, Vietnamese": "नहीं|नही|मत|बिना|tidak|bukan|belum|jangan|tanpa|không|chưa|chẳng",
 }
-_BEFORE_STATEMENTS = (
-    r"false|untrue|wrong|incorrect|impossible|unlikely|unclear|doubt\w*|den(?:y|ies|ied)|falsch|faux|falso"
-)
+_BEFORE_STATEMENTS = r"false|untrue|wrong|incorrect|impossible|unlikely|unclear|doubt\w*|den(?:y|ie[sd])|falsch|falso"
 """Words that turn around a statement that follows with a word such as `that`."""
 _EXCEPTIONS = (
-    r"not (?:only|just)|not to mention|no (?:doubt|problem|worries|later than)|nicht (?:nur|wahr)|ohne zweifel|kein zweifel"
-    r"|pas seulement|pas de (?:problème|souci)|sans (?:aucun )?doute|sin (?:embargo|duda)|no (?:solo|sólo|solamente)"
-    r"|não (?:só|apenas)|sem dúvida|non solo|senza dubbio|niet alleen|ikke bare|inte bara|не только|en (?:lugar|vez) de(?=!)"
+    r"not (?:only|just)|not to mention|no (?:doubt|problem|worries|later than)|nicht (?:nur|wahr)|ohne zweifel"
+    r"|kein zweifel|pas seulement|pas de (?:problème|souci)|sans (?:aucun )?doute|sin (?:embargo|duda)"
+    r"|no (?:solo|sólo|solamente)"
+    r"|não (?:só|apenas)|sem dúvida|non solo|senza dubbio|niet alleen|ikke bare|inte bara|не только"
 )
 """Words of negation that deny nothing after them."""
 _SIGN = (
@@ -70,56 +74,64 @@ _SIGNS = rf"{_SIGN}|ない|ません|なかった|안(?= )|않|못|없|아니|�
 """Negations of Chinese, Japanese, Korean, Thai, and Khmer, where words need no spaces between them."""
 
 _SMALL_WORDS = {
-    "English": "am is are was were be been being has have had having do does did will would can could shall should may might"
-    " must get gets got getting going able allowed willing ready due supposed to yet ever even just so too very all quite at"
-    " in fact really still also always often now then fully half once twice longer more much anymore exactly near way any"
-    " one single of for from on with by as about into the a an this that these those my your our his her its their me you us"
-    " him them it i we he she they there here who which what some each every other such both half",
-    "German, Dutch": "bin ist sind war waren sei habe hat haben hatte werde wird werden wurde wurden worden kann können"
-    " konnte konnten muss müssen soll sollen will wollen darf dürfen mehr noch schon sehr ganz so auch leider hier da zu zum"
-    " zur im am in an auf aus bei mit nach von vom vor für über unter wegen bis der die das den dem des ein eine einen einem"
-    " einer eines mein meine dein deine ihr ihre ihren unser unsere unseren sie ich du wir er es uns ihnen mir mich dir dich"
-    " de het een naar voor van te nog",
-    "French": "ai as a avons avez ont avait suis es est sommes êtes sont était sera seront serai été être avoir peux peut"
-    " pouvons pouvez peuvent pourrai pourra pu veux veut voulons vais va allons vont dois doit devons dû fait pas plus"
-    " jamais rien guère encore bien tout très aussi trop déjà y en se le la les lui leur vous nous me te de du des d l un une"
-    " à au aux pour par avec dans sur sous après avant ce cet cette ces votre notre vos nos mon ma mes son sa ses il elle on"
-    " ils elles je tu",
-    "Spanish, Italian, Portuguese": "he has ha hemos han había hay fue fueron ser sido es son está están estoy se le lo la"
-    " los las les me te nos os ya aún todavía puedo puede podemos pueden voy va vamos van quiero quiere debo debe muy más"
-    " tan el un una de del a al en por para con desde hasta su sus tu tus mi mis nuestro nuestra este esta ese esa yo usted"
-    " ho hai abbiamo hanno è sono stato stata stati state essere posso può possiamo possono vi ci mi ti si lo gli ne ancora"
-    " più molto il i uno di da per nel nella sul della dello dei suo tuo mio foi foram tem temos têm tenho sou está pode"
-    " posso podemos vou vai ainda já muito mais o os as um uma do da no na em seu sua meu minha",
-    "Danish, Norwegian, Swedish": "har hade hadde er var är blev ble bli blir kan kunne vil ville ska skal skulle må enda"
-    " endnu ännu helt det den de att å at",
+    "English": (
+        "am is are was were be been being has have had having do does did will would can could shall should "
+        "may might must get gets got getting going able allowed willing ready due supposed to yet ever even "
+        "just so too very all quite at in fact really still also always often now then fully half once twice "
+        "longer more much anymore exactly near way any one single of for from on with by as about into the a "
+        "an this that these those my your our his her its their me you us him them it i we he she they there "
+        "here who which what some each every other such both half"
+    ),
+    "German, Dutch": (
+        "bin ist sind war waren sei habe hat haben hatte werde wird werden wurde wurden worden kann können "
+        "konnte konnten muss müssen soll sollen will wollen darf dürfen mehr noch schon sehr ganz so auch "
+        "leider hier da zu zum zur im am in an auf aus bei mit nach von vom vor für über unter wegen bis der "
+        "die das den dem des ein eine einen einem einer eines mein meine dein deine ihr ihre ihren unser "
+        "unsere unseren sie ich du wir er es uns ihnen mir mich dir dich de het een naar voor van te nog"
+    ),
+    "French": (
+        "ai as a avons avez ont avait suis es est sommes êtes sont était sera seront serai été être avoir "
+        "peux peut pouvons pouvez peuvent pourrai pourra pu veux veut voulons vais va allons vont dois doit "
+        "devons dû fait pas plus jamais rien guère encore bien tout très aussi trop déjà y en se le la les "
+        "lui leur vous nous me te de du des d l un une à au aux pour par avec dans sur sous après avant ce "
+        "cet cette ces votre notre vos nos mon ma mes son sa ses il elle on ils elles je tu"
+    ),
+    "Spanish, Italian, Portuguese": (
+        "he has ha hemos han había hay fue fueron ser sido es son está están estoy se le lo la los las les me "
+        "te nos os ya aún todavía puedo puede podemos pueden voy va vamos van quiero quiere debo debe muy más "
+        "tan el un una de del a al en por para con desde hasta su sus tu tus mi mis nuestro nuestra este esta "
+        "ese esa yo usted ho hai abbiamo hanno è sono stato stata stati state essere posso può possiamo "
+        "possono vi ci mi ti si lo gli ne ancora più molto il i uno di da per nel nella sul della dello dei "
+        "suo tuo mio foi foram tem temos têm tenho sou está pode posso podemos vou vai ainda já muito mais o "
+        "os as um uma do da no na em seu sua meu minha"
+    ),
+    "Danish, Norwegian, Swedish": (
+        "har hade hadde er var är blev ble bli blir kan kunne vil ville ska skal skulle må enda endnu ännu "
+        "helt det den de att å at"
+    ),
 }
-_SMALL = frozenset(" ".join(_SMALL_WORDS.values()).split())
-_VERBS = frozenset(
-    "is are was were be been being has have had does did will would can could should may might must cannot"
-    " bin ist sind war waren habe hat haben hatte wird werden wurde wurden worden kann können konnte muss soll will darf"
-    " est sont était sera seront a ont avait peut doit fue fueron es son está están ha han había foi foram é".split()
+_SMALL = _words(" ".join(_SMALL_WORDS.values()))
+_VERBS = _words(
+    "is are was were be been being has have had does did will would can could should may might must cannot bin "
+    "ist sind war waren habe hat haben hatte wird werden wurde wurden worden kann können konnte muss soll will "
+    "darf est sont était sera seront a ont avait peut doit fue fueron es son está están ha han había foi foram é"
 )
 """Small words that make a statement of a phrase."""
-_PREPOSITIONS = frozenset(
-    "after before for from of on onto with within under over by about via through during at in into until since between"
-    " against because outside above below per upon towards across among despite"
-    " nach vor für von vom aus bei beim mit auf an am im in über unter wegen bis seit während gegen zwischen zum zur laut"
-    " après avant pour de du des sur sous avec dans depuis par chez pendant dès entre"
-    " después antes para del por con sin desde hasta sobre durante según bajo em dopo prima di da per con su tra"
-    " naar voor met op till från för på til fra".split()
+_PREPOSITIONS = _words(
+    "after before for from of on onto with within under over by about via through during at in into until since "
+    "between against because outside above below per upon towards across among despite nach vor für von vom aus "
+    "bei beim mit auf an am im in über unter wegen bis seit während gegen zwischen zum zur laut après avant pour "
+    "de du des sur sous avec dans depuis par chez pendant dès entre después antes para del por con sin desde "
+    "hasta sobre durante según bajo em dopo prima di da per con su tra naar voor met op till från för på til fra"
 )
-_ARTICLES = frozenset(
-    "the a an this these those my your our his her its their any some each every all both other"
-    " der die das den dem des ein eine einen einem einer eines mein meine meinen dein deine deinen ihr ihre ihren ihrer ihrem"
-    " unser unsere unseren unserer diese dieser dieses diesen alle"
-    " le la les un une ce cet cette ces votre notre vos nos mon ma mes son sa ses leur leurs tous toutes"
-    " el los las una su sus tu tus mi mis nuestro nuestra nuestros este esta estos estas il lo gli um uma seu sua"
-    " het een deze onze uw det den de".split()
+_ARTICLES = _words(
+    "the a an this these those my your our his her its their any some each every all both other der die das den "
+    "dem des ein eine einen einem einer eines mein meine meinen dein deine deinen ihr ihre ihren ihrer ihrem "
+    "unser unsere unseren unserer diese dieser dieses diesen alle le la les un une ce cet cette ces votre notre "
+    "vos nos mon ma mes son sa ses leur leurs tous toutes el los las una su sus tu tus mi mis nuestro nuestra "
+    "nuestros este esta estos estas il lo gli um uma seu sua het een deze onze uw det den de"
 )
-_SUBJECTS = frozenset(
-    "i we you he she it they ich wir sie er es du ihr je nous vous il elle ils on yo usted io noi".split()
-)
+_SUBJECTS = _words("i we you he she it they ich wir sie er es du ihr je nous vous il elle ils on yo usted io noi")
 _LETS = frozenset(("to", "zu", "zum", "à", "de", "d", "att", "å"))
 """Words before an infinitive, which a negation of the verb before it reaches."""
 _STATES = re.compile(
@@ -136,8 +148,8 @@ _CONJUNCTION = (
 _EDGE = r"(?![^\W_])"
 _GAP = r"(?:[^\w.,;:!?…()\[\]{}—–|\n。，、；：！？-]|_|\n(?![\n*•#>|0-9-]))"
 """What may stand between two words of a clause."""
-_WORD = r"[^\W_][\w'’-]{0,30}"
-_NEXT_WORD = rf"(?:{_GAP}+(?!(?:{_CONJUNCTION}){_EDGE}){_WORD})"
+_WORD = r"[^\W_][\w'’-]{0,30}+"
+_NEXT_WORD = rf"(?:{_GAP}++(?!(?:{_CONJUNCTION}){_EDGE}){_WORD})"
 _NEGATION = re.compile(
     rf"(?P<exception>(?<![^\W_])(?:{_EXCEPTIONS}){_EDGE})"
     rf"|(?:(?<![^\W_])|(?=n['’ʼ]t))(?:(?P<verb>{'|'.join(_BEFORE_VERBS.values())})"
@@ -201,18 +213,16 @@ def is_denied_after(text: str, span: Span) -> bool:
     return not (negation["last"] and phrase.is_verbless() and phrase.ends_with_noun)
 
 
-def leaves_out_negation(text: str, start: int, end: int) -> bool:
-    """Return whether a part of a text that a quote leaves out turns around what is next to it.
+def leaves_out_negation(text: str, start: int, span: Span) -> bool:
+    """Return whether what a quote leaves out, from `start` up to a span, turns around what is next to it.
 
     Whole sentences in it do not.
     """
-    ends = [match.end() for match in _SENTENCE_END.finditer(text, start, end)]
-    pieces = ((start, ends[0]), (ends[-1], end)) if ends else ((start, end),)
-    return any(
-        not negation["exception"] and not negation["statement"]
-        for piece in pieces
-        for negation in _ANYWHERE.finditer(text, *piece)
-    )
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, start, span.start)]
+    if ends and is_denied_before(text, span, ends[-1]):
+        return True
+    negations = _ANYWHERE.finditer(text, start, ends[0] if ends else span.start)
+    return any(not negation["exception"] and not negation["statement"] for negation in negations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +239,7 @@ class _Phrase:
     @property
     def first(self) -> str:
         """Its first word in lower case, empty if it has none."""
-        words = self.words
-        return words[0].lower().strip(".,") if words else ""
+        return next(iter(_lower_words(self.text)), "")
 
     @property
     def is_name(self) -> bool:
@@ -243,7 +252,7 @@ class _Phrase:
 
         After a preposition, it may begin with any word.
         """
-        words = [word.lower().strip(".,") for word in self.words]
+        words = _lower_words(self.text)
         if not words or not _VERBS.isdisjoint(words) or not _SUBJECTS.isdisjoint(words[1:3]):
             return False
         return words[0] in _ARTICLES | _PREPOSITIONS or word_before in _PREPOSITIONS - _LETS
@@ -269,13 +278,13 @@ def _governs(negation: re.Match[str], text: str, span: Span, phrase: _Phrase) ->
     if negation["verb"] and (aside := _ASIDE.match(text, start, span.start)):
         start = aside.end()
     between = text[start : span.start]
-    if _introduces(negation, text[start : span.end], len(between), phrase):
+    if _introduces(text[start : span.end], len(between), phrase):
         return True
     if negation["statement"] or not _SAME_CLAUSE.fullmatch(between):
         return False
     if _is_second_half(negation, text) or (_FIRST_HALF.fullmatch(negation[0]) and _SECOND_HALF.fullmatch(phrase.first)):
         return False
-    words = [word.lower().strip(".,") for word in _WORDS.findall(between)]
+    words = _lower_words(between)
     last = words[-1] if words else ""
     if phrase.is_verbless(last) and (not negation["late"] or phrase.ends_with_noun) and last in _PREPOSITIONS:
         return False
@@ -290,15 +299,21 @@ def _governs(negation: re.Match[str], text: str, span: Span, phrase: _Phrase) ->
     return not phrase.is_verbless(last) or (bool(negation["late"]) and not phrase.ends_with_noun)
 
 
-def _introduces(negation: re.Match[str], rest: str, length: int, phrase: _Phrase) -> bool:
-    """Return whether a negated word before `that` introduces a statement that the quote is in, or begins."""
-    for match in _STATEMENT.finditer(rest[: length + len(phrase.first) + 2]):
-        if match.start() > 0:
-            break
-        words = [word.lower() for word in _WORDS.findall(match["verb"])]
-        if sum(not _is_small(word) for word in words) <= 1 and match.end() >= length:
-            return True
-    return False
+def _introduces(rest: str, length: int, phrase: _Phrase) -> bool:
+    """Return whether a negated word before `that` introduces a statement that the quote is in, or begins.
+
+    Args:
+        rest: The text from the negation to the end of the quote.
+        length: The characters of it that are before the quote.
+        phrase: The quote.
+    """
+    match = _STATEMENT.match(rest[: length + len(phrase.first) + 2])
+    if match is None or match.end() < length:
+        return False
+    words = [*_lower_words(match["rest"]), phrase.first]
+    if words[0] in _PREPOSITIONS:  # `do that for …`
+        return False
+    return sum(not _is_small(word) for word in _lower_words(match["verb"])) <= 1
 
 
 def _is_second_half(negation: re.Match[str], text: str) -> bool:
@@ -312,6 +327,10 @@ _SECOND_HALF = re.compile("pas|jamais|rien|plus|guère", re.IGNORECASE)
 _BETWEEN_HALVES = re.compile(r"(?<![^\W_])n(?:e\s+|['’])[\w'’]+(?:\s+[\w'’]+)?\s+\Z", re.IGNORECASE)
 
 
+def _lower_words(text: str) -> list[str]:
+    return [word.lower().strip(".,_") for word in _WORDS.findall(text)]
+
+
 def _is_small(word: str) -> bool:
     if word in _SMALL or (_ADVERB.fullmatch(word) and word not in _VERBS_LIKE_ADVERBS):
         return True
@@ -320,7 +339,7 @@ def _is_small(word: str) -> bool:
 
 _ADVERB = re.compile(r"\w{3,}(?:ly|ment|mente)")
 _VERBS_LIKE_ADVERBS = frozenset(("apply", "comply", "imply", "multiply", "reply", "supply"))
-_ELISIONS = frozenset("l m t s j d c n".split())
+_ELISIONS = _words("l m t s j d c n")
 
 
 def _is_denied_by_sign(text: str, span: Span, start: int) -> bool:

@@ -1,20 +1,21 @@
 """Quotes: where the words that somebody quotes stand in a text.
 
-A quote may differ from the text in encoding, case, the amount of white space, and markup, may leave words out where it
-says `…`, may be escaped as in JSON, and may name the turn and the speaker before the words. It never begins or ends
-inside a word or a number: "paid" is not quoted from "unpaid", "I can" not from "I can't", and 12 not from 12,500. It
-never leaves out a negation of its words either: "sent" is not quoted from "not sent".
+A quote may differ from the text in encoding, case, the amount of white space, markup, and its last mark, may leave
+words out where it says `…`, may be escaped as in JSON, and may name the turn and the speaker before the words. It never
+begins or ends inside a word, a number, or an address as a reader sees them: "paid" is not quoted from "unpaid" or from
+"un**paid**", "I can" not from "I can't", 12 not from 12,500, and "x.org" not from "x.org/p". The sign of a currency may
+be left out. Struck words are not quoted. A quote never leaves out a negation that governs its words: see `negations`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import islice, takewhile
 
 from vivavoce.comparing.markup import MAX_ADDRESS_CHARS, Replacement, hidden_markup, link_marks
 from vivavoce.comparing.negations import is_denied_after, is_denied_before, leaves_out_negation
@@ -45,8 +46,7 @@ _JOINTS = "-@\u2010\u2011"
 _LANGUAGE_SIGN = re.compile(r"(?:#|\+{1,2})(?!\w)")
 """What may end a name: `C#`, `C++`."""
 _ADDRESS_CHARACTER = re.compile(r"[\w.~:/?#@!$&+,;=%-]", re.ASCII)
-_ADDRESS_END = re.compile(rf"{_ADDRESS_CHARACTER.pattern}+\Z", re.ASCII)
-_ADDRESS_START = re.compile(rf"{_ADDRESS_CHARACTER.pattern}+", re.ASCII)
+_ADDRESS_REST = re.compile(rf"{_ADDRESS_CHARACTER.pattern}+", re.ASCII)
 _AFTER_ADDRESS = ".,:;!?/_~"
 """Marks after an address that may belong to the sentence; a slash at its end changes nothing."""
 _SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]*://|mailto:)(?:www\.)?|www\.", re.IGNORECASE)
@@ -153,7 +153,7 @@ class QuotedText:
             )
             if span is None:
                 return ()
-            if spans and leaves_out_negation(folded.text, end, span.start):
+            if spans and leaves_out_negation(folded.text, end, span):
                 return ()
             spans.append(span)
             end = span.end
@@ -165,11 +165,13 @@ class QuotedText:
             return False
         if text is not self.text or not self._rendering.marks:
             return True
-        if any(span.start < gone.end and gone.start < span.end and not _is_inside(gone, span) for gone in self._unsaid):
+        unsaid = self._unsaid[bisect_right(self._unsaid, span.start, key=_end_of) :]
+        overlaps = list(takewhile(lambda gone: gone.start < span.end, unsaid))
+        if not all(_is_inside(gone, span) for gone in overlaps):
             return False
         shown = self._rendering.shown(span)
         if shown.start == shown.end:
-            return not any(_is_inside(gone, span) for gone in self._unsaid)
+            return not overlaps
         shown_text = self._rendering.folded.text
         return all(is_boundary(shown_text, place) for place in shown) and not _cuts(
             shown_text, shown, is_first, is_last
@@ -178,8 +180,13 @@ class QuotedText:
     @cached_property
     def _unsaid(self) -> Sequence[Span]:
         """What a text takes back or hides: struck words, comments, and tags."""
-        hidden = (Span(mark.start, mark.end) for mark in self._rendering.marks if self.text[mark.start] == "<")
-        return sorted((*_struck(self.text), *hidden))
+        tags = (mark for mark in self._rendering.marks if self.text[mark.start] == "<")
+        struck = (Replacement(*span, "") for span in _struck(self.text))
+        return [Span(mark.start, mark.end) for mark in _without_overlaps((*struck, *tags))]
+
+
+def _end_of(span: Span) -> int:
+    return span.end
 
 
 _Reader = Callable[[str], Sequence[Replacement]]
@@ -196,9 +203,7 @@ class _Rendering:
     @cached_property
     def folded(self) -> FoldedText:
         """The text as it is shown."""
-        return FoldedText(
-            "".join(self._text[span.start : span.end] if not shown else shown for span, shown in self._cells)
-        )
+        return FoldedText("".join(shown or self._text[span.start : span.end] for span, shown in self._cells))
 
     def plain_part(self, part: str) -> str:
         """Return a part of a quote as it would be shown."""
@@ -210,8 +215,11 @@ class _Rendering:
 
     def shown(self, span: Span) -> Span:
         """Return where a part of the text stands in what is shown."""
-        starts = [place.start for place in self._places]
-        return Span(bisect_left(starts, span.start), bisect_left(starts, span.end))
+        return Span(bisect_left(self._starts, span.start), bisect_left(self._starts, span.end))
+
+    @cached_property
+    def _starts(self) -> Sequence[int]:
+        return [place.start for place in self._places]
 
     @cached_property
     def _cells(self) -> Sequence[tuple[Span, str]]:
@@ -250,7 +258,7 @@ def _cuts(text: str, span: Span, is_first: bool, is_last: bool) -> bool:
 
 
 def _leaves_out_currency(text: str, place: int, span: Span) -> bool:
-    """Return whether a place is only between a whole number in a span and the sign of its currency: `24.90` of `$24.90`."""
+    """Return whether only the sign of a currency is between a span and a place outside: `24.90` of `$24.90`."""
     outside = _CURRENCY_BEFORE.search(text, max(0, place - 3), place) if place == span.start else None
     if place == span.end:
         outside = _CURRENCY_AFTER.match(text, place)
@@ -262,7 +270,7 @@ def _leaves_out_currency(text: str, place: int, span: Span) -> bool:
     return not cuts_word(bare, place - window.start)
 
 
-_CURRENCY_BEFORE = re.compile(r"[$€£¥₹₩₽₺₫₪₦₱฿₴₸₡₲₵₼₾₿]\s?\Z")
+_CURRENCY_BEFORE = re.compile(r"(?<![-+−–])[$€£¥₹₩₽₺₫₪₦₱฿₴₸₡₲₵₼₾₿]\s?\Z")
 _CURRENCY_AFTER = re.compile(r"\s?[$€£¥₹₩₽₺₫₪₦₱฿₴₸₡₲₵₼₾₿](?![^\W_])")
 _WINDOW_CHARS = 60
 _ONE_KIND_OF_QUOTES = dict.fromkeys(map(ord, '"\uff02\u201c\u201d\u201e\u201f\u00ab\u00bb'), "'")
@@ -291,17 +299,14 @@ def cuts_word(text: str, place: int) -> bool:
 
 
 def _cuts_address(text: str, place: int) -> bool:
-    """Return whether a place is inside the address of a page or a mailbox, or inside a path; its scheme may be missing."""
+    """Return whether a place is inside the address of a page or a mailbox or inside a path, not after its scheme."""
     if not (_ADDRESS_CHARACTER.match(text[place - 1]) and _ADDRESS_CHARACTER.match(text[place])):
         return False
     start = max(0, place - MAX_ADDRESS_CHARS)
-    run_before = _ADDRESS_END.search(text, start, place)
-    run_after = _ADDRESS_START.match(text, place, place + MAX_ADDRESS_CHARS)
-    if run_before is None or run_after is None:
-        return False
-    run = text[run_before.start() : run_after.end()]
-    address = run.rstrip(_AFTER_ADDRESS)
-    inner = place - run_before.start()
+    begin = next((at + 1 for at in range(place - 1, start - 1, -1) if not _ADDRESS_CHARACTER.match(text[at])), start)
+    rest = _ADDRESS_REST.match(text, place, place + MAX_ADDRESS_CHARS)
+    address = f"{text[begin:place]}{rest[0] if rest else ''}".rstrip(_AFTER_ADDRESS)
+    inner = place - begin
     return inner < len(address) and _ADDRESS.match(address) is not None and not _SCHEME.fullmatch(address[:inner])
 
 
@@ -411,7 +416,7 @@ def _emphasis(text: str, fixed: Sequence[Replacement]) -> Iterator[Span]:
         if len(marks) > _MAX_MARKS:
             continue
         joins = bool(before and after and not is_boundary(before + after, 1))
-        is_in_word = "*" in marks and _is_letter(before) and _is_letter(after)
+        is_in_word = marks[0] in "*`" and _is_letter(before) and _is_letter(after)
         if latest.get(marks) and before.strip() and (is_in_word or not joins):
             place = latest[marks][-1]
             yield Span(opened[place][1], opened[place][1] + len(marks))

@@ -32,8 +32,8 @@ class RefusalMetric(ExactMetric):
 
     An answer refuses when its provider marked it so, or when one of the phrases in `refusal_phrases.txt`, or of your
     own `phrases`, begins within its first 300 characters, whatever the markup. The list is English; refusals in other
-    languages are not found. Needs an assistant message with words. From 0 to 1; lower is better unless refusing is `wanted`, and with a
-    `threshold` that share passes.
+    languages are not found. Needs an assistant message with words. From 0 to 1; lower is better unless refusing is
+    `wanted`, and with a `threshold` that share passes.
 
     On the answers of five models to the odd-numbered prompts of XSTest, which the list was not made from, precision is
     .96 and recall .81 for answers that people called a full or partial refusal. Known failures: a lecture that avoids
