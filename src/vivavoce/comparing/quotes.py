@@ -102,6 +102,11 @@ def without_markup(text: str) -> str:
     return _Rendering(text, _markup).folded.text
 
 
+def shown_text(text: str) -> str:
+    """Return what a text states where Markdown and HTML are shown: without markup, and without struck words."""
+    return _Rendering(text, _visible_marks).folded.text
+
+
 class QuotedText:
     """A text that quotes are looked up in; it is folded once, and read without its markup only when needed."""
 
@@ -360,7 +365,7 @@ def _visible_marks(text: str) -> Sequence[Replacement]:
 
     A mark that begins a line leaves an empty line, so that what is before it is not in the same clause.
     """
-    html = [mark for mark in hidden_markup(text) if text[mark.start] in "<&"] if "<" in text or "&" in text else []
+    html = [mark for mark in _hidden(text) if text[mark.start] in "<&"] if "<" in text or "&" in text else []
     seen = (mark if mark.shown.isspace() or not is_blank(mark.shown) else mark._replace(shown="") for mark in html)
     struck = (Replacement(*span, "") for span in _struck(text))
     return _without_overlaps((*struck, *seen, *(_as_shown(text, mark) for mark in _markup(text))))
@@ -368,8 +373,16 @@ def _visible_marks(text: str) -> Sequence[Replacement]:
 
 def _page_marks(text: str) -> Sequence[Replacement]:
     """Return also the numbers of lists and the bars of tables."""
-    page = (_as_shown(text, mark) for mark in hidden_markup(text) if not _SIGNED_LINE.match(text, mark.start))
+    page = (_as_shown(text, mark) for mark in _hidden(text) if not _SIGNED_LINE.match(text, mark.start))
     return _without_overlaps((*_visible_marks(text), *page))
+
+
+def _hidden(text: str) -> Iterator[Replacement]:
+    """Yield what a page shows in another way, except the brackets around an address: `<https://x.org>`."""
+    return (mark for mark in hidden_markup(text) if not _BRACKETED_ADDRESS.match(text, mark.start, mark.end))
+
+
+_BRACKETED_ADDRESS = re.compile(r"<(?:[a-z][a-z0-9+.-]{1,30}:|[^\s<>@]{1,64}@)[^\s<>]*>", re.IGNORECASE)
 
 
 def _as_shown(text: str, mark: Replacement) -> Replacement:

@@ -22,7 +22,7 @@ from vivavoce.comparing.numbers import (
     read_number,
     states,
 )
-from vivavoce.comparing.quotes import cuts_word, without_markup
+from vivavoce.comparing.quotes import cuts_word, shown_text, without_markup
 from vivavoce.comparing.text import FoldedText, GuardedText, fold, is_blank, split_words, without_signs
 from vivavoce.expressions import expression
 
@@ -362,8 +362,10 @@ def _bounds(number: Number) -> tuple[Decimal, ...]:
 def mentions(text: str, value: JsonValue) -> bool:
     """Return whether a text contains a value as whole words, in any case and encoding; values are texts or numbers.
 
-    It is no part of a longer one: 24 is in 24.00 and not in 24.90, A-17 is not in A-17-B, Ann is not in Ann-Marie.
+    It is not part of a longer one as a reader sees it: 24 is in 24.00, but not in 24.90 or `**24**.90`; A-17 is not in
+    A-17-B, Ann not in Ann-Marie, and x.org not in x.org/p.
     """
+    text = shown_text(text)
     if (number := number_of(value)) is not None:
         return states(text, number)
     if not isinstance(value, str) or not (written := value.strip()):
