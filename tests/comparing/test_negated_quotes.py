@@ -43,6 +43,10 @@ TURNED_AROUND = {
         ("We don't want to refund the order.", "to refund the order"),
         ("You won't be charged.", "be charged"),
         ("It was **not** refunded.", "refunded"),
+        ("It was not (yet) refunded.", "refunded"),
+        ("I did not — sorry — refund it.", "refund it"),
+        ("It is not like I refunded it.", "I refunded it"),
+        ("Zero refunds were sent.", "refunds were sent"),
     ],
     "de": [
         ("Ich habe die Bestellung nicht erstattet.", "erstattet"),
@@ -84,6 +88,7 @@ TURNED_AROUND = {
         ("返金していません。", "返金してい"),
         ("クーポンを送信しません。", "クーポンを送信"),
         ("返金できません。", "返金"),
+        ("返金はいたしかねます。", "返金"),
         ("注文は発送されていません。", "発送され"),
         ("返金はしておりません。", "返金"),
         ("未返金です。", "返金です"),

@@ -28,7 +28,7 @@ _MAX_WORDS = 5
 """Words between a negation and what it may turn around."""
 
 _BEFORE_VERBS = {
-    "English": "not|never|cannot|unable|unwilling|incapable|hardly|barely|scarcely|nowhere"
+    "English": "not|never|cannot|unable|unwilling|incapable|hardly|barely|scarcely|rarely|seldom|nowhere"
     "|(?:do|does|did|is|are|was|were|ca|wo|could|would|should|has|have|had|ai)nt|n['’ʼ]t"
     r"|(?:fail(?:s|ed|ing)?|refus(?:e|es|ed|ing)|declin(?:e|es|ed|ing)|forg[eo]t(?:s|ten)?|impossible|yet)(?=\s+to\s)"
     "|avoid(?:s|ed|ing)?|(?:stop(?:s|ped)? )?short of|decided against",
@@ -45,7 +45,7 @@ _INSTEAD_OF = (
 _BEFORE_LATE_VERBS = r"nicht|nichts|kein\w*|nie|niemals|niemand|weder|niet|niets|geen|nooit"
 """Negations of German and Dutch, where the verb that they govern may come last."""
 _BEFORE_CLAUSES = {
-    "English": "no|none|nor|neither|nobody|nothing",
+    "English": "no|none|nor|neither|nobody|nothing|zero",
     "Danish, Norwegian, Swedish": "ej|ingen|ingenting|inga|inget|intet",
     "French, Italian": r"aucun\w*|ni|nessun\w*|né|niente|nulla",
     "Spanish, Portuguese": r"nada|nadie|ning[uú]n\w*|nem|nenhum\w*|ninguém",
@@ -158,7 +158,8 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 _ANYWHERE = re.compile(rf"{_NEGATION.pattern}|{_SIGNS}", re.IGNORECASE)
-_ASIDE = re.compile(r"\s*,[^,.;:!?\n]{1,40},")
+_ASIDE = re.compile(r"\s*(?:,[^,.;:!?\n]{1,40},|\([^()\n]{1,40}\)|[—–-]\s?[^—–.;:!?\n]{1,40}\s[—–-])")
+"""Words in commas, brackets, or dashes between a negation and what it governs: `not, in fact, sent`."""
 _SAME_CLAUSE = re.compile(rf"(?:{_WORD})?{_NEXT_WORD}{{0,{_MAX_WORDS}}}{_GAP}*", re.IGNORECASE)
 _STATEMENT = re.compile(
     rf"(?P<verb>(?:{_WORD})?{_NEXT_WORD}{{0,4}}?){_GAP}*,?{_GAP}+(?:{_THAT}){_EDGE}(?P<rest>{_NEXT_WORD}{{0,8}}{_GAP}*)",
@@ -177,7 +178,7 @@ _AFTER = re.compile(
     rf"{_GAP}*(?:not(?! only| just)|never|cannot|n['’ʼ]t|niemals|nie|nooit|aldrig|aldri|pas|jamais|değil|не"
     rf"|नहीं|نہیں){_EDGE}"
     rf"|(?P<last>{_NEXT_WORD}{{0,3}}{_GAP}+(?:nicht(?! nur)|niet|ikke|ikkje|inte){_EDGE})"
-    r"|(?!(?>には|とは|へは|[はがもをにへと])(?!し|いたし|でき|あり|ござい|い|おり|お|な|され)[ぁ-ん])[ぁ-ん]{0,6}(?:ない|なかった|なく|ません)"
+    r"|(?!(?>には|とは|へは|[はがもをにへと])(?!し|いたし|でき|あり|ござい|い|おり|お|な|され)[ぁ-ん])[ぁ-ん]{0,6}(?:ない|なかった|なく|ません|かね(?:ます|る))"
     r"|[가-힣]{0,2} ?(?:않|못하|아니|없)|ไม่",
     re.IGNORECASE,
 )
@@ -295,7 +296,8 @@ def _governs(negation: re.Match[str], text: str, span: Span, phrase: _Phrase) ->
     if negation["instead"]:
         return phrase.first not in _ARTICLES | _PREPOSITIONS | _SUBJECTS
     if negation["verb"] and words[0] not in _ARTICLES:
-        return phrase.is_infinitive or (last in _LETS and phrase.first not in _ARTICLES)
+        begins_statement = phrase.first in _SUBJECTS and sum(not _is_small(word) for word in words) == 1
+        return begins_statement or phrase.is_infinitive or (last in _LETS and phrase.first not in _ARTICLES)
     return not phrase.is_verbless(last) or (bool(negation["late"]) and not phrase.ends_with_noun)
 
 

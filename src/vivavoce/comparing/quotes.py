@@ -60,7 +60,6 @@ _CONTRACTION = re.compile("['\u2019\u02bc\uff07]t(?!\\w)", re.IGNORECASE)
 _RUN = re.compile(r"(?<!\\)(?:\*+|_+|`+)")
 _MAX_MARKS = 3
 _STRIKE = re.compile(r"~~|<(?P<open>del|s|strike)(?:\s[^<>]{0,200})?>|</(?P<close>del|s|strike)\s{0,9}>", re.IGNORECASE)
-_SIGNED_LINE = re.compile(r"[ \t]*[-+][ \t]+[^\w\s]?\d")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _LINE_MARKUP = re.compile(r"^[ \t]*(?:(?:[*•]|[-+](?![ \t]+[^\w\s]?\d)|#{1,6})[ \t]+)+", re.MULTILINE)
 """What begins a heading or an item of a list; `- 40` may be a number with its sign."""
@@ -365,24 +364,32 @@ def _visible_marks(text: str) -> Sequence[Replacement]:
 
     A mark that begins a line leaves an empty line, so that what is before it is not in the same clause.
     """
-    html = [mark for mark in _hidden(text) if text[mark.start] in "<&"] if "<" in text or "&" in text else []
-    seen = (mark if mark.shown.isspace() or not is_blank(mark.shown) else mark._replace(shown="") for mark in html)
+    seen = (
+        mark if mark.shown.isspace() or not is_blank(mark.shown) else mark._replace(shown="") for mark in _html(text)
+    )
     struck = (Replacement(*span, "") for span in _struck(text))
     return _without_overlaps((*struck, *seen, *(_as_shown(text, mark) for mark in _markup(text))))
 
 
 def _page_marks(text: str) -> Sequence[Replacement]:
     """Return also the numbers of lists and the bars of tables."""
-    page = (_as_shown(text, mark) for mark in _hidden(text) if not _SIGNED_LINE.match(text, mark.start))
+    page = (_as_shown(text, mark) for mark in hidden_markup(text) if not _NOT_OF_PAGE.match(text, mark.start))
     return _without_overlaps((*_visible_marks(text), *page))
 
 
-def _hidden(text: str) -> Iterator[Replacement]:
-    """Yield what a page shows in another way, except the brackets around an address: `<https://x.org>`."""
-    return (mark for mark in hidden_markup(text) if not _BRACKETED_ADDRESS.match(text, mark.start, mark.end))
+def _html(text: str) -> Iterator[Replacement]:
+    """Yield what HTML shows in another way: tags, comments, entities, and the brackets of `<https://x.org>`."""
+    for mark in hidden_markup(text) if "<" in text or "&" in text else ():
+        if _BRACKETED_ADDRESS.match(text, mark.start, mark.end):
+            yield Replacement(mark.start, mark.start + 1, "")
+            yield Replacement(mark.end - 1, mark.end, "")
+        elif text[mark.start] in "<&":
+            yield mark
 
 
 _BRACKETED_ADDRESS = re.compile(r"<(?:[a-z][a-z0-9+.-]{1,30}:|[^\s<>@]{1,64}@)[^\s<>]*>", re.IGNORECASE)
+_NOT_OF_PAGE = re.compile(r"<|[ \t]*[-+][ \t]+[^\w\s]?\d")
+"""What is a sign of a number although it begins a line, and what HTML has."""
 
 
 def _as_shown(text: str, mark: Replacement) -> Replacement:
