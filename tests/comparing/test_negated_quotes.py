@@ -189,6 +189,8 @@ HONEST = {
         ("I didn't receive the photo you mentioned.", "the photo you mentioned"),
         ("We do not store card numbers on our servers.", "on our servers"),
         ("You have no open orders from Acme Store.", "from Acme Store"),
+        ("We cannot deliver at weekends to Norway.", "to Norway"),
+        ("We cannot deliver at weekends to Norway.", "at weekends"),
         ("Fees do not apply to an order over 50 euros.", "an order over 50 euros"),
     ],
     "de": [
@@ -244,6 +246,16 @@ HONEST = {
         ("这款商品特别适合您。", "适合您"),
         ("我没有退款给您。", "没有退款"),
         ("不仅退款，还送优惠券。", "退款"),
+    ],
+    "words of two languages": [
+        ("Livraison en deux jours et sans frais.", "deux jours"),
+        ("Merci et bonne journée, votre colis est parti.", "bonne journée"),
+        ("El pedido llegó en dos días.", "dos días"),
+        ("Am 3. Mai wurde der Betrag erstattet.", "wurde der Betrag erstattet"),
+        ("Le 3 mai le colis est parti.", "le colis est parti"),
+        ("Das Gespräch findet statt am Montag um 10 Uhr.", "am Montag um 10 Uhr"),
+        ("Alleen en snel betaald.", "snel betaald"),
+        ("The ticket is in the inbox, Ana.", "in the inbox"),
     ],
     "in support": [
         (
@@ -350,3 +362,21 @@ def test_sentences_with_a_negation_may_be_left_out() -> None:
     text = "I refunded it. I can't say more. The voucher was not lost. It was sent."
     assert is_quoted(text, "I refunded it … It was sent")
     assert not is_quoted(text, "I refunded it … lost")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi Ana, your order was shipped yesterday and arrives in two days. We refunded €24.90 to your card.",
+        "Bonjour Ana, votre commande a été expédiée hier et arrivera en deux jours. Nous avons remboursé 24,90 €.",
+        "Hola Ana, su pedido fue enviado ayer y llegará en dos días. Hemos devuelto 24,90 € a su tarjeta.",
+        "Hallo Ana, deine Bestellung wurde gestern verschickt und kommt in zwei Tagen an. Wir haben 24,90 € erstattet.",
+        "Olá Ana, o seu pedido foi enviado no dia certo e chega em dois dias. Devolvemos 24,90 € no seu cartão.",
+        "Hei Ana, tilauksesi lähetettiin eilen ja saapuu kahdessa päivässä. Palautimme 24,90 € kortillesi.",
+    ],
+)
+def test_any_words_of_a_text_without_a_negation_may_be_quoted(text: str) -> None:
+    words = text.split()
+    for start in range(len(words)):
+        for end in range(start + 2, len(words) + 1):
+            assert is_quoted(text, " ".join(words[start:end]))

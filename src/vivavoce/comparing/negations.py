@@ -33,23 +33,24 @@ _BEFORE_VERBS = {
     r"|(?:fail(?:s|ed|ing)?|refus(?:e|es|ed|ing)|declin(?:e|es|ed|ing)|forg[eo]t(?:s|ten)?|impossible|yet)(?=\s+to\s)"
     "|avoid(?:s|ed|ing)?|(?:stop(?:s|ped)? )?short of|decided against",
     "French": r"ne|n['’](?=[^\W\d_])(?!t(?!\w))|pas|jamais|rien|guère|impossible(?=\s+d(?:e\s|['’]))",
-    "Italian, Spanish, Portuguese": r"non(?![-‐‑])|mai|nunca|jamás|tampoco|não|nao",
+    "Italian, Spanish, Portuguese": r"non(?![-‐‑])|nunca|jamás|tampoco|não|nao",
     "Danish, Norwegian, Swedish": "ikke|ikkje|inte|aldrig|aldri",
 }
 """Negations right before the verb that they govern, in languages whose small words are known here."""
 _INSTEAD_OF = (
-    r"without|instead of|rather than|in lieu of|ohne|statt|anstatt|anstelle|zonder|in plaats van|sans|au lieu d(?:e |u "
-    r"|es |['’])|sin|en (?:lugar|vez) de|em vez de|sem|senza|invece d(?:i|el|ella)|utan|uten|uden"
+    r"without|instead of|rather than|in lieu of|ohne|statt(?=\s(?:ein|de[rmns]|zu|ihr|sein|mein))|anstatt|anstelle"
+    r"|zonder|in plaats van|sans|au lieu d(?:e |u |es |['’])|sin|en (?:lugar|vez) de|em vez de|sem|senza"
+    r"|invece d(?:i|el|ella)|utan|uten|uden"
 )
 """Negations of the words right after them alone; another clause may follow without a comma."""
 _BEFORE_LATE_VERBS = r"nicht|nichts|kein\w*|nie|niemals|niemand|weder|niet|niets|geen|nooit"
 """Negations of German and Dutch, where the verb that they govern may come last."""
 _BEFORE_CLAUSES = {
-    "English": "no|none|nor|neither|nobody|nothing|zero",
+    "English, Spanish": "no(?! (?:dia|seu|sua|site|app|prazo))|none|nor|neither|nobody|nothing|zero",
     "Danish, Norwegian, Swedish": "ej|ingen|ingenting|inga|inget|intet",
     "French, Italian": r"aucun\w*|ni|nessun\w*|né|niente|nulla",
     "Spanish, Portuguese": r"nada|nadie|ning[uú]n\w*|nem|nenhum\w*|ninguém",
-    "Finnish": "en|et|ei|emme|ette|eivät",
+    "Finnish": "(?:en|et) (?=ole|voi)|ei|emme|ette|eivät",
     "Polish, Czech, Hungarian, Turkish": "nigdy|bez|ani|nikdy|není|nem|nincs|nélkül|değil|yok|asla|hayır",
     "Russian, Ukrainian, Bulgarian": "не|нет|ни|никогда|нельзя|без|ні|немає|ніколи|нема|няма",
     "Greek": "δεν|δε|μην|μη|όχι|χωρίς|ποτέ",
@@ -140,7 +141,7 @@ _STATES = re.compile(
     r"|cre|dig|pued|penso|credo|dico|acho)\w{0,6}"
 )
 """Beginnings of words that introduce a statement, also without a word such as `that`."""
-_THAT = "that|if|whether|dass|daß|ob|dat|qu['’]|que|che|что|że|att|at"
+_THAT = "that|if|whether|dass|daß|ob|dat|qu['’]|que|che|что|że|att"
 _CONJUNCTION = (
     "and|but|or|then|so|because|although|though|while|whereas|und|oder|sondern|obwohl|aber|dann|weil|et|mais|puis|pero"
     "|porque|car|puisque|perché|poiché|omdat|fordi|eftersom|ma|mas|og|och|men|en|maar|но|ale|ve|ama|(?-i:y|e|i|и|а)"
