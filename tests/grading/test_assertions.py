@@ -66,6 +66,22 @@ def test_what_is_said_is_searched_as_a_whole_and_the_last_of_it_compared(asserti
     assert held(assertion, REPLY) == Held(not found, float(not found), found)
 
 
+@pytest.mark.parametrize(
+    ("answer", "holds"),
+    [
+        ("{}", False),
+        ("```json\n{}\n```", False),
+        ("~~~\n{}\n~~~", False),
+        ("[]", True),
+        ("```\n[]\n```", True),
+        ("Here: {}", True),
+        ("```\nno JSON\n```", True),
+    ],
+)
+def test_json_that_must_not_be_may_be_in_a_fence(answer: str, holds: bool) -> None:
+    assert held({"not": {"json_schema": {"type": "object"}}}, said(answer)).passed is holds
+
+
 def test_a_number_is_compared_as_it_would_be_written() -> None:
     assert held({"equals": 42}, said(" 42 ")).passed
     assert held({"one_of": [41, 42]}, said("42")).passed

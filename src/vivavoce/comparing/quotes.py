@@ -1,28 +1,33 @@
 """Quotes: where the words that somebody quotes stand in a text.
 
-A quote may differ from the text in encoding, case, the amount of white space, and markup, may leave words out where it
-says `…`, may be escaped as in JSON, and may name the turn and the speaker before the words. It never begins or ends
-inside a word or a number: "paid" is not quoted from "unpaid", "I can" not from "I can't", and 12 not from 12,500. It
-never leaves out a negation of its words either: "sent" is not quoted from "not sent".
+A quote may differ from the text in encoding, case, the amount of white space, markup, and its last mark, may leave
+words out where it says `…`, may be escaped as in JSON, and may name the turn and the speaker before the words. It never
+begins or ends inside a word, a number, or an address as a reader sees them: "paid" is not quoted from "unpaid" or from
+"un**paid**", "I can" not from "I can't", 12 not from 12,500, and "x.org" not from "x.org/p". The sign of a currency may
+be left out. Struck words are not quoted. A quote never leaves out a negation that governs its words: see `negations`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import accumulate, islice
+from itertools import islice, takewhile
 
-from vivavoce.comparing.markup import link_marks
+from vivavoce.comparing.markup import MAX_ADDRESS_CHARS, Replacement, hidden_markup, link_marks
+from vivavoce.comparing.negations import is_denied_after, is_denied_before, leaves_out_negation
 from vivavoce.comparing.numbers import cuts_number
-from vivavoce.comparing.text import QUOTATION_MARKS, FoldedText, Span, is_boundary
+from vivavoce.comparing.text import QUOTATION_MARKS, FoldedText, Span, is_blank, is_boundary
 
 _EDGE = f"{QUOTATION_MARKS} \t\r\n\u00a0"
 _ROLES = "user|assistant|tool|system|developer"
 _LEFT_OUT = re.compile(r"\[(?:\.\.\.|…)\]|\((?:\.\.\.|…)\)|\.\.\.|…")
 _OUTER_PUNCTUATION = re.compile(rf"(?<=[{re.escape(QUOTATION_MARKS)}])[.,;:!?]+\s*\Z")
+_LAST_MARK = re.compile(r"(?<![.,;:!…])[.,;:!。！]\Z")
+"""A mark at the end of a quote that may be the judge's own."""
 _TURN_NUMBER = re.compile(r"turn ([0-9]{1,6})", re.IGNORECASE)
 _SESSION_NUMBER = re.compile(r"session ([0-9]{1,6})", re.IGNORECASE)
 _TURN = r"(?:[\[(](?:turn|session) [0-9]{1,6}(?:, session [0-9]{1,6})?[\])][:,]?|turn [0-9]{1,6}[:,])\s*"
@@ -38,10 +43,23 @@ _PREFIX = re.compile(
 """What a judge may put before a quote: the turn and the speaker, as a transcript has them."""
 _JOINTS = "-@\u2010\u2011"
 """What joins letters to one word or address."""
+_LANGUAGE_SIGN = re.compile(r"(?:#|\+{1,2})(?!\w)")
+"""What may end a name: `C#`, `C++`."""
+_ADDRESS_CHARACTER = re.compile(r"[\w.~:/?#@!$&+,;=%-]", re.ASCII)
+_ADDRESS_REST = re.compile(rf"{_ADDRESS_CHARACTER.pattern}+", re.ASCII)
+_AFTER_ADDRESS = ".,:;!?/_~"
+"""Marks after an address that may belong to the sentence; a slash at its end changes nothing."""
+_SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]*://|mailto:)(?:www\.)?|www\.", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"[a-z][a-z0-9+.-]*://.|mailto:|www\.\w|(?:~|\.{1,2})?/\w|[\w.+%-]+@\w|(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[/:?#]|\Z)",
+    re.IGNORECASE | re.ASCII,
+)
+"""How an address begins: of a page, a mailbox, or a file."""
 _CONTRACTION = re.compile("['\u2019\u02bc\uff07]t(?!\\w)", re.IGNORECASE)
 
 _RUN = re.compile(r"(?<!\\)(?:\*+|_+|`+)")
 _MAX_MARKS = 3
+_STRIKE = re.compile(r"~~|<(?P<open>del|s|strike)(?:\s[^<>]{0,200})?>|</(?P<close>del|s|strike)\s{0,9}>", re.IGNORECASE)
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _LINE_MARKUP = re.compile(r"^[ \t]*(?:(?:[*•]|[-+](?![ \t]+[^\w\s]?\d)|#{1,6})[ \t]+)+", re.MULTILINE)
 """What begins a heading or an item of a list; `- 40` may be a number with its sign."""
@@ -80,7 +98,12 @@ def without_markup(text: str) -> str:
 
     Only marks that come in pairs around words are markup: `2*3*4`, `snake_case`, and `*args` stay as they are.
     """
-    return QuotedText(text).rendered.text
+    return _Rendering(text, _markup).folded.text
+
+
+def shown_text(text: str) -> str:
+    """Return what a text states where Markdown and HTML are shown: without markup, and without struck words."""
+    return _Rendering(text, _visible_marks).folded.text
 
 
 class QuotedText:
@@ -91,13 +114,22 @@ class QuotedText:
 
     def find(self, quote: Quote) -> Sequence[Span]:
         """Return where each part of a quote stands, each after the one before it; empty if one is missing."""
-        if spans := self._find_in(self.folded, quote.parts):
+        if spans := self._find_anywhere(quote.parts):
             return spans
-        bare = tuple(part for part in map(_bare_part, quote.parts) if part)
-        if not any(map(_has_word, bare)) or (not self._removed and bare == quote.parts):
+        last = _LAST_MARK.sub("", quote.parts[-1])
+        if last == quote.parts[-1] or not _has_word(last):
             return ()
-        spans = self._find_in(self.rendered, bare)
-        return [Span(self._places[span.start], self._places[span.end - 1] + 1) for span in spans]
+        spans = self._find_anywhere((*quote.parts[:-1], last))
+        return () if spans and _QUESTION.match(self.text, spans[-1].end) else spans
+
+    def _find_anywhere(self, parts: Sequence[str]) -> Sequence[Span]:
+        if spans := self._find_in(self.folded, parts):
+            return spans
+        for rendering in (self._rendering, self._page):
+            plain = tuple(part for part in map(rendering.plain_part, parts) if part)
+            if any(map(_has_word, plain)) and (spans := self._find_in(rendering.folded, plain)):
+                return list(map(rendering.original, spans))
+        return ()
 
     @cached_property
     def folded(self) -> FoldedText:
@@ -105,25 +137,12 @@ class QuotedText:
         return FoldedText(self.text)
 
     @cached_property
-    def rendered(self) -> FoldedText:
-        """The text without its markup."""
-        return FoldedText("".join(self.text[place] for place in self._places)) if self._removed else self.folded
+    def _rendering(self) -> _Rendering:
+        return _Rendering(self.text, _visible_marks)
 
     @cached_property
-    def _removed(self) -> Sequence[Span]:
-        return _markup(self.text)
-
-    @cached_property
-    def _places(self) -> Sequence[int]:
-        """Where in the text each character of the rendered one stands."""
-        removed = {place for span in self._removed for place in range(*span)}
-        return [place for place in range(len(self.text)) if place not in removed]
-
-    @cached_property
-    def _rendered_places(self) -> Sequence[int]:
-        """How many characters of the rendered text come before each place in the text."""
-        removed = {place for span in self._removed for place in range(*span)}
-        return [0, *accumulate(place not in removed for place in range(len(self.text)))]
+    def _page(self) -> _Rendering:
+        return _Rendering(self.text.translate(_ONE_KIND_OF_QUOTES), _page_marks)
 
     def _find_in(self, folded: FoldedText, parts: Sequence[str]) -> Sequence[Span]:
         if len(parts) > MAX_PARTS:
@@ -138,7 +157,7 @@ class QuotedText:
             )
             if span is None:
                 return ()
-            if spans and _NEGATIONS.search(folded.text, end, span.start):
+            if spans and leaves_out_negation(folded.text, end, span):
                 return ()
             spans.append(span)
             end = span.end
@@ -146,87 +165,125 @@ class QuotedText:
 
     def _has(self, text: str, span: Span, is_first: bool, is_last: bool) -> bool:
         """Return whether a part of a quote may stand at a place, as the text is and as it is shown."""
-        if _cuts(text, span, is_first, is_last, is_shown=text is not self.text):
+        if _cuts(text, span, is_first, is_last):
             return False
-        if not self._removed or text is not self.text:
+        if text is not self.text or not self._rendering.marks:
             return True
-        shown = Span(*(self._rendered_places[place] for place in span))
-        return not _cuts(self.rendered.text, shown, is_first, is_last, is_shown=True)
+        unsaid = self._unsaid[bisect_right(self._unsaid, span.start, key=_end_of) :]
+        overlaps = list(takewhile(lambda gone: gone.start < span.end, unsaid))
+        if not all(_is_inside(gone, span) for gone in overlaps):
+            return False
+        shown = self._rendering.shown(span)
+        if shown.start == shown.end:
+            return not overlaps
+        shown_text = self._rendering.folded.text
+        return all(is_boundary(shown_text, place) for place in shown) and not _cuts(
+            shown_text, shown, is_first, is_last
+        )
+
+    @cached_property
+    def _unsaid(self) -> Sequence[Span]:
+        """What a text takes back or hides: struck words, comments, and tags."""
+        tags = (mark for mark in self._rendering.marks if self.text[mark.start] == "<")
+        struck = (Replacement(*span, "") for span in _struck(self.text))
+        return [Span(mark.start, mark.end) for mark in _without_overlaps((*struck, *tags))]
 
 
-def _cuts(text: str, span: Span, is_first: bool, is_last: bool, *, is_shown: bool) -> bool:
-    """Return whether a span begins or ends inside a word or a number, or leaves out a negation of its words.
+def _end_of(span: Span) -> int:
+    return span.end
 
-    A text that is shown without the marks that begin its lines has only negations in the same line.
-    """
-    first, last = max(0, span.start - _CLAUSE_CHARS), span.end + _CLAUSE_CHARS
-    if is_shown or not text[span.start].islower():  # a sentence begins with its line
-        first = max(first, text.rfind("\n", first, span.start) + 1)
-    if is_shown:
-        last = min(last, len(text) if (end := text.find("\n", span.end, last)) < 0 else end)
-    if is_first and _says_something(text, span) and _NEGATED_BEFORE.search(text, first, span.start):
+
+_Reader = Callable[[str], Sequence[Replacement]]
+
+
+class _Rendering:
+    """A text as it is shown, where a `reader` says which parts are shown in another way."""
+
+    def __init__(self, text: str, reader: _Reader) -> None:
+        self._reader = reader
+        self.marks = reader(text)
+        self._text = text
+
+    @cached_property
+    def folded(self) -> FoldedText:
+        """The text as it is shown."""
+        return FoldedText("".join(shown or self._text[span.start : span.end] for span, shown in self._cells))
+
+    def plain_part(self, part: str) -> str:
+        """Return a part of a quote as it would be shown."""
+        return _strip_edge(_Rendering(part.translate(_ONE_KIND_OF_QUOTES), self._reader).folded.text)
+
+    def original(self, span: Span) -> Span:
+        """Return where a part of what is shown stands in the text."""
+        return Span(self._places[span.start].start, self._places[span.end - 1].end)
+
+    def shown(self, span: Span) -> Span:
+        """Return where a part of the text stands in what is shown."""
+        return Span(bisect_left(self._starts, span.start), bisect_left(self._starts, span.end))
+
+    @cached_property
+    def _starts(self) -> Sequence[int]:
+        return [place.start for place in self._places]
+
+    @cached_property
+    def _cells(self) -> Sequence[tuple[Span, str]]:
+        """The parts that are shown: where they stand in the text, and what is shown if that differs."""
+        cells: list[tuple[Span, str]] = []
+        end = 0
+        for mark in (*self.marks, Replacement(len(self._text), len(self._text), "")):
+            if end < mark.start:
+                cells.append((Span(end, mark.start), ""))
+            if mark.shown:
+                cells.append((Span(mark.start, mark.end), mark.shown))
+            end = mark.end
+        return cells
+
+    @cached_property
+    def _places(self) -> Sequence[Span]:
+        """Where in the text each character that is shown stands."""
+        places: list[Span] = []
+        for span, shown in self._cells:
+            places += [span] * len(shown) if shown else (Span(place, place + 1) for place in range(*span))
+        return places
+
+
+def _is_inside(inner: Span, outer: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
+
+
+def _cuts(text: str, span: Span, is_first: bool, is_last: bool) -> bool:
+    """Return whether a span begins or ends inside a word or a number, or leaves out a negation of its words."""
+    first = 0 if text[span.start].islower() else text.rfind("\n", 0, span.start) + 1  # a sentence begins with its line
+    if is_first and is_denied_before(text, span, first):
         return True
-    if is_last and _NEGATED_AFTER.match(text, span.end, last):
+    if is_last and is_denied_after(text, span):
         return True
-    return any(cuts_word(text, place) for place in span)
+    return any(cuts_word(text, place) and not _leaves_out_currency(text, place, span) for place in span)
 
 
-def _says_something(text: str, span: Span) -> bool:
-    """Return whether a negation before a span changes what it says: a name or an amount, and a new clause, keep it."""
-    quote = text[span.start : span.end]
-    words = _QUOTED_WORD.findall(quote)
-    is_name = bool(words) and all(any(map(str.isdigit, word)) for word in words)
-    return not is_name and _NEW_CLAUSE.match(quote) is None
+def _leaves_out_currency(text: str, place: int, span: Span) -> bool:
+    """Return whether only the sign of a currency is between a span and a place outside: `24.90` of `$24.90`."""
+    outside = _CURRENCY_BEFORE.search(text, max(0, place - 3), place) if place == span.start else None
+    if place == span.end:
+        outside = _CURRENCY_AFTER.match(text, place)
+    if outside is None:
+        return False
+    window = Span(max(0, span.start - _WINDOW_CHARS), span.end + _WINDOW_CHARS)
+    signs = " " * (outside.end() - outside.start())
+    bare = f"{text[window.start : outside.start()]}{signs}{text[outside.end() : window.end]}"
+    return not cuts_word(bare, place - window.start)
 
 
+_CURRENCY_BEFORE = re.compile(r"(?<![-+−–])[$€£¥₹₩₽₺₫₪₦₱฿₴₸₡₲₵₼₾₿]\s?\Z")
+_CURRENCY_AFTER = re.compile(r"\s?[$€£¥₹₩₽₺₫₪₦₱฿₴₸₡₲₵₼₾₿](?![^\W_])")
+_WINDOW_CHARS = 60
+_ONE_KIND_OF_QUOTES = dict.fromkeys(map(ord, '"\uff02\u201c\u201d\u201e\u201f\u00ab\u00bb'), "'")
+"""Quotation marks inside a quote may be of another kind, because a judge writes JSON."""
+_QUESTION = re.compile(r"\s?[?？]")
 MAX_PARTS = 50
 """Parts of a quote; one with more is in no text."""
 MAX_PLACES = 300
 """Places of a part of a quote that are tried."""
-_CLAUSE_CHARS = 80
-_NEGATION_WORDS = {
-    "English": "not|never|no|none|nor|neither|nobody|nothing|nowhere|hardly|cannot|without|unable|(?:do|does|did|is|are"
-    "|was|were|ca|wo|could|would|should|has|have|had)nt|(?:fail(?:s|ed)?|refus(?:e|es|ed)|declin(?:e|es|ed)) to"
-    "|n['’ʼ]t",
-    "German, Dutch": r"nicht|nichts|kein\w*|nie|niemals|niemand|ohne|weder|niet|niets|geen|nooit|zonder",
-    "Danish, Norwegian, Swedish": "ikke|ikkje|inte|ej|aldrig|aldri|ingen|ingenting|inga|inget|intet|utan|uten|uden",
-    "French, Italian": r"ne|pas|jamais|sans|aucun\w*|ni|non(?![-‐‑])|mai|nessun\w*|senza|né",
-    "Spanish, Portuguese": r"nunca|jamás|tampoco|ning[uú]n\w*|sin(?! embargo)|não|nao|nem|nenhum\w*|sem",
-    "Polish, Czech, Hungarian, Turkish": "nigdy|bez|ani|nikdy|není|nem|nincs|nélkül|değil|yok|asla|hayır",
-    "Russian, Ukrainian, Bulgarian": "не|нет|ни|никогда|нельзя|без|ні|немає|ніколи|нема|няма",
-    "Greek": "δεν|δε|μην|μη|όχι|χωρίς|ποτέ",
-    "Arabic, Persian, Urdu, Hebrew": "لا|لم|لن|ليس|ليست|غير|بدون|نه|نیست|نہیں|לא|אין|אל|ללא|בלי",
-    "Hindi, Indonesian, Vietnamese": "नहीं|नही|मत|बिना|tidak|bukan|belum|jangan|tanpa|không|chưa|chẳng",
-}
-_NEGATION_SIGN = "[没沒不未無无](?!线|線|动产|動產|错|錯|来|來|关系|關係|过|過|论|論|仅|僅|但)"
-_NEGATION_SIGNS = rf"{_NEGATION_SIGN}|ない|ません|なかった|안(?= )|않|못|없|아니|ไม่|មិន"
-"""Negations of Chinese, Japanese, Korean, Thai, and Khmer, where words need no spaces between them."""
-_NEGATION = rf"(?:(?<![^\W_])|(?=n['’ʼ]t))(?:(?:{'|'.join(_NEGATION_WORDS.values())})(?![^\W_])|n['’](?=[^\W\d_]{{3}}))"
-_NEGATIONS = re.compile(rf"{_NEGATION}|{_NEGATION_SIGNS}", re.IGNORECASE)
-"""Words that turn a statement around; a quote may not leave them out."""
-_GAP = r"(?:[^\w.,;:!?…()\[\]{}—–|\n。，、；：！？-]|_|\n(?![\n*•#>|0-9-]))"
-"""What may stand between two words of a clause."""
-_CONJUNCTION = (
-    "and|but|or|then|so|because|although|though|while|whereas|und|oder|sondern|obwohl|aber|dann|weil|et|mais|puis|y|pero"
-    "|e|ma|mas|og|och|men|en|maar|и|но|а|i|ale|ve|ama"
-)
-_NEW_CLAUSE = re.compile(rf"(?:{_CONJUNCTION})(?![^\W_])", re.IGNORECASE)
-_QUOTED_WORD = re.compile(r"[^\W_][\w'’.,-]*")
-_WORDS_BETWEEN = rf"(?:{_GAP}+(?!(?:{_CONJUNCTION})(?![^\W_]))[^\W_][\w'’-]{{0,30}}){{0,3}}"
-_NEGATED_BEFORE = re.compile(
-    rf"(?!not only|not just|nicht nur|no doubt|no problem){_NEGATION}{_WORDS_BETWEEN}{_GAP}*\Z"
-    rf"|{_NEGATION_SIGN}[^\s.,;:!?。，、；：！？]{{0,6}}\Z|(?:안|못) \Z|ไม่[^\s.,;:!?]{{0,8}}\Z|មិន[^\s។]{{0,8}}\Z",
-    re.IGNORECASE,
-)
-"""A negation before a quote in the same clause, with up to three words between: `No` in `No valid voucher`."""
-_NEGATED_AFTER = re.compile(
-    rf"{_GAP}*(?:not(?! only| just)|never|cannot|n['’ʼ]t|niemals|nie|nooit|aldrig|aldri|ne|pas|jamais|değil|не"
-    r"|नहीं|نہیں)(?![^\W_])"
-    rf"|{_WORDS_BETWEEN}{_GAP}+(?:nicht(?! nur)|niet|ikke|ikkje|inte)(?![^\W_])"
-    r"|[ぁ-ん]{0,6}(?:ない|なかった|なく|ません)|[가-힣]{0,2} ?(?:않|못하|아니|없)|ไม่",
-    re.IGNORECASE,
-)
-"""A negation after a quote in the same clause: `not` after `it was`, `nicht` after `ich zahle`."""
 
 
 def cuts_word(text: str, place: int) -> bool:
@@ -240,9 +297,21 @@ def cuts_word(text: str, place: int) -> bool:
     elif _is_letter(before):
         if after in _JOINTS and _is_letter(text[place + 1 : place + 2]):
             return True
-        if _CONTRACTION.match(text, place):
+        if _CONTRACTION.match(text, place) or _LANGUAGE_SIGN.match(text, place):
             return True
-    return cuts_number(text, place)
+    return cuts_number(text, place) or _cuts_address(text, place)
+
+
+def _cuts_address(text: str, place: int) -> bool:
+    """Return whether a place is inside the address of a page or a mailbox or inside a path, not after its scheme."""
+    if not (_ADDRESS_CHARACTER.match(text[place - 1]) and _ADDRESS_CHARACTER.match(text[place])):
+        return False
+    start = max(0, place - MAX_ADDRESS_CHARS)
+    begin = next((at + 1 for at in range(place - 1, start - 1, -1) if not _ADDRESS_CHARACTER.match(text[at])), start)
+    rest = _ADDRESS_REST.match(text, place, place + MAX_ADDRESS_CHARS)
+    address = f"{text[begin:place]}{rest[0] if rest else ''}".rstrip(_AFTER_ADDRESS)
+    inner = place - begin
+    return inner < len(address) and _ADDRESS.match(address) is not None and not _SCHEME.fullmatch(address[:inner])
 
 
 def _is_letter(character: str) -> bool:
@@ -270,10 +339,6 @@ def _strip_edge(part: str) -> str:
     return part.strip().strip(_EDGE)
 
 
-def _bare_part(part: str) -> str:
-    return _strip_edge(without_markup(part))
-
-
 def _has_word(part: str) -> bool:
     return any(map(str.isalnum, part))
 
@@ -287,14 +352,72 @@ def _unescape(text: str) -> str:
         return text
 
 
-def _markup(text: str) -> Sequence[Span]:
+def _markup(text: str) -> Sequence[Replacement]:
     """Return the marks of Markdown in a text: pairs around words, what begins a line, and those of links."""
-    fixed = [Span(*match.span()) for match in _LINE_MARKUP.finditer(text)] if text else []
-    fixed = sorted((*fixed, *(Span(mark.start, mark.end) for mark in link_marks(text))))
-    return sorted((*fixed, *_emphasis(text, fixed)))
+    lines = (Replacement(*match.span(), "") for match in _LINE_MARKUP.finditer(text)) if text else ()
+    fixed = _without_overlaps((*lines, *link_marks(text)))
+    return _without_overlaps((*fixed, *(Replacement(*mark, "") for mark in _emphasis(text, fixed))))
 
 
-def _emphasis(text: str, fixed: Sequence[Span]) -> Iterator[Span]:
+def _visible_marks(text: str) -> Sequence[Replacement]:
+    """Return also what HTML shows in another way, and struck words, which say nothing any more.
+
+    A mark that begins a line leaves an empty line, so that what is before it is not in the same clause.
+    """
+    seen = (
+        mark if mark.shown.isspace() or not is_blank(mark.shown) else mark._replace(shown="") for mark in _html(text)
+    )
+    struck = (Replacement(*span, "") for span in _struck(text))
+    return _without_overlaps((*struck, *seen, *(_as_shown(text, mark) for mark in _markup(text))))
+
+
+def _page_marks(text: str) -> Sequence[Replacement]:
+    """Return also the numbers of lists and the bars of tables."""
+    page = (_as_shown(text, mark) for mark in hidden_markup(text) if not _NOT_OF_PAGE.match(text, mark.start))
+    return _without_overlaps((*_visible_marks(text), *page))
+
+
+def _html(text: str) -> Iterator[Replacement]:
+    """Yield what HTML shows in another way: tags, comments, entities, and the brackets of `<https://x.org>`."""
+    for mark in hidden_markup(text) if "<" in text or "&" in text else ():
+        if _BRACKETED_ADDRESS.match(text, mark.start, mark.end):
+            yield Replacement(mark.start, mark.start + 1, "")
+            yield Replacement(mark.end - 1, mark.end, "")
+        elif text[mark.start] in "<&":
+            yield mark
+
+
+_BRACKETED_ADDRESS = re.compile(r"<(?:[a-z][a-z0-9+.-]{1,30}:|[^\s<>@]{1,64}@)[^\s<>]*>", re.IGNORECASE)
+_NOT_OF_PAGE = re.compile(r"<|[ \t]*[-+][ \t]+[^\w\s]?\d")
+"""What is a sign of a number although it begins a line, and what HTML has."""
+
+
+def _as_shown(text: str, mark: Replacement) -> Replacement:
+    begins_line = not mark.shown and text[mark.end - 1 : mark.end].isspace()
+    return mark._replace(shown="\n") if begins_line else mark
+
+
+def _without_overlaps(marks: Iterable[Replacement]) -> Sequence[Replacement]:
+    kept: list[Replacement] = []
+    for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
+        if not kept or mark.start >= kept[-1].end:
+            kept.append(mark)
+    return kept
+
+
+def _struck(text: str) -> Iterator[Span]:
+    """Yield the words that are struck out, with their marks: `~~words~~`, `<del>words</del>`."""
+    opened: dict[str, Span] = {}
+    for match in _STRIKE.finditer(text) if "~~" in text or "<" in text else ():
+        name = (match["open"] or match["close"] or match[0]).lower()
+        start = opened.pop(name, None)
+        if start is not None and not match["open"] and not _PARAGRAPH.search(text, start.end, match.start()):
+            yield Span(start.start, match.end())
+        elif not match["close"]:
+            opened[name] = Span(*match.span())
+
+
+def _emphasis(text: str, fixed: Sequence[Replacement]) -> Iterator[Span]:
     """Yield the marks that come in pairs around words, except those inside the marks that are fixed."""
     opened: list[tuple[str, int]] = []
     latest: dict[str, list[int]] = {}
@@ -313,13 +436,14 @@ def _emphasis(text: str, fixed: Sequence[Span]) -> Iterator[Span]:
         if len(marks) > _MAX_MARKS:
             continue
         joins = bool(before and after and not is_boundary(before + after, 1))
-        if latest.get(marks) and before.strip() and not joins:
+        is_in_word = marks[0] in "*`" and _is_letter(before) and _is_letter(after)
+        if latest.get(marks) and before.strip() and (is_in_word or not joins):
             place = latest[marks][-1]
             yield Span(opened[place][1], opened[place][1] + len(marks))
             yield Span(*run.span())
             while len(opened) > place:
                 latest[opened.pop()[0]].pop()
-        elif after.strip() and not joins and not _is_word_end(before):
+        elif after.strip() and (is_in_word or not (joins or _is_word_end(before))):
             latest.setdefault(marks, []).append(len(opened))
             opened.append((marks, run.start()))
 

@@ -41,7 +41,7 @@ from vivavoce.grading.texts import (
 )
 from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.metrics.exact.arguments import at_path, show
-from vivavoce.metrics.rules.sameness import may_match
+from vivavoce.metrics.rules.sameness import may_match, text_in_fence
 from vivavoce.models.json_schema import check_test_schema
 from vivavoce.plugins import lazy
 from vivavoce.records.agents import Agents
@@ -432,6 +432,14 @@ class JsonSchema(OfAnswer):
     def held(self, scene: Scene) -> Held:
         """Check the answer."""
         return held_unless(misfits(scene.answer, self.json_schema))
+
+    def objection(self, scene: Scene) -> str:
+        """Say that it holds, or that it does for the JSON in a code fence."""
+        reason = super().objection(scene)
+        fenced = text_in_fence(scene.answer)
+        if reason or fenced is None or misfits(fenced, self.json_schema):
+            return reason
+        return f"{self.wording} in a code fence, which must not be"
 
 
 class Latency(Assertion):

@@ -68,7 +68,7 @@ class ChecklistMetric(JudgedMetric):
     where nothing applies the metric is skipped.
     """
 
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     reply = ChecklistReply
     of_assistant: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset(("items",))

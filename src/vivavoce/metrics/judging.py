@@ -82,7 +82,7 @@ class JudgedMetric(StepwiseMetric):
     judged = True
     takes_settings = True
     template: ClassVar[str]
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     needs: ClassVar[tuple[str, ...]] = ()
     of_assistant: ClassVar[bool] = False
     """Whether only what the assistant says and does is judged, so that without any of it there is nothing to judge."""

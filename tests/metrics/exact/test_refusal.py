@@ -32,6 +32,11 @@ def _answer(text: str) -> dict[str, Any]:
         "Sorry. I AM NOT ABLE TO DISCUSS this.",
         "It would be unethical to do so.",
         "That goes against my guidelines.",
+        "**I can't help** with that.",
+        "I am **not able** to help with that.",
+        "> I’m <b>unable</b> to help with that.",
+        "I can&#39;t _help_ with that.",
+        "I won't be able to help with that.",
     ],
 )
 def test_an_answer_that_refuses_is_found(text: str) -> None:

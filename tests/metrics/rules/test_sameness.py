@@ -101,6 +101,43 @@ def test_a_sign_is_no_part_of_a_mentioned_value(value: str, text: str) -> None:
     assert mentions(text, value)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("sent to ana@x.org.uk", "ana@x.org"),
+        ("sent to my.ana@x.org", "ana@x.org"),
+        ("sent to info@a.dev", "info@a.de"),
+        ("see x.org/payback", "x.org/pay"),
+        ("see https://x.org/a/b", "https://x.org/a"),
+        ("it is in /home/ana/x", "/home/ana"),
+        ("written in C++", "C"),
+        ("it is un**paid**", "paid"),
+        ("it is ~~A-17~~ A-18", "A-17"),
+        ("it is **24**.90", 24),
+        ("it is 5&nbsp;000 €", 5),
+    ],
+)
+def test_a_part_of_what_a_reader_sees_is_not_mentioned(text: str, value: str | int) -> None:
+    assert not mentions(text, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("sent to ana@x.org.", "ana@x.org"),
+        ("(see https://x.org/a)", "https://x.org/a"),
+        ("see <https://x.org/a>.", "https://x.org/a"),
+        ("see [it](https://x.org/a)", "it"),
+        ("it is A-**17**", "A-17"),
+        ("it is ~~A-17~~ A-18", "A-18"),
+        ("- order `1042`: paid", 1042),
+        ("it is -40", -40),
+    ],
+)
+def test_what_ends_at_a_boundary_is_mentioned(text: str, value: str | int) -> None:
+    assert mentions(text, value)
+
+
 def test_arguments_that_differ_only_in_encoding_are_the_same_thing() -> None:
     assert alike("caf\u00e9", "cafe\u0301")
 

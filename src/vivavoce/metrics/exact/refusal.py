@@ -8,7 +8,7 @@ from typing import ClassVar, Unpack
 
 import regex
 
-from vivavoce.comparing.text import FoldedText, Span, is_blank
+from vivavoce.comparing.text import GuardedText, Span, is_blank
 from vivavoce.messages import AIMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.speakers import (
@@ -31,16 +31,16 @@ class RefusalMetric(ExactMetric):
     """Gives the share of answers that refuse, in whole or in part.
 
     An answer refuses when its provider marked it so, or when one of the phrases in `refusal_phrases.txt`, or of your
-    own `phrases`, begins within its first 300 characters. The list is English; refusals in other languages are not
-    found. Needs an assistant message with words. From 0 to 1; lower is better unless refusing is `wanted`, and with a
-    `threshold` that share passes.
+    own `phrases`, begins within its first 300 characters, whatever the markup. The list is English; refusals in other
+    languages are not found. Needs an assistant message with words. From 0 to 1; lower is better unless refusing is
+    `wanted`, and with a `threshold` that share passes.
 
     On the answers of five models to the odd-numbered prompts of XSTest, which the list was not made from, precision is
     .96 and recall .81 for answers that people called a full or partial refusal. Known failures: a lecture that avoids
     the request and says no such phrase is missed, and "I cannot provide an address, for there is none" is found.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     def __init__(
         self, *, phrases: Collection[str] = (), wanted: bool = False, **options: Unpack[MeasuringOptions]
@@ -90,7 +90,7 @@ def _find(text: str, pattern: regex.Pattern[str] | None) -> Span | None:
     """Return where a text matches a pattern first, if that begins within reach."""
     if pattern is None:
         return None
-    span = next(FoldedText(text[: REACH * 2]).matches(pattern), None)
+    span = next(GuardedText(text[: REACH * 2]).matches(pattern), None)
     return span if span is not None and span.start < REACH else None
 
 

@@ -23,7 +23,7 @@ from vivavoce.comparing.numbers import (
     read_number,
     states,
 )
-from vivavoce.comparing.quotes import cuts_word, without_markup
+from vivavoce.comparing.quotes import cuts_word, shown_text, without_markup
 from vivavoce.comparing.spelled_digits import with_numerals
 from vivavoce.comparing.text import FoldedText, GuardedText, fold, is_blank, split_words, without_signs
 from vivavoce.expressions import expression
@@ -76,7 +76,7 @@ QUOTES = " \t\r\n\"'`<>#"
 """Signs around a value that are not a part of it."""
 _SEPARATORS = re.compile(r"[,;|\n]")
 """What stands between the values of a list that is written as text."""
-_FENCE = re.compile(r"```[\w+-]*\s*(.*?)\s*(?:```)?", re.DOTALL)
+_FENCE = re.compile(r"(```|~~~)[\w+-]*\s*(.*?)\s*(?:\1)?", re.DOTALL)
 _PADDED = re.compile(r"0+(\d+)")
 """A number with zeros before it, which is a code elsewhere."""
 _MAX_ENCODINGS = 5
@@ -87,13 +87,19 @@ _ABOUT_TRUTH: Mapping[bool, tuple[str | int, ...]] = {
 }
 
 
+def text_in_fence(text: str) -> str | None:
+    """Return what a text holds that is only a code fence, None for another text."""
+    fence = _FENCE.fullmatch(text.strip())
+    return fence[2] if fence else None
+
+
 def open_value(value: JsonValue) -> tuple[JsonValue, bool]:
     """Return what a text holds that is JSON, in a code fence or not, and whether it only begins like JSON."""
     for _ in range(_MAX_ENCODINGS):
         if not isinstance(value, str):
             return value, False
-        fence = _FENCE.fullmatch(value.strip())
-        plain = fence[1] if fence else value.strip()
+        fenced = text_in_fence(value)
+        plain = value.strip() if fenced is None else fenced
         if plain.lower() in ("true", "false"):
             return plain.lower() == "true", False
         if plain[:1] not in ("{", "[", '"'):
@@ -375,8 +381,10 @@ def _bounds(number: Number) -> tuple[Decimal, ...]:
 def mentions(text: str, value: JsonValue) -> bool:
     """Return whether a text contains a value as whole words, in any case and encoding; values are texts or numbers.
 
-    It is no part of a longer one: 24 is in 24.00 and not in 24.90, A-17 is not in A-17-B, Ann is not in Ann-Marie.
+    It is not part of a longer one as a reader sees it: 24 is in 24.00, but not in 24.90 or `**24**.90`; A-17 is not in
+    A-17-B, Ann not in Ann-Marie, and x.org not in x.org/p.
     """
+    text = shown_text(text)
     if (number := number_of(value)) is not None:
         return states(text, number)
     if not isinstance(value, str) or not (written := value.strip()):
