@@ -104,7 +104,7 @@ class GoalAchievementJudge(JudgedMetric):
     """
 
     template: ClassVar[str] = "judged/goal.jinja"
-    version: ClassVar[str] = "8"
+    version: ClassVar[str] = "7"
     needs: ClassVar[tuple[str, ...]] = ("goal",)
     own_variables: ClassVar[frozenset[str]] = frozenset(("levels", "acts", "visible", "changes", "rules", "listing"))
     nothing: ClassVar[str] = "there was no occasion for any of the outcomes"
