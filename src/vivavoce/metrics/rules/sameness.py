@@ -11,6 +11,8 @@ from operator import gt, lt
 
 from pydantic import JsonValue
 
+from vivavoce.comparing.codes import code_of, codes_in
+from vivavoce.comparing.dates import days_in, days_of
 from vivavoce.comparing.json_values import BrokenJson, read_strict_json
 from vivavoce.comparing.numbers import (
     Number,
@@ -127,7 +129,11 @@ class Meanings:
 
     def may_be(self, other: Meanings) -> bool:
         """Return whether two values may mean the same thing."""
-        return not self.keys.isdisjoint(other.keys) or self._may_hold(other) or other._may_hold(self)
+        if not self.keys.isdisjoint(other.keys):
+            return True
+        if not self.names.isdisjoint(other.stated_names) or not other.names.isdisjoint(self.stated_names):
+            return True
+        return self._may_hold(other) or other._may_hold(self)
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -146,6 +152,16 @@ class Meanings:
             if isinstance(leaf, str) and number_of(leaf) is not None:
                 keys.update(f"={canonical(reading)}," for readings in _readings(leaf) for reading in readings)
         return frozenset(keys)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The codes and days that the value, or a part of a list, may be as a whole, which all their spellings share."""
+        return frozenset(name for leaf, _ in self._leaves for name in _names_of(leaf))
+
+    @cached_property
+    def stated_names(self) -> frozenset[str]:
+        """The names of the value, and those of the codes and days that a text in it may state anywhere."""
+        return self.names.union(*map(_names_in, filter(_has_digit, self._texts)))
 
     @cached_property
     def number(self) -> Decimal | None:
@@ -188,6 +204,25 @@ class Meanings:
             if any(_is_expression(text) or may_state(text, number) for text in texts):
                 return True
         return self.is_broken and any(mentions(text, wanted.value) for text in self._texts)
+
+
+def _names_of(leaf: JsonValue) -> Iterator[str]:
+    """Yield the codes and days that a value may be; a whole number has the digits of one."""
+    if isinstance(leaf, int) and not isinstance(leaf, bool) and leaf >= 0:
+        leaf = str(leaf)
+    if not isinstance(leaf, str) or not _has_digit(leaf):
+        return
+    for piece in dict.fromkeys((leaf, *_SEPARATORS.split(leaf))):
+        plain = piece.strip(QUOTES)
+        if (code := code_of(plain)) is not None:
+            yield f"code {code}"
+        yield from (f"day {day}" for day in days_of(plain))
+
+
+def _names_in(text: str) -> Iterator[str]:
+    """Yield the codes and days that a text may state anywhere."""
+    yield from (f"code {code}" for code in codes_in(text))
+    yield from (f"day {day}" for day in days_in(text))
 
 
 def _has_digit(text: str) -> bool:
@@ -252,7 +287,10 @@ def _may_mention(text: str, leaf: JsonValue) -> bool:
     number = number_of(leaf)
     if number is not None and may_state(text, number):
         return True
-    return mentions(text, leaf) or (isinstance(leaf, str) and GuardedText(text).contains(leaf.strip()))
+    if mentions(text, leaf) or (isinstance(leaf, str) and GuardedText(text).contains(leaf.strip())):
+        return True
+    names = frozenset(_names_of(leaf))
+    return bool(names) and not names.isdisjoint(_names_in(text))
 
 
 def number_readings(value: JsonValue) -> Iterator[Decimal]:
