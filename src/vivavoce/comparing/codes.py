@@ -6,7 +6,7 @@ A code has a digit. A mark for decimals or times between two digits stays a part
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from vivavoce.comparing.text import GAP, MIN_CODE_CHARS, PlainText, fold
 
@@ -19,22 +19,29 @@ _AROUND = "+()[]{}<>\"'`#.,;:!?*_ \t\r\n"
 _EMPHASIS = "*_~`"
 _MIN_DIGITS = 2
 """Digits of a code that is looked for in longer texts."""
+_CENTS = re.compile(r"[.,]\d{1,2}\Z")
+"""What ends an amount."""
 _MAX_CODE_CHARS = 80
+_MAX_CHARS = 4 * _MAX_CODE_CHARS
+"""Characters of a code with the marks and spaces in it."""
 _MAX_WORDS = 8
 """Words that a code in a longer text is written in: an IBAN has six groups."""
 
 
 def code_of(text: str) -> str | None:
     """Return what all spellings of a code share, None for a text that is something else, such as a number or words."""
-    plain = _plain(text).strip(_AROUND)
-    signs = _signs(plain)
-    letters = sum(map(str.isalpha, signs))
-    digits = sum(map(str.isdecimal, signs))
-    if not digits or len(signs) > _MAX_CODE_CHARS or not _CODE.fullmatch(plain):
+    return _read_code(_plain(text).strip(_AROUND))
+
+
+def _read_code(plain: str) -> str | None:
+    if not _has_digit(plain) or len(plain) > _MAX_CHARS or not _CODE.fullmatch(plain):
         return None
-    if not letters and (digits < MIN_CODE_CHARS or re.search(r"[.,]\d{1,2}\Z", plain)):
+    code = "".join(_SIGN.findall(plain))
+    if len(code) > _MAX_CODE_CHARS:
         return None
-    return "".join(signs)
+    if not any(map(str.isalpha, code)) and (len(code) < MIN_CODE_CHARS or _CENTS.search(plain)):
+        return None
+    return code
 
 
 def codes_in(text: str) -> Iterator[str]:
@@ -49,7 +56,10 @@ def codes_in(text: str) -> Iterator[str]:
         for end in range(start, min(start + _MAX_WORDS, len(words))):
             if end > start and not _has_digit(words[end]):
                 break
-            if (code := code_of(" ".join(words[start : end + 1]))) is not None and _is_long(code):
+            text = " ".join(words[start : end + 1])
+            if len(text) > _MAX_CHARS:
+                break
+            if (code := _read_code(text)) is not None and _is_long(code):
                 yield code
 
 
@@ -59,10 +69,6 @@ def _is_long(code: str) -> bool:
 
 def _plain(text: str) -> str:
     return fold(PlainText(text, without=_EMPHASIS).text)
-
-
-def _signs(text: str) -> Sequence[str]:
-    return _SIGN.findall(text)
 
 
 def _has_digit(text: str) -> bool:

@@ -60,8 +60,10 @@ def days_in(text: str) -> frozenset[str]:
     folded = fold(text)
     if not any(map(str.isdecimal, folded)):
         return frozenset()
-    matches = [match for pattern in _PATTERNS for match in pattern.finditer(folded)]
-    return frozenset(reading for match in matches for day in _days(match) for reading in (day, f"{day}{_time(match)}"))
+    readings = {(*parts, _time(match)) for match in _matches(folded) for parts in _parts(match.groupdict())}
+    return frozenset(
+        reading for *parts, time in readings for day in _days_of(*parts) for reading in {day, f"{day}{time}"}
+    )
 
 
 def days_of(text: str) -> frozenset[str]:
@@ -74,6 +76,11 @@ def days_of(text: str) -> frozenset[str]:
         return frozenset()
     matches = [match for pattern in _WHOLE if (match := pattern.fullmatch(folded))]
     return frozenset(f"{day}{_time(match)}" for match in matches for day in _days(match))
+
+
+def _matches(folded: str) -> Iterator[re.Match[str]]:
+    for pattern in _PATTERNS:
+        yield from pattern.finditer(folded)
 
 
 def _days(match: re.Match[str]) -> Iterator[str]:
