@@ -131,7 +131,7 @@ class Meanings:
         """Return whether two values may mean the same thing."""
         if not self.keys.isdisjoint(other.keys):
             return True
-        if not self.names.isdisjoint(other.stated_names) or not other.names.isdisjoint(self.stated_names):
+        if self._states_name_of(other) or other._states_name_of(self):
             return True
         return self._may_hold(other) or other._may_hold(self)
 
@@ -191,6 +191,13 @@ class Meanings:
     def _texts(self) -> list[str]:
         return [leaf for leaf, _ in self._leaves if isinstance(leaf, str)]
 
+    @cached_property
+    def _is_expression(self) -> bool:
+        return any(map(_is_expression, self._texts))
+
+    def _states_name_of(self, wanted: Meanings) -> bool:
+        return bool(wanted.names) and not wanted.names.isdisjoint(self.stated_names)
+
     def _may_hold(self, wanted: Meanings) -> bool:
         """Return whether it may state a number, or is broken JSON that has a text in it."""
         if wanted.value is None:
@@ -200,8 +207,7 @@ class Meanings:
             return False
         number = wanted.number
         if number is not None and self.may_state_numbers:
-            texts = filter(_has_digit, self._texts)
-            if any(_is_expression(text) or may_state(text, number) for text in texts):
+            if self._is_expression or any(may_state(text, number) for text in self._texts if _has_digit(text)):
                 return True
         return self.is_broken and any(mentions(text, wanted.value) for text in self._texts)
 
@@ -342,13 +348,15 @@ def _possibly(value: JsonValue, limit: float, compare: Callable[[Decimal, Decima
         if has_unread(value) or _is_expression(value) or (compare is lt and _FRACTION_OF.search(fold(value))):
             return True
         numbers += _hidden_readings(value)
-    return any(compare(number, exact(limit)) for readings in numbers for number in readings)
+    bound = exact(limit)
+    return any(compare(number, bound) for readings in numbers for number in readings)
 
 
 def _hidden_readings(text: str) -> list[tuple[Decimal, ...]]:
     """Return what a text may mean besides its numbers: `(10)` and `10-` are debts, and `1 0 0 0` is one number."""
     plain = fold(text)
-    hidden = [tuple(-number for number in readings) for readings in _readings(text) if _DEBT.search(plain)]
+    is_debt = _DEBT.search(plain) is not None
+    hidden = [tuple(-number for number in readings) for readings in _readings(text)] if is_debt else []
     if _APART.fullmatch(plain):
         hidden.append((Decimal("".join(filter(str.isdecimal, plain))),))
     return hidden
@@ -364,16 +372,18 @@ _FRACTION_OF = re.compile(r"\d\s*(?:%|‰|¢|percent|per cent|cents?\b|ct\b|penc
 def _is_expression(text: str) -> bool:
     """Say whether a text may be a sum or a product, such as `2*300`: what it amounts to is not known."""
     plain = fold(text)
-    return _OPERATION.search(plain) is not None or _OPERATION_IN_WORDS.search(plain) is not None
+    if _OPERATION.search(plain) is not None:
+        return True
+    digit = _DIGIT.search(plain)
+    return digit is not None and _OPERATION_IN_WORDS.search(plain, digit.end()) is not None
 
 
 _OPERATION = re.compile(
     r"\d\s{0,3}(?:[%€$£¥]|[a-z]{1,4})?\s{0,3}(?:[*×·^/÷+]|x(?=\s{0,3}\d)|-\s{0,3}(?=\d{1,30}\s{0,3}$))\s{0,3}\(?[€$£]?\d"
 )
 """A sign of arithmetic between two numbers."""
-_OPERATION_IN_WORDS = re.compile(
-    r"\d.*\b(?:times|twice|thrice|double|triple|each|every|minus|plus|divided)\b", re.DOTALL
-)
+_OPERATION_IN_WORDS = re.compile(r"\b(?:times|twice|thrice|double|triple|each|every|minus|plus|divided)\b")
+_DIGIT = re.compile(r"\d")
 
 
 def _readings(value: JsonValue) -> list[tuple[Decimal, ...]]:
