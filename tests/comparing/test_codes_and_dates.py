@@ -12,7 +12,9 @@ from vivavoce.comparing.codes import code_of, codes_in
 from vivavoce.comparing.dates import days_in, days_of
 
 
-@pytest.mark.parametrize("spelling", ["TK8812", "tk 8812", "TK_8812", "#TK-8812", "(tk.8812)", "ＴＫ–８８１２", "T K 88 12"])
+@pytest.mark.parametrize(
+    "spelling", ["TK8812", "tk 8812", "TK_8812", "#TK-8812", "(tk.8812)", "ＴＫ–８８１２", "T K 88 12"]
+)
 def test_the_spellings_of_a_code_share_what_identifies_it(spelling: str) -> None:
     assert code_of(spelling) == code_of("TK-8812") == "tk8812"
 

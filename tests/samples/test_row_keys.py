@@ -239,7 +239,9 @@ def test_an_assertion_beside_others_is_refused(key: str, value: object, truth: d
     assert refusal({"input": None, "messages": talk, "metadata": {key: value}, **truth}) == ""
 
 
-@pytest.mark.parametrize(("key", "value"), [("calls", 3), ("calls", None), ("latency", "0.4 s"), ("final_state", "done")])
+@pytest.mark.parametrize(
+    ("key", "value"), [("calls", 3), ("calls", None), ("latency", "0.4 s"), ("final_state", "done")]
+)
 def test_plain_data_under_the_name_of_an_assertion_is_kept(key: str, value: object) -> None:
     assert refusal({key: value}) == ""
 

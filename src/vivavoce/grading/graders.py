@@ -292,7 +292,7 @@ _TRUTHS: dict[str, Truth] = {
 _VERSIONS: Mapping[str, str] = {
     "contains": "3",
     "exact_match": "2",
-    "expect": "3",
+    "expect": "4",
     "fuzzy_ratio": "2",
     "goal_achieved": "2",
     "json_schema": "2",

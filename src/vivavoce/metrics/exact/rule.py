@@ -36,7 +36,7 @@ class RuleMetric(ExactMetric):
     it may only come before either.
     """
 
-    version = "3"
+    version = "4"
 
     def __init__(
         self,

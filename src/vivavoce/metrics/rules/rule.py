@@ -293,8 +293,8 @@ def _too_many(most: int, event: Event, moments: Sequence[Moment], check_time: Ca
                 groups[key].append(moment)
             near = _near(event, moment, unread)
             counts = [_near(event, moment, groups[key]) + near for key in keys]
-        if max(counts) > most:
-            yield Break(f"{moment.line}: this is number {max(counts)}, and {allowed}", moment)
+        if (count := max(counts, default=0)) > most:
+            yield Break(f"{moment.line}: this is number {count}, and {allowed}", moment)
 
 
 def _near(event: Event, moment: Moment, others: Sequence[Moment]) -> int:
