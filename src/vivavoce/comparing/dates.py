@@ -1,7 +1,7 @@
 """Days in text: which days of the calendar a text may name, in the spellings of people and programs.
 
-Numbers are read in every order that gives a day: `01.05.2024` is 1 May and 5 January. A year of two digits may be one of
-1900 and of 2000. A day with the name of its month may lack the year (`May 1`): it may be of any. Time zones are not
+Numbers are read in every order that gives a day: `01.05.2024` is 1 May and 5 January. A year of two digits may be one
+of 1900 and of 2000. A day with the name of its month may lack the year (`May 1`): it may be of any. Time zones are not
 read, and neither are numbers without a year (`05/01`), nor days in words.
 """
 
@@ -36,8 +36,8 @@ _OF = r"(?:(?:of|de|del|di)\s{1,2})?"
 _END = r"(?![\d])"
 _YEAR = r"(?P<year>\d{4}|'?\d{2})"
 _IN_NUMBERS = (
-    r"(?<!\d)(?P<first>\d{1,4})\s{0,2}[-/. 年년]\s{0,2}(?P<second>\d{1,2})\s{0,2}[-/. 月월]\s{0,2}(?P<third>\d{1,4})[日일]?"
-    rf"{_END}"
+    r"(?<!\d)(?P<first>\d{1,4})\s{0,2}[-/. 年년]\s{0,2}(?P<second>\d{1,2})"
+    rf"\s{{0,2}}[-/. 月월]\s{{0,2}}(?P<third>\d{{1,4}})[日일]?{_END}"
 )
 _COMPACT = r"(?<!\d)(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})(?!\d)"
 _WITH_NAME = (
@@ -60,9 +60,9 @@ def days_in(text: str) -> frozenset[str]:
     folded = fold(text)
     if not any(map(str.isdecimal, folded)):
         return frozenset()
-    readings = {(*parts, _time(match)) for match in _matches(folded) for parts in _parts(match.groupdict())}
+    readings = {(parts, _time(match)) for match in _matches(folded) for parts in _parts(match.groupdict())}
     return frozenset(
-        reading for *parts, time in readings for day in _days_of(*parts) for reading in {day, f"{day}{time}"}
+        reading for parts, time in readings for day in _days_of(*parts) for reading in {day, f"{day}{time}"}
     )
 
 

@@ -199,7 +199,7 @@ def _idle(event: Event, moments: Sequence[Moment]) -> str:
 
 
 def _without_values(event: Event, events: Sequence[Moment], paths: Collection[str]) -> str:
-    """Return which arguments no event has together, so that none is the same; empty where one has, or without events."""
+    """Return which arguments no event has together, so that none is the same; empty where one has them."""
     if not events or not paths or any(states_all(moment, paths) for moment in events):
         return ""
     return f"no call of {' or '.join(event.call or ())} has a value for {' and '.join(paths)}"

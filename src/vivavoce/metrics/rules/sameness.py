@@ -79,6 +79,8 @@ _SEPARATORS = re.compile(r"[,;|\n]")
 _FENCE = re.compile(r"```[\w+-]*\s*(.*?)\s*(?:```)?", re.DOTALL)
 _PADDED = re.compile(r"0+(\d+)")
 """A number with zeros before it, which is a code elsewhere."""
+_MAX_CODE_NUMBER = 10**40
+"""Larger numbers are no codes."""
 _MAX_ENCODINGS = 5
 """How often a value may be encoded as JSON text."""
 _ABOUT_TRUTH: Mapping[bool, tuple[str | int, ...]] = {
@@ -155,7 +157,7 @@ class Meanings:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The codes and days that the value, or a part of a list, may be as a whole, which all their spellings share."""
+        """The codes and days that the value, or a part of a list, may be as a whole, in one spelling each."""
         return frozenset(name for leaf, _ in self._leaves for name in _names_of(leaf))
 
     @cached_property
@@ -191,6 +193,10 @@ class Meanings:
     def _texts(self) -> list[str]:
         return [leaf for leaf, _ in self._leaves if isinstance(leaf, str)]
 
+    def _may_state(self, number: Decimal) -> bool:
+        texts = filter(_has_digit, self._texts)
+        return self.may_state_numbers and (self._is_expression or any(may_state(text, number) for text in texts))
+
     @cached_property
     def _is_expression(self) -> bool:
         return any(map(_is_expression, self._texts))
@@ -206,15 +212,14 @@ class Meanings:
         if isinstance(wanted.value, dict | list):
             return False
         number = wanted.number
-        if number is not None and self.may_state_numbers:
-            if self._is_expression or any(may_state(text, number) for text in self._texts if _has_digit(text)):
-                return True
+        if number is not None and self._may_state(number):
+            return True
         return self.is_broken and any(mentions(text, wanted.value) for text in self._texts)
 
 
 def _names_of(leaf: JsonValue) -> Iterator[str]:
     """Yield the codes and days that a value may be; a whole number has the digits of one."""
-    if isinstance(leaf, int) and not isinstance(leaf, bool) and leaf >= 0:
+    if isinstance(leaf, int) and not isinstance(leaf, bool) and 0 <= leaf < _MAX_CODE_NUMBER:
         leaf = str(leaf)
     if not isinstance(leaf, str) or not _has_digit(leaf):
         return
