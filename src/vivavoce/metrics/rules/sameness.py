@@ -11,8 +11,6 @@ from operator import gt, lt
 
 from pydantic import JsonValue
 
-from vivavoce.comparing.codes import code_of, codes_in
-from vivavoce.comparing.dates import days_in, days_of
 from vivavoce.comparing.json_values import BrokenJson, read_strict_json
 from vivavoce.comparing.numbers import (
     Number,
@@ -27,6 +25,7 @@ from vivavoce.comparing.numbers import (
 from vivavoce.comparing.quotes import cuts_word, without_markup
 from vivavoce.comparing.text import FoldedText, GuardedText, fold, is_blank, split_words, without_signs
 from vivavoce.expressions import expression
+from vivavoce.lazy_names import lazy
 
 
 def identity(value: JsonValue) -> str:
@@ -223,6 +222,8 @@ def _names_of(leaf: JsonValue) -> Iterator[str]:
         leaf = str(leaf)
     if not isinstance(leaf, str) or not _has_digit(leaf):
         return
+    code_of: Callable[[str], str | None] = lazy("vivavoce.comparing.codes:code_of")
+    days_of: Callable[[str], frozenset[str]] = lazy("vivavoce.comparing.dates:days_of")
     for piece in dict.fromkeys((leaf, *_SEPARATORS.split(leaf))):
         plain = piece.strip(QUOTES)
         if (code := code_of(plain)) is not None:
@@ -232,6 +233,8 @@ def _names_of(leaf: JsonValue) -> Iterator[str]:
 
 def _names_in(text: str) -> Iterator[str]:
     """Yield the codes and days that a text may state anywhere."""
+    codes_in: Callable[[str], Iterator[str]] = lazy("vivavoce.comparing.codes:codes_in")
+    days_in: Callable[[str], frozenset[str]] = lazy("vivavoce.comparing.dates:days_in")
     yield from (f"code {code}" for code in codes_in(text))
     yield from (f"day {day}" for day in days_in(text))
 
