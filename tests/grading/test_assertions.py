@@ -6,9 +6,11 @@ import pytest
 
 from vivavoce.errors import GraderFault
 from vivavoce.grading.assertions import Held, Scene
+from vivavoce.grading.calls import Calls
 from vivavoce.grading.expected import read_expect
 from vivavoce.grading.extractors import View
-from vivavoce.messages import AnyMessage, read_messages
+from vivavoce.messages import AnyMessage, ToolCall, read_messages
+from vivavoce.metrics.exact.tool_calls import TRAJECTORY_MODES, TrajectoryMode, match_trajectory, select_steps
 
 CALL: dict[str, Any] = {"name": "refund", "arguments": {"order": "1042", "amount": 24.9}}
 
@@ -166,6 +168,21 @@ def test_a_call_that_was_never_made_is_tried_and_not_made(by: str) -> None:
     assert not held({"no_call": "refund"}, turn).passed
     assert held({"not": {"calls": "refund"}}, turn).found == "calls refund, which must not be: it was only tried"
     assert held({"not": {"calls": ["refund", "refund"]}}, turn).passed
+
+
+@pytest.mark.parametrize("mode", TRAJECTORY_MODES)
+def test_a_call_that_was_refused_is_not_made_in_any_mode(mode: TrajectoryMode) -> None:
+    refused = answered(CALL, "no", answered_by="user")
+    look_up = {"id": "2", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
+    both = [*refused, *said("Done.", calls=[look_up])]
+    scene = Scene(View([both]))
+    called = Calls.model_validate({"calls": "look_up", "mode": mode})
+    assert called.held(scene).passed
+    assert called.objection(scene)
+    both_wanted = Calls.model_validate({"calls": ["refund", "look_up"], "mode": mode})
+    assert both_wanted.held(scene).passed is (mode == "subset")
+    assert match_trajectory(select_steps(both), [ToolCall(name="look_up", args={})], mode=mode).score == 1.0
+    assert not held({"calls": [], "mode": "strict"}, refused).passed
 
 
 def test_an_outcome_leaves_out_calls_that_ended_otherwise() -> None:

@@ -196,6 +196,56 @@ def test_a_target_beside_a_truth_is_data() -> None:
     assert refusal({"target": "bot-2", "ground_truth": "Paris"}) == ""
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("label", "good"),
+        ("contexts", ["a text"]),
+        ("answer", "Paris"),
+        ("metrics", {"seconds": 3}),
+        ("tool_calls", [{"name": "pay"}]),
+        ("actions", [{"name": "pay"}]),
+    ],
+)
+@pytest.mark.parametrize("truth", [{"ground_truth": "Paris"}, {"expect": {"contains": "Paris"}}])
+def test_a_key_that_other_tools_export_is_data_beside_a_truth(key: str, value: object, truth: dict[str, Any]) -> None:
+    assert refusal({key: value, **truth}) == ""
+    assert check_samples([{"input": "a", key: value, **truth}]).notes == (f"unknown keys kept as metadata: {key}",)
+    assert "did you mean" in refusal({key: value})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("calls", "pay"),
+        ("calls", ["pay"]),
+        ("calls", {"name": "pay"}),
+        ("latency", 2),
+        ("final_state", {"paid": True}),
+        ("all", [{"contains": "x"}]),
+        ("metrics", ["refusal"]),
+        ("criteria", "names Paris"),
+        ("forbidden_calls", ["pay"]),
+        ("desired_outcome", "paid"),
+        ("requirements", ["names Paris"]),
+    ],
+)
+@pytest.mark.parametrize("truth", [{}, {"expect": {"contains": "Paris"}}])
+def test_an_assertion_beside_others_is_refused(key: str, value: object, truth: dict[str, Any]) -> None:
+    talk = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "Paris"}]
+    problem = refusal({"input": None, "messages": talk, key: value, **truth})
+    assert f"{key}: unknown key, which would be ignored; did you mean" in problem
+    assert f'write it as metadata: {{"{key}": …}}' in problem
+    assert refusal({"input": None, "messages": talk, "metadata": {key: value}, **truth}) == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("calls", 3), ("calls", None), ("latency", "0.4 s"), ("final_state", "done")]
+)
+def test_plain_data_under_the_name_of_an_assertion_is_kept(key: str, value: object) -> None:
+    assert refusal({key: value}) == ""
+
+
 @pytest.mark.parametrize("key", ["answer", "expected", "gold", "checks"])
 def test_in_a_log_such_words_are_data(key: str) -> None:
     assert refusal({key: "Paris"}, log=True) == ""

@@ -113,7 +113,8 @@ def _check_paths(assertion: T, arguments: ArgumentRule, calls: Sequence[WantedCa
 class Calls(Assertion):
     """Tools are called: these and perhaps others, or as `mode` says; only the arguments given here count.
 
-    A call that was refused or could not be made is none. With `outcome`, only calls with that outcome count.
+    A call that was refused or could not be made is none, but where no tool may be called, it counts. With `outcome`,
+    only calls with that outcome count.
     """
 
     calls: CallList
@@ -144,14 +145,12 @@ class Calls(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Match the calls."""
-        made = [[record.call for record in step if self._counts(record)] for step in scene.steps]
-        found = self._reasons(scene, made)
-        if (
-            self.mode not in ALWAYS_TRUE_WITHOUT_CALLS and self.outcome is None
-        ):  # what was only tried is more than was wanted
-            found = self._reasons(scene, scene.tried) or (found if self.mode != "subset" else ())
-        elif found:
-            found = [*found, *self._left_out(scene)]
+        if not self.calls and self.mode not in ALWAYS_TRUE_WITHOUT_CALLS and self.outcome is None:
+            found = self._reasons(scene, scene.tried)  # a ban on all tools, as `no_call: true` is
+        else:
+            made = [[record.call for record in step if self._counts(record)] for step in scene.steps]
+            if found := self._reasons(scene, made):
+                found = [*found, *self._left_out(scene)]
         return held_unless("; ".join(found) or self.holds_idly(scene))
 
     def objection(self, scene: Scene) -> str:

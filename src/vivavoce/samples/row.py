@@ -70,6 +70,8 @@ validates validation validations validator validators forbidden forbid forbids m
 required_tools success_criteria pass_criteria acceptance_criteria guidelines blocklist match matches default_test
 assertion_template contains_any contains_all icontains is_json llm_rubric forbidden_tools forbidden_words banned
 nl_assertions constraint constraints grader graders scorer scorers eval evals rule rules never always at_most
+requirement requirements evaluation_steps evaluation_criteria grading_criteria grading_notes grading pass_threshold
+prohibited disallowed includes excludes never_say do_not_say similar g_eval
 """
 _OF_ASSERTIONS = frozenset(_ASSERTIONS_ELSEWHERE.split()) | (ASSERTIONS - _PLAIN_WORDS)
 _TRUTHS_ELSEWHERE = """
@@ -84,10 +86,13 @@ reference_text references correct_answer correct_answers solution label target t
 _OF_TRUTHS = frozenset(_TRUTHS_ELSEWHERE.split())
 _CALLS_ELSEWHERE = """
 expected_tools expected_tool_calls expected_calls expected_functions expected_function_calls expected_trajectory
-expect_tools reference_tools reference_calls reference_trajectory
+expect_tools reference_tools reference_calls reference_trajectory reference_actions
 """
 _OF_CALLS = frozenset(_CALLS_ELSEWHERE.split())
-_BEGINNINGS: Mapping[str, str] = {"expected_": "ground_truth", "must_": "expect", "should_": "expect", "not_": "expect"}
+_BEGINNINGS: Mapping[str, str] = {
+    **dict.fromkeys(("expected_", "desired_"), "ground_truth"),
+    **dict.fromkeys(("must_", "should_", "not_", "forbidden_", "prohibited_", "disallowed_", "banned_"), "expect"),
+}
 """Beginnings of names of truths and assertions that no list has, with the field that each means."""
 _CONTAINERS = frozenset(
     ("vars", "variables", "default_test", "test", "tests", "case", "cases", "evaluation", "item", "options", "inputs")
@@ -99,8 +104,12 @@ _MAX_LEVELS = 5
 """Levels of a value in which tests are looked for."""
 _ANSWERS = frozenset(("output", "outputs", "response", "responses"))
 """Names of the recorded answer in logs; beside an input that is to be asked, they look like the truth."""
-_OF_DATA_TOO = frozenset(("label", "target", "targets"))
-"""Names of truths that are data where the row says otherwise what is right."""
+_OF_DATA_TOO = frozenset(("label", "target", "targets", "answer", "answers", "contexts"))
+"""Names that other tools export as plain data; they are data where the row says otherwise what is right."""
+_OF_OBJECTS_TOO = frozenset(("label", "target", "targets"))
+"""Names of truths under which an object is data."""
+_CALLS_MADE = frozenset(("actions", "tool_calls"))
+"""Names of calls, which were made or should have been; they are data where the row says otherwise what is right."""
 _TRUTHS = ("ground_truth", "reference", "expect", "reference_tool_calls")
 
 
@@ -126,10 +135,12 @@ class UnknownKeys:
         if meant is None:
             self.names[key] = None
             return None
-        return (
-            f"{path}: unknown key, which would be ignored; did you mean '{meant}'? (move it into 'metadata' if it is "
-            "meant as data)"
-        )
+        return f"{path}: unknown key, which would be ignored; did you mean '{meant}'? {_kept_as_data(key)}"
+
+
+def _kept_as_data(key: str) -> str:
+    """Return how a key is kept that is not a test."""
+    return f"If it is data, write it as metadata: {{{json.dumps(key, ensure_ascii=False)}: …}}"
 
 
 def _nested(key: str, value: object, row: Mapping[str, Any], levels: int = _MAX_LEVELS) -> tuple[str, str] | None:
@@ -157,19 +168,38 @@ def _meant(key: str, value: object, row: Mapping[str, Any], *, log: bool) -> str
     """Return the field that a key seems to mean, None where it seems to be data."""
     if value is None or value in ("", [], {}):
         return None
-    if looks_like_assertions(value, log=log) or (key in _OF_ASSERTIONS and not log):
+    if looks_like_assertions(value, log=log):
         return "expect"
     if log:
         return None
-    if key in _OF_CALLS:
+    if _demands(key, value) and not (key == "metrics" and isinstance(value, Mapping) and _has_truth(row)):
+        return "expect"
+    if key in _OF_CALLS or (key in _CALLS_MADE and isinstance(value, list) and not _has_truth(row)):
         return "reference_tool_calls"
     if key in _ANSWERS and row.get("messages") is None and not _has_truth(row):
         return "ground_truth"
     if key not in _OF_TRUTHS and (meant := _meant_by_beginning(key)) is not None:
         return meant
-    if key not in _OF_TRUTHS or (key in _OF_DATA_TOO and (isinstance(value, Mapping) or _has_truth(row))):
+    if key not in _OF_TRUTHS or (key in _OF_DATA_TOO and _has_truth(row)):
+        return None
+    if key in _OF_OBJECTS_TOO and isinstance(value, Mapping):
         return None
     return "ground_truth"
+
+
+def _demands(key: str, value: object) -> bool:
+    """Return whether a key is a word for assertions; one that is a word for data as well has the value of a test."""
+    match key:
+        case "calls":
+            return isinstance(value, str | list | Mapping)
+        case "latency":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "state" | "final_state" | "not":
+            return isinstance(value, Mapping)
+        case "all" | "any":
+            return isinstance(value, list)
+        case _:
+            return key in _OF_ASSERTIONS
 
 
 def _meant_by_beginning(key: str) -> str | None:
@@ -583,7 +613,9 @@ def _wrong_key(key: str, row: Mapping[str, Any], unknown: UnknownKeys) -> str | 
         return problem
     if key == "response" or is_known_elsewhere(key) or (meant := _misspelt(key)) is None:
         return None
-    return f"unknown key '{key}'; did you mean '{meant}'? (move it into 'metadata' if it is meant)"
+    if _snake_case(key) in _OF_DATA_TOO and _has_truth(row):
+        return None
+    return f"unknown key '{key}'; did you mean '{meant}'? {_kept_as_data(key)}"
 
 
 @lru_cache(maxsize=4096)

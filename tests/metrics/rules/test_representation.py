@@ -228,13 +228,75 @@ def test_a_rule_for_arguments_does_not_narrow_a_ban(rule: Any, arguments: dict[s
         ({"acct": '"A-17"'}, {"acct": "A-17"}),
         ({"acct": "1042 or 5"}, {"acct": 5}),
         ({"acct": '{"id": 7'}, {"acct": 7}),
-        ({}, {}),
+        ({"acct": "A 17"}, {"acct": "a17"}),
+        ({"acct": "TK-8812, please"}, {"acct": "tk8812"}),
+        ({"acct": "2024-05-01"}, {"acct": "on May 1, 2024 at noon"}),
+        ({"acct": "2024-05-01T10:30"}, {"acct": "01.05.2024"}),
     ],
 )
 def test_what_must_not_come_after_a_call_sees_the_same_argument(first: Any, second: Any) -> None:
     rule = RuleMetric(never={"call": "wire"}, after={"call": "flag", "same": "acct"})
     assert rule.evaluate(talk(("flag", first), ("wire", second))).passed is False
     assert rule.evaluate(talk(("flag", first), ("wire", {"acct": "C-99"}))).passed is True
+
+
+@pytest.mark.parametrize("value", [None, "", "\u200b", [], {"x": None}])
+def test_a_missing_argument_connects_no_two_calls(value: object) -> None:
+    after = RuleMetric(never={"call": "wire"}, after={"call": "flag", "same": "acct"})
+    most = RuleMetric(at_most=1, of={"call": "wire", "same": "acct"})
+    for arguments in ({}, {"acct": value}):
+        result = after.evaluate(talk(("flag", arguments), ("wire", arguments)))
+        assert (result.passed, result.reason) == (
+            None,
+            "the rule has no occasion: no call of flag has a value for acct",
+        )
+        assert after.evaluate(talk(("flag", {"acct": "A-1"}), ("wire", {"acct": "A-2"}), ("wire", arguments))).passed
+        twice = most.evaluate(talk(("wire", arguments), ("wire", arguments)))
+        assert (twice.passed, twice.reason) == (None, "the rule has no occasion: no call of wire has a value for acct")
+        assert most.evaluate(talk(("wire", {"acct": "A-1"}), ("wire", arguments), ("wire", arguments))).passed
+
+
+SPELLINGS = [
+    (
+        "TK-8812",
+        ["TK8812", "tk 8812", "tk_8812", "TK-8812", ["TK 8812"], "order TK-88 12, please", '{"code": "TK8812"}'],
+    ),
+    ("A-9", ["A9", "a 9", "#A-9"]),
+    ("DE89 3704 0044", ["DE8937040044", "de89-3704-0044"]),
+    ("555-123-4567", ["(555) 123 4567", "+1 555 123 4567", 5551234567]),
+    ("2024-05-01", ["2024/05/01", "01.05.2024", "5/1/2024", "May 1, 2024", "1 May", 20240501, "2024-05-01T10:30:00Z"]),
+    ("2024-05-01T10:30", ["2024-05-01 10:30:00Z", "May 1, 2024 at 10:30 am"]),
+]
+OTHERS = [
+    ("TK-8812", ["TK-8813", "TK-88120", "TK-8812-B", "TK", 88, "K-8812"]),
+    ("A-9", ["A-90", "B-9", "see A-9 and B-1"]),
+    ("24.90", ["25.90", 25]),
+    ("5000", [-5000, "5,001"]),
+    ("2024-05-01", ["2024-05-02", "2023-05-01", "May 2024", "2 May"]),
+    ("2024-05-01T10:30", ["2024-05-01T10:31", "2024-05-02T10:30"]),
+]
+
+
+@pytest.mark.parametrize(("value", "written"), [(value, one) for value, forms in SPELLINGS for one in forms])
+def test_each_ban_sees_a_code_or_a_day_in_other_spellings(value: str, written: object) -> None:
+    assert broken_bans(value, talk(("wire", {"acct": written}))) == [True, True, True]
+    demand = RuleMetric(always={"call": "wire", "where": {"acct": value}})
+    assert demand.evaluate(talk(("wire", {"acct": written}))).passed is (written == value)
+
+
+@pytest.mark.parametrize(("value", "written"), [(value, one) for value, forms in OTHERS for one in forms])
+def test_no_ban_takes_another_code_or_day_for_the_banned_one(value: str, written: object) -> None:
+    assert broken_bans(value, talk(("wire", {"acct": written}))) == [False, False, False]
+
+
+def broken_bans(value: object, messages: list[Any]) -> list[bool]:
+    """Return for each way to ban a call with a value whether it is broken."""
+    call, scene = {"name": "wire", "arguments": {"acct": value}}, Scene(View([messages]))
+    return [
+        not NoCall.model_validate({"no_call": call}).held(scene).passed,
+        bool(Calls.model_validate({"calls": call}).objection(scene)),
+        RuleMetric(never={"call": "wire", "where": {"acct": value}}).evaluate(messages).passed is False,
+    ]
 
 
 @pytest.mark.parametrize("second", [{"O": "a-1"}, {"o": '"A-1"'}, {"o": ["A-1"]}, {"o": "A–1"}, {"o": '["A-1"]'}])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, product
 from math import prod
@@ -107,17 +107,20 @@ class PossibleValue:
         return not self.values and not self.is_unread
 
     def may_be(self, other: PossibleValue) -> bool:
-        """Return whether two arguments may mean the same thing; two that are missing may."""
+        """Return whether two arguments may mean the same thing; one that is missing means nothing."""
         if self.is_unread or other.is_unread:
             return True
-        if self.is_missing or other.is_missing:
-            return self.is_missing and other.is_missing
         return any(value.may_be(wanted) for value in self.values for wanted in other.values)
 
     @property
     def keys(self) -> frozenset[str]:
-        """The identities of its values."""
-        return frozenset[str]().union(*(value.keys for value in self.values))
+        """The identities of its values, and the names that they may have as a whole."""
+        return frozenset[str]().union(*(value.keys | value.names for value in self.values))
+
+    @property
+    def stated_names(self) -> frozenset[str]:
+        """The names that its values may state anywhere."""
+        return frozenset[str]().union(*(value.stated_names for value in self.values))
 
     @property
     def kinds(self) -> Iterator[str]:
@@ -173,18 +176,17 @@ class PossibleOccurrences:
             yield from range(len(self._moments))
             return
         partners = [kind for own in head.kinds for kind in _PARTNERS[own]]
-        keys = [*head.keys, *partners, "broken", "unread", *(["missing"] if head.is_missing else [])]
+        keys = [*head.keys, *head.stated_names, *map(_statement_of, head.keys), *partners, "broken", "unread"]
         for key in dict.fromkeys(keys):
             yield from self._index.get(key, ())
 
     def _keys_of(self, value: PossibleValue) -> Iterator[str]:
         """Yield by what a moment with this value is found."""
         yield from value.keys
+        yield from map(_statement_of, value.stated_names)
         yield from set(value.kinds) or {"other"}
         if value.is_unread:
             yield "unread"
-        if value.is_missing:
-            yield "missing"
 
     def _may_belong(self, number: int, head: Moment, heads: Sequence[PossibleValue]) -> bool:
         self._check_time()
@@ -199,9 +201,21 @@ class PossibleOccurrences:
         )
 
 
-def possible_keys(event: Event, moment: Moment) -> list[tuple[str | None, ...]] | None:
-    """Return the groups in which a moment may be counted, None for all; a missing argument is a value of its own."""
+def states_all(moment: Moment, paths: Collection[str]) -> bool:
+    """Return whether a call may have a value for each of some arguments."""
+    return not any(PossibleValue.of(moment, path).is_missing for path in paths)
+
+
+def _statement_of(name: str) -> str:
+    """Return the key of moments with a text that states a name."""
+    return f"states {name}"
+
+
+def possible_keys(event: Event, moment: Moment) -> list[tuple[str, ...]] | None:
+    """Return the groups in which a moment may be counted, None for all; none where an argument is missing."""
     values = [PossibleValue.of(moment, name) for name in event.same or ()]
-    if any(value.is_unread for value in values) or prod(max(len(value.keys), 1) for value in values) > _MAX_KEYS:
+    if any(value.is_missing for value in values):
+        return []
+    if any(value.is_unread for value in values) or prod(len(value.keys) for value in values) > _MAX_KEYS:
         return None
-    return list(product(*(value.keys or (None,) for value in values)))
+    return list(product(*(value.keys for value in values)))

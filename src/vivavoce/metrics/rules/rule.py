@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.metrics.rules.event import Event, Moment
-from vivavoce.metrics.rules.occurrences import Occurrences, PossibleOccurrences, possible_keys
+from vivavoce.metrics.rules.occurrences import Occurrences, PossibleOccurrences, possible_keys, states_all
 from vivavoce.records.score import shorten
 from vivavoce.work_time import counted_work
 from vivavoce.written import AS_WRITTEN, Written
@@ -172,6 +172,8 @@ def _checked(rule: Rule, moments: Sequence[Moment], history_turns: int, check_ti
     assert rule.of is not None
     if idle := _idle(rule.of, own):
         return Checked(0, [], idle)
+    if missing := _without_values(rule.of, _possible(rule.of, moments, check_time), rule.of.same or ()):
+        return Checked(0, [], missing)
     breaks = _too_many(rule.at_most, rule.of, moments, check_time)
     return Checked(1, [item for item in breaks if item.moment is None or _is_own(item.moment, history_turns)])
 
@@ -194,6 +196,13 @@ def _idle(event: Event, moments: Sequence[Moment]) -> str:
     if event.call is None and event.handoff is None:
         return "" if any(moment.text for moment in own) else "the assistant says nothing"
     return "" if own else "the assistant does nothing at all"
+
+
+def _without_values(event: Event, events: Sequence[Moment], paths: Collection[str]) -> str:
+    """Return which arguments no event has together, so that none is the same; empty where one has them."""
+    if not events or not paths or any(states_all(moment, paths) for moment in events):
+        return ""
+    return f"no call of {' or '.join(event.call or ())} has a value for {' and '.join(paths)}"
 
 
 def _places(event: Event, moments: Sequence[Moment], check_time: Callable[[], None]) -> list[Moment]:
@@ -253,6 +262,10 @@ def _never(
     earlier = _possible(after, moments, check_time)
     if not earlier:
         return Checked(0, [], f"no {after.phrase}")
+    same = after.same or {}
+    missing = _without_values(after, earlier, same) if after.call else ""
+    if missing := missing or _without_values(never, heads, same.values()):
+        return Checked(0, [], missing)
     # who did both in one message knew the first, so the place of a moment decides, not the message
     place = {id(moment): number for number, moment in enumerate(moments)}
     before = PossibleOccurrences(after, [(place[id(moment)], moment) for moment in earlier], check_time)
@@ -280,8 +293,8 @@ def _too_many(most: int, event: Event, moments: Sequence[Moment], check_time: Ca
                 groups[key].append(moment)
             near = _near(event, moment, unread)
             counts = [_near(event, moment, groups[key]) + near for key in keys]
-        if max(counts) > most:
-            yield Break(f"{moment.line}: this is number {max(counts)}, and {allowed}", moment)
+        if (count := max(counts, default=0)) > most:
+            yield Break(f"{moment.line}: this is number {count}, and {allowed}", moment)
 
 
 def _near(event: Event, moment: Moment, others: Sequence[Moment]) -> int:

@@ -27,6 +27,7 @@ from vivavoce.comparing.quotes import cuts_word, shown_text, without_markup
 from vivavoce.comparing.spelled_digits import with_numerals
 from vivavoce.comparing.text import FoldedText, GuardedText, fold, is_blank, split_words, without_signs
 from vivavoce.expressions import expression
+from vivavoce.lazy_names import lazy
 
 
 def identity(value: JsonValue) -> str:
@@ -79,6 +80,8 @@ _SEPARATORS = re.compile(r"[,;|\n]")
 _FENCE = re.compile(r"(```|~~~)[\w+-]*\s*(.*?)\s*(?:\1)?", re.DOTALL)
 _PADDED = re.compile(r"0+(\d+)")
 """A number with zeros before it, which is a code elsewhere."""
+_MAX_CODE_NUMBER = 10**40
+"""Larger numbers are no codes."""
 _MAX_ENCODINGS = 5
 """How often a value may be encoded as JSON text."""
 _ABOUT_TRUTH: Mapping[bool, tuple[str | int, ...]] = {
@@ -135,7 +138,11 @@ class Meanings:
 
     def may_be(self, other: Meanings) -> bool:
         """Return whether two values may mean the same thing."""
-        return not self.keys.isdisjoint(other.keys) or self._may_hold(other) or other._may_hold(self)
+        if not self.keys.isdisjoint(other.keys):
+            return True
+        if self._states_name_of(other) or other._states_name_of(self):
+            return True
+        return self._may_hold(other) or other._may_hold(self)
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -154,6 +161,16 @@ class Meanings:
             if isinstance(leaf, str) and number_of(leaf) is not None:
                 keys.update(f"={canonical(reading)}," for readings in _readings(leaf) for reading in readings)
         return frozenset(keys)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The codes and days that the value, or a part of a list, may be as a whole, in one spelling each."""
+        return frozenset(name for leaf, _ in self._leaves for name in _names_of(leaf))
+
+    @cached_property
+    def stated_names(self) -> frozenset[str]:
+        """The names of the value, and those of the codes and days that a text in it may state anywhere."""
+        return self.names.union(*map(_names_in, filter(_has_digit, self._texts)))
 
     @cached_property
     def number(self) -> Decimal | None:
@@ -183,6 +200,17 @@ class Meanings:
     def _texts(self) -> list[str]:
         return [leaf for leaf, _ in self._leaves if isinstance(leaf, str)]
 
+    def _may_state(self, number: Decimal) -> bool:
+        texts = filter(_has_digit, self._texts)
+        return self.may_state_numbers and (self._is_expression or any(may_state(text, number) for text in texts))
+
+    @cached_property
+    def _is_expression(self) -> bool:
+        return any(map(_is_expression, self._texts))
+
+    def _states_name_of(self, wanted: Meanings) -> bool:
+        return bool(wanted.names) and not wanted.names.isdisjoint(self.stated_names)
+
     def _may_hold(self, wanted: Meanings) -> bool:
         """Return whether it may state a number, or is broken JSON that has a text in it."""
         if wanted.value is None:
@@ -191,11 +219,32 @@ class Meanings:
         if isinstance(wanted.value, dict | list):
             return False
         number = wanted.number
-        if number is not None and self.may_state_numbers:
-            texts = filter(_has_digit, self._texts)
-            if any(_is_expression(text) or may_state(text, number) for text in texts):
-                return True
+        if number is not None and self._may_state(number):
+            return True
         return self.is_broken and any(mentions(text, wanted.value) for text in self._texts)
+
+
+def _names_of(leaf: JsonValue) -> Iterator[str]:
+    """Yield the codes and days that a value may be; a whole number has the digits of one."""
+    if isinstance(leaf, int) and not isinstance(leaf, bool) and 0 <= leaf < _MAX_CODE_NUMBER:
+        leaf = str(leaf)
+    if not isinstance(leaf, str) or not _has_digit(leaf):
+        return
+    code_of: Callable[[str], str | None] = lazy("vivavoce.comparing.codes:code_of")
+    days_of: Callable[[str], frozenset[str]] = lazy("vivavoce.comparing.dates:days_of")
+    for piece in dict.fromkeys((leaf, *_SEPARATORS.split(leaf))):
+        plain = piece.strip(QUOTES)
+        if (code := code_of(plain)) is not None:
+            yield f"code {code}"
+        yield from (f"day {day}" for day in days_of(plain))
+
+
+def _names_in(text: str) -> Iterator[str]:
+    """Yield the codes and days that a text may state anywhere."""
+    codes_in: Callable[[str], Iterator[str]] = lazy("vivavoce.comparing.codes:codes_in")
+    days_in: Callable[[str], frozenset[str]] = lazy("vivavoce.comparing.dates:days_in")
+    yield from (f"code {code}" for code in codes_in(text))
+    yield from (f"day {day}" for day in days_in(text))
 
 
 def _has_digit(text: str) -> bool:
@@ -260,11 +309,15 @@ def _may_mention(text: str, leaf: JsonValue) -> bool:
     number = number_of(leaf)
     if number is not None and may_state(text, number):
         return True
-    if mentions(text, leaf):
+    if mentions(text, leaf) or (isinstance(leaf, str) and _may_contain(text, leaf.strip())):
         return True
-    return isinstance(leaf, str) and (
-        GuardedText(text).contains(leaf.strip()) or find_amount(text, leaf.strip()) is not None
-    )
+    names = frozenset(_names_of(leaf))
+    return bool(names) and not names.isdisjoint(_names_in(text))
+
+
+def _may_contain(text: str, value: str) -> bool:
+    """Return whether a text may contain a text or an amount, however it is written."""
+    return GuardedText(text).contains(value) or find_amount(text, value) is not None
 
 
 def number_readings(value: JsonValue) -> Iterator[Decimal]:
@@ -318,13 +371,15 @@ def _possibly(value: JsonValue, limit: float, compare: Callable[[Decimal, Decima
         if has_unread(text) or _is_expression(text) or (compare is lt and _FRACTION_OF.search(fold(text))):
             return True
         numbers += _hidden_readings(value)
-    return any(compare(number, exact(limit)) for readings in numbers for number in readings)
+    bound = exact(limit)
+    return any(compare(number, bound) for readings in numbers for number in readings)
 
 
 def _hidden_readings(text: str) -> list[tuple[Decimal, ...]]:
     """Return what a text may mean besides its numbers: `(10)` and `10-` are debts, and `1 0 0 0` is one number."""
     plain = fold(text)
-    hidden = [tuple(-number for number in readings) for readings in _readings(text) if _DEBT.search(plain)]
+    is_debt = _DEBT.search(plain) is not None
+    hidden = [tuple(-number for number in readings) for readings in _readings(text)] if is_debt else []
     if _APART.fullmatch(plain):
         hidden.append((Decimal("".join(filter(str.isdecimal, plain))),))
     return hidden
@@ -340,9 +395,10 @@ _FRACTION_OF = re.compile(r"\d\s*(?:%|‰|¢|percent|per cent|cents?\b|ct\b|penc
 def _is_expression(text: str) -> bool:
     """Say whether a text may be a sum or a product, such as `2*300`: what it amounts to is not known."""
     plain = fold(text)
-    return (
-        _OPERATION.search(plain) is not None or _is_subtraction(plain) or _OPERATION_IN_WORDS.search(plain) is not None
-    )
+    if _OPERATION.search(plain) is not None or _is_subtraction(plain):
+        return True
+    digit = _DIGIT.search(plain)
+    return digit is not None and _OPERATION_IN_WORDS.search(plain, digit.end()) is not None
 
 
 def _is_subtraction(text: str) -> bool:
@@ -358,9 +414,8 @@ _UNIT = r"\s{0,3}(?:[%€$£¥]|[a-z]{1,4})?\s{0,3}"
 _OPERATION = re.compile(rf"\d{_UNIT}(?:[*×·^/÷+]|x(?=\s{{0,3}}\d))\s{{0,3}}\(?[€$£]?\d")
 """A sign of arithmetic between two numbers."""
 _DIFFERENCE = re.compile(rf"(?P<first>\d[\d.,]{{0,30}}){_UNIT}-\s{{0,3}}(?P<second>\d{{1,30}})\s{{0,3}}$")
-_OPERATION_IN_WORDS = re.compile(
-    r"\d.*\b(?:times|twice|thrice|double|triple|each|every|minus|plus|divided)\b", re.DOTALL
-)
+_OPERATION_IN_WORDS = re.compile(r"\b(?:times|twice|thrice|double|triple|each|every|minus|plus|divided)\b")
+_DIGIT = re.compile(r"\d")
 
 
 def _readings(value: JsonValue) -> list[tuple[Decimal, ...]]:
