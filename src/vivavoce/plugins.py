@@ -88,6 +88,10 @@ class Registry(Generic[T]):
         """Return every known name, sorted."""
         return sorted({*self._builtin, *self._added, *self._additions()})
 
+    def is_built_in(self, name: str) -> bool:
+        """Return whether a name is that of a built-in thing."""
+        return name in self._builtin
+
     def plugin_names(self) -> list[str]:
         """Return the names that plugins add, sorted."""
         return sorted(self._additions())

@@ -267,3 +267,12 @@ def test_true_is_refused_in_gates(gate: str) -> None:
     graders = "graders:\n  c: {kind: function, function: contains}\n"
     with pytest.raises(UsageError, match="must be a number, got true"):
         ran({**RIGHT, "ground_truth": "order"}, more=f"{graders}gate: {{metric_key: c, {gate}}}\n")
+
+
+@pytest.mark.parametrize("rules", [{"must": ["ask for the order"]}, {"must_not": ["tell a price"]}])
+def test_rules_of_rows_that_nothing_would_check_are_refused(rules: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="1 row has 'must' or 'must_not', and no grader reads them"):
+        ran({**RIGHT, **rules}, PLAIN)
+    Path("own.py").write_text("def judged(sample, answer): return float('EUR' not in answer)\n")
+    own = "graders:\n  own: {kind: function, function: 'own.py:judged'}\n"
+    assert ran({**RIGHT, **rules}, more=own).exit_code == 0

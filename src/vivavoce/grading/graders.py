@@ -330,6 +330,11 @@ def version_of(function: Grade) -> str:
     return _VERSIONS.get(function.__name__, "1")
 
 
+def reads_no_rules(function: str) -> bool:
+    """Return whether a function of that name is built in and compares with a truth, so reads no rules of a row."""
+    return function in _TRUTHS
+
+
 def of_tests(function: Grade) -> bool:
     """Return whether a function reads the record of the tester that led the conversation."""
     return _module_of(function) == _OF_TESTS

@@ -74,11 +74,11 @@ class SampleCount:
     """Counts over a dataset: samples, their turns, samples with a truth per turn, recorded samples.
 
     `silent` counts the samples with neither input nor recording, `goals` those with a goal, `expecting` those with
-    assertions, `returning` those to be asked in several sessions, `continued` those with a history, `references` those
-    that list expected tool calls or, with an empty list, ban them. `shared_rubrics` counts the samples without a rubric
-    of their own, `rubric_vars` are the variables all of them give. `tags` are the tags that any has. `expected_tools`
-    are those of `reference_tool_calls`, `recorded_tools` those that recorded conversations call. `notes` say which
-    format of others was read, and what was lost.
+    assertions, `ruled` those with `must` or `must_not`, `returning` those to be asked in several sessions, `continued`
+    those with a history, `references` those that list expected tool calls or, with an empty list, ban them.
+    `shared_rubrics` counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
+    `tags` are the tags that any has. `expected_tools` are those of `reference_tool_calls`, `recorded_tools` those that
+    recorded conversations call. `notes` say which format of others was read, and what was lost.
     """
 
     samples: int
@@ -90,6 +90,7 @@ class SampleCount:
     silent: int = 0
     goals: int = 0
     expecting: int = 0
+    ruled: int = 0
     tags: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     returning: int = 0
@@ -213,6 +214,7 @@ def _counts(sample: Sample) -> dict[str, int]:
         "silent": int(sample.messages is None and sample.input is None),
         "goals": int(sample.goal is not None),
         "expecting": int(sample.expect is not None),
+        "ruled": int(bool(sample.must or sample.must_not)),
         "returning": int(sample.messages is None and len(sample.marks) > 1),
         "continued": int(sample.history is not None),
         "references": int(sample.reference_tool_calls is not None),

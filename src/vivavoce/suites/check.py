@@ -20,7 +20,7 @@ from vivavoce.samples.rows import SampleCount, UnusableRows, read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.build import Builder
 from vivavoce.suites.dataset import check_dataset, dataset_source
-from vivavoce.suites.expecting import Assertions, with_expect
+from vivavoce.suites.expecting import Assertions, check_rules_of_rows, with_expect
 from vivavoce.suites.forecast import Forecast, forecast
 from vivavoce.suites.hooks import check_setup
 from vivavoce.suites.judges import JudgeOpener
@@ -187,6 +187,9 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     asked, trials = assertions.asked, None if plan.replays else plan.trials
     complete = suite if found is None else _collect(problems, lambda: with_expect(suite, found, asked)) or suite
     complete = _collect(problems, lambda: with_recording(complete)) or complete
+    if found is not None:
+        counted = found
+        _collect(problems, lambda: check_rules_of_rows(complete, counted, asked))
     covers = None if found is None else _collect(problems, lambda: coverage(suite, plan))
     known = {"asked": asked, "trials": trials, "until": plan.until, "usable": usable}
     build = partial(Builder, complete, judges.open, found, tester, **known)

@@ -14,16 +14,23 @@ from vivavoce.grading.asked import Asked, Judged, Passes, procedures
 from vivavoce.grading.call_mistakes import mistakes_in
 from vivavoce.grading.expect import ExpectMetric
 from vivavoce.grading.expected import Expected, read_expect
-from vivavoce.grading.graders import truth_problem
+from vivavoce.grading.graders import reads_no_rules, truth_problem
 from vivavoce.metrics.evaluation import Named
 from vivavoce.metrics.exact.rule import RuleMetric
+from vivavoce.metrics.factory import metrics
 from vivavoce.metrics.types import metric_input
 from vivavoce.models.json_schema import ignored_keywords, unchecked_formats
 from vivavoce.records.run import Severity
 from vivavoce.samples.given import given_samples
 from vivavoce.samples.rows import SampleCount, check_samples
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, MetricGraderSpec, RuleGraderSpec
+from vivavoce.suites.grader_spec import (
+    AnyGraderSpec,
+    FunctionGraderSpec,
+    MetricGraderSpec,
+    RecordingGraderSpec,
+    RuleGraderSpec,
+)
 from vivavoce.suites.load import Suite
 
 EXPECT = "expect"
@@ -134,6 +141,33 @@ def with_expect(suite: Suite, found: SampleCount, asked: Mapping[str, Asked]) ->
     if asks_judge(asked):
         own = MetricGraderSpec(kind="metric", metric=EXPECT, model=suite.judge)
     return replace(suite, spec=suite.spec.model_copy(update={"graders": {**graders, EXPECT: own}}))
+
+
+READ_RULES = ("contract", "goal_achievement")
+"""The built-in metrics that read `must` and `must_not` of rows."""
+
+
+def check_rules_of_rows(suite: Suite, found: SampleCount, asked: Mapping[str, Asked]) -> None:
+    """Refuse rows with rules that nothing would check.
+
+    Raises:
+        UsageError: rows have `must` or `must_not`, no tester leads their conversations, and no grader reads them.
+    """
+    checked = any(map(_may_read_rules, suite.spec.graders.values()))
+    checked = checked or any(getattr(one, "metric_name", None) in READ_RULES for one in asked.values())
+    if found.ruled and suite.spec.driver != "penelope" and not checked:
+        rows = f"{found.ruled} row{'s have' if found.ruled > 1 else ' has'}"
+        rule = f"{rows} 'must' or 'must_not', and no grader reads them; add one with metric: contract"
+        raise UsageError(suite.document.problem(("graders",), rule))
+
+
+def _may_read_rules(grader: AnyGraderSpec) -> bool:
+    """Return whether a grader may read the rules of rows; what users write may read anything of a row."""
+    if isinstance(grader, FunctionGraderSpec):
+        return grader.function != EXPECT and not reads_no_rules(grader.function)
+    if isinstance(grader, MetricGraderSpec):
+        return grader.metric in READ_RULES or not metrics.is_built_in(grader.metric)
+    return not isinstance(grader, RuleGraderSpec | RecordingGraderSpec)
 
 
 def requirements_of(spec: Mapping[str, Any]) -> dict[str, Severity]:
