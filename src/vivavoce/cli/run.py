@@ -8,7 +8,6 @@ from typing import Annotated, cast
 
 import typer
 
-from vivavoce.cli.forecast import print_forecast
 from vivavoce.cli.options import (
     ApiKeyOption,
     BaselineOption,
@@ -151,7 +150,7 @@ def _forecast(suites: Sequence[Suite], options: RunOptions, store: str, *, table
     if table:
         raise UsageError("--table and --dry-run do not go together: a dry run makes no scores")
     for suite in suites:
-        print_forecast(checked(suite, options, keys_needed=True), store)
+        lazy("vivavoce.cli.forecast:print_forecast")(checked(suite, options, keys_needed=True), store)
 
 
 def _run(runner: Runner, paths: Sequence[Path], failed: str | None, resume: str | None, *, errors: bool) -> int:

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, Literal, cast
 
 from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import Problem, UsageError
-from vivavoce.files.frames import arrow_rows, parquet_rows
 from vivavoce.files.json_document import BrokenDocument, JsonDocument
+from vivavoce.lazy_names import lazy
 
 Row = dict[str, Any]
 Format = Literal["jsonl", "json", "csv", "parquet", "arrow"]
@@ -148,11 +148,11 @@ def _scan_csv(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]
 
 
 def _scan_parquet(_: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:
-    return _numbered(parquet_rows(path), path)
+    return _numbered(lazy("vivavoce.files.frames:parquet_rows")(path), path)
 
 
 def _scan_arrow(_: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:
-    return _numbered(arrow_rows(path), path)
+    return _numbered(lazy("vivavoce.files.frames:arrow_rows")(path), path)
 
 
 def _numbered(rows: Iterator[Row], path: Path) -> Iterator[tuple[int, Row | Problem]]:

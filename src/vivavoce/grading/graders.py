@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import JsonValue, PlainValidator
 
 from vivavoce.comparing.numbers import Locale, all_numbers_in
-from vivavoce.comparing.similarity import similarity
 from vivavoce.comparing.text import contains_words, encoding_note, fold, is_blank
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import expression
@@ -36,6 +35,7 @@ from vivavoce.grading.texts import (
     misses,
     name_answer,
 )
+from vivavoce.lazy_names import lazy
 from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule
 from vivavoce.metrics.exact.tool_calls import (
@@ -162,7 +162,7 @@ def fuzzy_ratio(case: Case) -> Score:
     The similarity is the normalised indel similarity of the folded texts: without differences in case, encoding, and
     the amount of whitespace (rapidfuzz `fuzz.ratio` / 100). Texts of more than 100,000 characters are an error.
     """
-    value = similarity(fold(case.submission), fold(case.truth))
+    value: float = lazy("vivavoce.comparing.similarity:similarity")(fold(case.submission), fold(case.truth))
     return Score(value=value, reason=f"similarity {value:.2f} to {case.truth!r}")
 
 

@@ -7,19 +7,21 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.foreign_code import foreign_code
 from vivavoce.models.endpoints import ENDPOINTS, OPENAI, identity_at, key_of
 from vivavoce.models.model import Model
 from vivavoce.models.modes import Mode
-from vivavoce.models.openai import OpenAIModel, Pacing
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import Registry, lazy
 from vivavoce.settings import settings
 from vivavoce.signatures import shows_options
 from vivavoce.wire.http import Limits, checked_url
+
+if TYPE_CHECKING:
+    from vivavoce.models.openai import Pacing
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,9 @@ def open_model(
     base_url = _base_url(name, provider)
     if provider in ENDPOINTS and not api_key:
         api_key = ENDPOINTS[provider].key(name, base_url)
-    return OpenAIModel(model, base_url=base_url, api_key=api_key, structured=structured, name=model_name(name), **how)
+    return lazy("vivavoce.models.openai:OpenAIModel")(
+        model, base_url=base_url, api_key=api_key, structured=structured, name=model_name(name), **how
+    )
 
 
 def model_name(name: str) -> str:

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.files.frames import arrow_table, pandas_table, polars_table
 from vivavoce.plugins import lazy
 from vivavoce.safe_text import encodable
 
@@ -115,17 +114,17 @@ class Tabular:
     def to_pandas(self, table: str | None = None) -> PandasFrame:
         """Return one of the `TABLES` as a pandas frame (needs the extra `[frames]`); a missing cell is `pandas.NA`."""
         made = self._table(table)
-        return pandas_table(made.columns, made.types)
+        return lazy("vivavoce.files.frames:pandas_table")(made.columns, made.types)
 
     def to_polars(self, table: str | None = None) -> PolarsFrame:
         """Return one of the `TABLES` as a polars frame (needs the extra `[polars]`)."""
         made = self._table(table)
-        return polars_table(made.columns, made.types)
+        return lazy("vivavoce.files.frames:polars_table")(made.columns, made.types)
 
     def to_arrow(self, table: str | None = None) -> ArrowTable:
         """Return one of the `TABLES` as an Arrow table (needs the extra `[frames]`)."""
         made = self._table(table)
-        return arrow_table(made.columns, made.types)
+        return lazy("vivavoce.files.frames:arrow_table")(made.columns, made.types)
 
     def _table(self, name: str | None) -> Table:
         chosen = self.TABLES[0] if name is None else name

@@ -74,7 +74,6 @@ from vivavoce.suites.grader_spec import (
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import cascaded, grading_of, metric_of, written_in
 from vivavoce.suites.plan import early_gate, refusals, stopping
-from vivavoce.suites.recording import recording_grader
 from vivavoce.suites.spec import TrialsUntil
 from vivavoce.suites.toolbox import known_tools
 from vivavoce.user_code import source_of
@@ -181,7 +180,7 @@ class Builder:
 
     def _recorded(self, name: str, spec: RecordingGraderSpec, others: Sequence[Grader]) -> Grader | None:
         with self.place("graders", name, "path"):
-            return recording_grader(name, spec, others, self.suite)
+            return lazy("vivavoce.suites.recording:recording_grader")(name, spec, others, self.suite)
         return None
 
     def _grader(self, name: str, spec: AnyGraderSpec) -> Grader | None:

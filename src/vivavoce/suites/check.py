@@ -26,7 +26,6 @@ from vivavoce.suites.hooks import check_setup
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import Plan, plan_of
-from vivavoce.suites.recording import check_live, check_readable, coverage, with_recording
 from vivavoce.suites.targets import build_targets, check_rows, has_client
 from vivavoce.suites.toolbox import known_tools
 
@@ -183,14 +182,16 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
             usable = error.usable if isinstance(error, UnusableRows) else None
     _collect(problems, lambda: _check_setup(suite))
     if ("target",) not in suite.wrong:
-        _collect(problems, lambda: check_live(suite))
+        _collect(problems, lambda: _with_recording("check_live", None, suite))
     asked, trials = assertions.asked, None if plan.replays else plan.trials
     complete = suite if found is None else _collect(problems, lambda: with_expect(suite, found, asked)) or suite
-    complete = _collect(problems, lambda: with_recording(complete)) or complete
+    complete = _collect(problems, lambda: _with_recording("with_recording", complete, complete)) or complete
     if found is not None:
         counted = found
         _collect(problems, lambda: check_rules_of_rows(complete, counted, asked))
-    covers = None if found is None else _collect(problems, lambda: coverage(suite, plan))
+    covers = (
+        None if found is None else _collect(problems, lambda: _with_recording("coverage", list[str](), suite, plan))
+    )
     known = {"asked": asked, "trials": trials, "until": plan.until, "usable": usable}
     build = partial(Builder, complete, judges.open, found, tester, **known)
     scoring = _collect(problems, lambda: build().scoring())
@@ -204,6 +205,13 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
         plan = replace(plan, draw=sampler.draw(plan.dataset))
         notes = notes if plan.draw is not None else (*notes, sampler.note)
     return Prepared(replace(complete, notes=notes), scoring, found, asked, plan)
+
+
+def _with_recording(function: str, otherwise: T, suite: Suite, *arguments: Any) -> T:
+    """Return what a function of `suites.recording` says of a suite, or `otherwise` where it has no recording."""
+    if suite.spec.recording is None:
+        return otherwise
+    return cast("T", lazy(f"vivavoce.suites.recording:{function}")(suite, *arguments))
 
 
 def check_argument_paths(suite: Suite, graders: Sequence[Grader]) -> None:
@@ -252,7 +260,7 @@ def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: boo
         UsageError: with every problem found.
     """
     plan = plan_of(suite, options or RunOptions())
-    check_readable(suite)
+    _with_recording("check_readable", None, suite)
     problems: list[Problem] = []
     targets = None
     if ("target",) not in suite.wrong:

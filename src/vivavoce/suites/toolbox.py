@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import UsageError
 from vivavoce.plugins import lazy, load_object
-from vivavoce.records.recording import Recording, read_recording
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.load import Suite
 from vivavoce.suites.target_spec import (
@@ -22,11 +21,12 @@ from vivavoce.suites.target_spec import (
 from vivavoce.targets.environment import from_environment
 from vivavoce.tools.answer import Canned, FunctionForm, Handler, HandlerForm, RecordingForm
 from vivavoce.tools.function import FunctionTool
-from vivavoce.tools.recordings import Recordings, Replay
 from vivavoce.tools.toolbox import Toolbox, by_name, check_row
 
 if TYPE_CHECKING:
+    from vivavoce.records.recording import Recording
     from vivavoce.tools.mcp import McpServer
+    from vivavoce.tools.recordings import Replay
 
 
 def opened(suite: Suite, path: str) -> Recording:
@@ -39,7 +39,7 @@ def opened(suite: Suite, path: str) -> Recording:
     try:
         found = place.stat()
     except OSError:
-        return read_recording(place)
+        return _read_recording(place)
     return _read(place, found.st_mtime_ns, found.st_size)
 
 
@@ -47,7 +47,11 @@ def opened(suite: Suite, path: str) -> Recording:
 def _read(path: Path, changed: int, size: int) -> Recording:
     """Return a recording, which is read once as long as its file is the same."""
     del changed, size
-    return read_recording(path)
+    return _read_recording(path)
+
+
+def _read_recording(path: Path) -> Recording:
+    return lazy("vivavoce.records.recording:read_recording")(path)
 
 
 ABOUT_TOOLS = ("tool_results", "approvals", "state")
@@ -82,7 +86,7 @@ def _replay(suite: Suite) -> Replay | None:
     recording = None if spec is None else opened(suite, spec.path)
     if spec is None or recording is None or not recording.calls:
         return None
-    return Replay(recording, frozenset(spec.live))
+    return lazy("vivavoce.tools.recordings:Replay")(recording, frozenset(spec.live))
 
 
 def code_files(spec: AnyTargetSpec) -> list[str]:
@@ -154,7 +158,7 @@ def _handler(
         return FunctionTool(name, function, definition, form.timeout or timeout)
     if isinstance(form, RecordingForm):
         found = opened(suite, form.recordings)
-        return Recordings(found.calls, found.place)
+        return lazy("vivavoce.tools.recordings:Recordings")(found.calls, found.place)
     return Canned(form, f"handlers.{name}")
 
 

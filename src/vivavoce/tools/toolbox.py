@@ -6,7 +6,7 @@ import copy
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
 from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
@@ -27,7 +27,9 @@ from vivavoce.tools.answer import (
     read_cases,
 )
 from vivavoce.tools.function import FunctionTool, properties
-from vivavoce.tools.recordings import Replay
+
+if TYPE_CHECKING:
+    from vivavoce.tools.recordings import Replay
 
 
 class ServerSession(Protocol):

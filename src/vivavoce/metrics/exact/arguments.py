@@ -20,10 +20,10 @@ from pydantic import JsonValue
 
 from vivavoce.comparing.json_values import json_key, same_json
 from vivavoce.comparing.numbers import exact, is_within
-from vivavoce.comparing.similarity import similarity
 from vivavoce.comparing.text import same_text
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression, telling_expression
+from vivavoce.lazy_names import lazy
 
 
 class Matcher(Protocol):
@@ -138,7 +138,7 @@ class Fuzzy:
     def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
         """Compare texts by their similarity."""
         if isinstance(actual, str) and isinstance(expected, str):
-            return similarity(actual, expected) >= self.at_least
+            return lazy("vivavoce.comparing.similarity:similarity")(actual, expected) >= self.at_least
         return same_json(actual, expected)
 
     def describe(self, expected: str) -> str:
