@@ -70,4 +70,4 @@ def test_the_process_of_a_client_that_hangs_up_is_ended(store: Store, monkeypatc
 
 
 def places_taken(processes: RequestProcesses) -> int:
-    return processes._places.borrowed_tokens  # pyright: ignore[reportPrivateUsage]
+    return processes._places.used  # pyright: ignore[reportPrivateUsage]
