@@ -62,13 +62,13 @@ class TrafficMiddleware:
         limit = max_requests_of_user()
         if self._requests[user.key] >= limit:
             why = f"{user.name} has {limit} requests in progress; try again when one of them has ended"
-            await refusal(scope, 429, why, _RETRY)(scope, receive, send)
+            await refusal(scope, 429, why, {**_RETRY, "connection": "close"})(scope, receive, send)
             return
         self._requests[user.key] += 1
         try:
             async with AsyncExitStack() as stack:
                 scope["state"][_UNTIL_SENT] = stack
-                answer = _Answer(scope, receive, send, stack, self._answers)
+                answer = _Answer(scope, receive, send, self._answers)
                 await self.app(scope, self._when_there_is_room(scope, receive, stack), answer.send)
         finally:
             self._requests[user.key] -= 1
@@ -95,9 +95,9 @@ class TrafficMiddleware:
 class _Answer:
     """The answer to one request, which is counted and sent in parts where it is large."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, stack: AsyncExitStack, unsent: FairShare) -> None:
-        self._scope, self._receive, self._send = scope, receive, send
-        self._stack, self._unsent = stack, unsent
+    def __init__(self, scope: Scope, receive: Receive, send: Send, unsent: FairShare) -> None:
+        self._scope, self._receive, self._send, self._unsent = scope, receive, send, unsent
+        self._user: User = scope["state"]["user"]
         self._start: Message | None = None
         self._is_refused = False
 
@@ -112,21 +112,19 @@ class _Answer:
         if len(body) <= PART_BYTES:
             await self._begin()
             await self._send(message)
-        elif await self._find_room(len(body)):
-            await self._begin()
-            await self._send_parts(body, more=message.get("more_body", False))
-
-    async def _find_room(self, size: int) -> bool:
-        """Return whether an answer of this size may be sent; otherwise the request is refused."""
-        user: User = self._scope["state"]["user"]
-        may_repeat = self._start is not None and self._scope["method"] in SAFE_METHODS
-        if may_repeat and not self._unsent.is_free(user, size):
+        elif self._has_no_room(len(body)):
             self._is_refused = True
             why = "too many large answers are not read yet; try again once they are"
             await refusal(self._scope, 429, why, _RETRY)(self._scope, self._receive, self._send)
-            return False
-        await self._stack.enter_async_context(self._unsent.take(user, size))
-        return True
+        else:
+            async with self._unsent.take(self._user, len(body)):
+                await self._begin()
+                await self._send_parts(body, more=message.get("more_body", False))
+
+    def _has_no_room(self, size: int) -> bool:
+        """Return whether the request is refused: nothing of its answer is sent, and it may be repeated."""
+        may_repeat = self._start is not None and self._scope["method"] in SAFE_METHODS
+        return may_repeat and not self._unsent.is_free(self._user, size)
 
     async def _begin(self) -> None:
         if self._start is not None:
