@@ -6,9 +6,11 @@ import asyncio
 import fcntl
 import ipaddress
 import logging
+import socket
 import termios
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from itertools import count
 from struct import Struct
@@ -51,6 +53,7 @@ LOG_INTERVAL_SECONDS = 1.0
 _MOMENTS = count()
 """Numbers in the order in which connections become idle: the time of an event loop may be the same for several."""
 _LOGGER = logging.getLogger("uvicorn.error")
+_NO_LINGERING = Struct("ii").pack(1, 0)
 _QUEUE_LENGTH = Struct("i")
 """What the system writes for TIOCOUTQ: the bytes that the other end has not confirmed."""
 
@@ -202,7 +205,7 @@ class TimedConnection(H11Protocol):
         stalled = min(others, key=lambda other: other._progress_at, default=None)
         if stalled is None or stalled._progress_at > latest or not stalled._unread_bytes:
             return False
-        stalled.transport.abort()
+        stalled._abort()
         return True
 
     @property
@@ -220,9 +223,15 @@ class TimedConnection(H11Protocol):
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # nothing has been answered yet
             self.transport.write(_closing(status))
         if self.transport.get_write_buffer_size():  # to close waits for the client to read
-            self.transport.abort()
+            self._abort()
         else:
             self.transport.close()
+
+    def _abort(self) -> None:
+        """End the connection with all that is not sent, here and in the system."""
+        with suppress(OSError):  # it is closed already
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGERING)
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Read on, and wait for the rest of the request where it is not whole."""
@@ -276,7 +285,7 @@ class TimedConnection(H11Protocol):
             self._progress_at = now
         self._unread_bytes = unread
         if now - self._progress_at >= STALL_SECONDS:
-            self.transport.abort()
+            self._abort()
         else:
             self._check_later()
 

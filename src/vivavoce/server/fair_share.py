@@ -72,6 +72,8 @@ class FairShare:
         """Give those who wait what there is for them."""
         passed_over: set[str] = set()
         for waiter in list(self._waiters):
+            if waiter.turn.done():
+                continue  # who asked is gone
             if waiter.user in passed_over or not self._fits_user(waiter.user, waiter.amount):
                 passed_over.add(waiter.user)
             elif not self._fits(waiter.amount):
@@ -79,5 +81,4 @@ class FairShare:
             else:
                 self._waiters.remove(waiter)
                 self._by_user[waiter.user] += waiter.amount
-                if not waiter.turn.done():
-                    waiter.turn.set_result(None)
+                waiter.turn.set_result(None)
