@@ -206,7 +206,7 @@ def test_an_address_has_a_part_of_all_connections(store: Store, monkeypatch: pyt
     with serving(store) as url, ExitStack() as stack:
         with connected(url), connected(url), connected(url):
             assert get(f"{url}/livez").status == 200  # it comes from this machine
-        monkeypatch.setattr(module, "is_limited", lambda address: address == "127.0.0.1")
+        monkeypatch.setattr(module, "is_limited", bool)
         half_sent = [stack.enter_context(connected(url)) for _ in range(2)]
         for connection in half_sent:
             connection.sendall(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -195,7 +196,11 @@ def test_an_answer_that_would_repeat_a_long_text_too_often_is_refused(server: st
 
 
 def test_what_is_too_long_to_be_answered_is_not_kept(store: Store) -> None:
-    keep(store, [outcome("s", [turn(0, "Hi", "x" * 1_000_000)])], "long", at=9e9)
+    long = outcome("s", [turn(0, "Hi", "x" * 1_000_000)])
+    sample = json.dumps({"id": "s", "input": "Hi", "ground_truth": "y"})
+    keep(
+        store, [long.model_copy(update={"attempt": long.attempt.model_copy(update={"sample": sample})})], "long", at=9e9
+    )
     before = len(store.gradings("long"))
     with serving(store) as url:
         address = f"{url}/api/v1/test-results/long/s/evaluations"
