@@ -42,7 +42,10 @@ class Limit:
 
 _ERROR = "error of the score"
 _ENDED = "the request is ended"
-_TURNED_AWAY = "503, or in place of one without a request"
+_TURNED_AWAY = "503, or in place of one without a request or whose client does not read"
+_CLOSED = "the connection is closed"
+_WAITS = "others wait"
+_NO_ROOM = "others wait, or 429 for an answer that can be asked for again"
 _TEMPLATES = "safe_template"
 _SCHEMAS = "models.json_schema"
 _CHECKS = "models.schema_check"
@@ -117,7 +120,35 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("work_time", "CONVERSATION_SECONDS", "processor seconds", "all checks of a job's conversation", _ERROR),
         Limit("server.processes", "KILL_SECONDS", "processor seconds", "the process of a request", _ENDED),
         Limit("server.processes", "MAX_BYTES", "bytes", "the memory of the process of a request, on Linux", _ENDED),
+        Limit(
+            "server.api.evaluations",
+            "MAX_ANSWER_BYTES",
+            "bytes",
+            "the answer of an evaluation, with the measured texts",
+        ),
+        Limit("server.process_route", "MAX_AT_ONCE", "requests", "evaluations and checks of jobs at a time", _WAITS),
+        Limit("server.process_route", "MAX_AT_ONCE_FOR_USER", "requests", "the same of one user", _WAITS),
+        Limit("server.app", "EXPORTS", "exports", "exports at a time", _WAITS),
+        Limit("server.app", "EXPORTS_FOR_USER", "exports", "the same of one user", _WAITS),
         Limit("server.connection", "MAX_CONNECTIONS", "connections", "connections at a time", _TURNED_AWAY),
+        Limit(
+            "server.connection",
+            "MAX_CONNECTIONS_OF_ADDRESS",
+            "connections",
+            "the same of one address that is not of this machine, and at most half of all",
+            _TURNED_AWAY,
+        ),
+        Limit("server.connection", "LONGEST", "seconds", "until a request has arrived that the server reads", _CLOSED),
+        Limit("server.connection", "STALL_SECONDS", "seconds", "in which a client reads nothing of an answer", _CLOSED),
+        Limit(
+            "server.traffic",
+            "MAX_REQUESTS_OF_USER",
+            "requests",
+            "requests of one user in progress, and at most half of all connections",
+            "429",
+        ),
+        Limit("server.traffic", "MAX_BYTES", "bytes", "large bodies, and large answers, of all requests", _NO_ROOM),
+        Limit("server.traffic", "MAX_BYTES_OF_USER", "bytes", "the same of one user, or one larger one", _NO_ROOM),
         Limit("server.pages.forms", "MAX_FORM", "bytes", "a form of a page"),
         Limit("server.job_requests", "MOST_AT_ONCE", "conversations", "conversations of a job at a time"),
     ),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -17,15 +19,20 @@ import pytest
 
 from cli.conftest import Viva
 from command_line import run_viva
-from server.live import get, send, serving
+from server.live import Reply, get, send, serving
 from server.pages.test_sign_in import fields, submit
 from vivavoce import work_time
 from vivavoce.comparing.similarity import near_repeats
 from vivavoce.errors import GraderFault
 from vivavoce.models.json_schema import mismatch
 from vivavoce.safe_template import SafeEnvironment, TemplateTooLarge
-from vivavoce.server import connection
+from vivavoce.server import connection, traffic
+from vivavoce.server.access import Access
+from vivavoce.server.app import create_app
+from vivavoce.server.fair_share import FairShare
 from vivavoce.server.processes import Task, TooMuchWork, call
+from vivavoce.server.traffic import TrafficMiddleware
+from vivavoce.server.users import User
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 
@@ -326,11 +333,12 @@ def large(size: int) -> Outcome:
     return in_process("allocate", 10**9 if is_more else 10**8, max_bytes=10**9)
 
 
-def half_sent(entries: Entries, size: int) -> Outcome:
+def half_sent(entries: Entries, size: int, lower: int | None = 3) -> Outcome:
     """Open connections up to a lower limit, or as many more: is the first one still there to send its request?"""
     host = urlsplit(entries.url)
     with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
-        patch.setattr(connection, "MAX_CONNECTIONS", 3)
+        if lower is not None:
+            patch.setattr(connection, "MAX_CONNECTIONS", lower)
         address = (host.hostname or "", host.port or 0)
         count = 3 + size - VALUES["server.connection.MAX_CONNECTIONS"]
         first, *_, last = [stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(count)]
@@ -339,6 +347,116 @@ def half_sent(entries: Entries, size: int) -> Outcome:
         assert last.recv(20).startswith(b"HTTP/1.1 200 ")  # by now all are accepted
         first.sendall(request)
         return "accepted" if first.recv(20).startswith(b"HTTP/1.1 200 ") else "error"
+
+
+def long_answer(entries: Entries, size: int) -> Outcome:
+    """Have a text measured that makes an answer of this size: the answer repeats it once."""
+
+    def evaluate(reply: int) -> Reply:
+        messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "x" * reply}]
+        metric = {"metric": "contains", "extractor": "last_assistant"}
+        body = {"messages": messages, "metrics": [metric], "reference": "y"}
+        return send("POST", f"{entries.url}/api/v1/evaluations", body)
+
+    tried = 10_000_000
+    answer = evaluate(size - (len(evaluate(tried).body) - tried))
+    return "accepted" if answer.status == 200 and len(answer.body) == size else "refused"
+
+
+def from_an_address(entries: Entries, size: int) -> Outcome:
+    """Open connections from one address up to a lower limit, or as many more: is another one's place taken?"""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "MAX_CONNECTIONS_OF_ADDRESS", 3)
+        patch.setattr(connection, "is_limited", bool)
+        return half_sent(
+            entries,
+            size - VALUES["server.connection.MAX_CONNECTIONS_OF_ADDRESS"] + VALUES["server.connection.MAX_CONNECTIONS"],
+            None,
+        )
+
+
+def requests_of_user(entries: Entries, size: int) -> Outcome:
+    """Have requests in progress up to a lower limit, or as many more: is the last one answered?"""
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+        patch.setattr(traffic, "MAX_REQUESTS_OF_USER", 3)
+        host = urlsplit(entries.url)
+        lines = ("POST /api/v1/evaluations HTTP/1.1", f"host: {host.netloc}", "content-type: application/json")
+        head = "\r\n".join([*lines, "content-length: 9", "expect: 100-continue", "", ""]).encode()
+        for _ in range(2 + size - VALUES["server.traffic.MAX_REQUESTS_OF_USER"]):
+            client = stack.enter_context(socket.create_connection((host.hostname or "", host.port or 0), timeout=30))
+            client.sendall(head)
+            assert client.recv(20).startswith(b"HTTP/1.1 100 ")  # the server waits for the body
+        answer = get(f"{entries.url}/api/v1/runs")
+        assert answer.status in (200, 429)
+        return "accepted" if answer.status == 200 else "error"
+
+
+def unread(entries: Entries, seconds: int) -> Outcome:
+    """Read nothing for less than a lower limit, or for more: does the rest of the answers come?"""
+    is_more = seconds > VALUES["server.connection.STALL_SECONDS"]
+    host = urlsplit(entries.url)
+    with pytest.MonkeyPatch.context() as patch, socket.socket() as client:
+        patch.setattr(connection, "CHECK_SECONDS", 0.1)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(30)
+        client.connect((host.hostname or "", host.port or 0))
+        if is_more:
+            patch.setattr(connection, "STALL_SECONDS", 0.5)
+        request = f"GET /static/fonts/sans.1.woff2 HTTP/1.1\r\nhost: {host.netloc}\r\n".encode()
+        client.sendall((request + b"\r\n") * 200 + request + b"connection: close\r\n\r\n")
+        time.sleep(2)
+        try:
+            while client.recv(2**20):
+                pass
+        except ConnectionResetError:
+            return "error"
+        return "accepted"
+
+
+def late(entries: Entries, seconds: int) -> Outcome:
+    """Send the rest of a request within a lower limit, or after it."""
+    is_more = seconds > VALUES["server.connection.LONGEST"]
+    host = urlsplit(entries.url)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "LONGEST", 0.2 if is_more else 30)
+        with socket.create_connection((host.hostname or "", host.port or 0), timeout=30) as client:
+            client.sendall(b"GET /livez HTTP/1.1\r\n")
+            client.settimeout(1)
+            try:
+                answer = client.recv(20)
+            except TimeoutError:
+                client.sendall(f"host: {host.netloc}\r\n\r\n".encode())
+                answer = client.recv(20)
+        return "accepted" if answer.startswith(b"HTTP/1.1 200 ") else "error"
+
+
+def shared(share: Callable[[Any], FairShare], *, of_user: bool) -> Try:
+    """Return a try of something that requests share: who asks for one more than the limit waits."""
+
+    def attempt(entries: Entries, amount: int) -> Outcome:
+        anna, ben = User("anna", "write"), User("ben", "write")
+
+        async def hold() -> bool:
+            with Store.open(str(entries.folder / "store.db")) as store:
+                part = share(create_app(store, Access.of({"127.0.0.1:80"})))
+            async with part.take(anna, 1):
+                return part.is_free(anna if of_user else ben, amount - 1)
+
+        return "accepted" if asyncio.run(hold()) else "error"
+
+    return attempt
+
+
+def bodies(app: Any) -> FairShare:
+    return TrafficMiddleware(app)._bodies  # pyright: ignore[reportPrivateUsage]
+
+
+def places(app: Any) -> FairShare:
+    return app.state.processes._places
+
+
+def exports(app: Any) -> FairShare:
+    return app.state.exports
 
 
 def nested_yaml(levels: int) -> str:
@@ -469,7 +587,18 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "work_time.CONVERSATION_SECONDS": (lambda _, seconds: worked(work_time.conversation_work, seconds),),
     "server.processes.KILL_SECONDS": (lambda _, seconds: hard(seconds),),
     "server.processes.MAX_BYTES": (lambda _, size: large(size),),
+    "server.api.evaluations.MAX_ANSWER_BYTES": (long_answer,),
+    "server.process_route.MAX_AT_ONCE": (shared(places, of_user=False),),
+    "server.process_route.MAX_AT_ONCE_FOR_USER": (shared(places, of_user=True),),
+    "server.app.EXPORTS": (shared(exports, of_user=False),),
+    "server.app.EXPORTS_FOR_USER": (shared(exports, of_user=True),),
     "server.connection.MAX_CONNECTIONS": (half_sent,),
+    "server.connection.MAX_CONNECTIONS_OF_ADDRESS": (from_an_address,),
+    "server.connection.LONGEST": (late,),
+    "server.connection.STALL_SECONDS": (unread,),
+    "server.traffic.MAX_REQUESTS_OF_USER": (requests_of_user,),
+    "server.traffic.MAX_BYTES": (shared(bodies, of_user=False),),
+    "server.traffic.MAX_BYTES_OF_USER": (shared(bodies, of_user=True),),
     "server.pages.forms.MAX_FORM": (lambda entries, size: entries.form_of(size),),
     "server.job_requests.MOST_AT_ONCE": (
         lambda entries, size: entries.job({"kind": "evaluation", "metrics": ["refusal"], "max_concurrent": size}),

@@ -147,6 +147,91 @@ def test_where_each_connection_has_a_request_another_one_is_turned_away(
                 assert evaluation.result().json()["all_passed"]
 
 
+FONT = "GET /static/fonts/sans.1.woff2 HTTP/1.1"
+
+
+def overfilled(url: str) -> socket.socket:
+    """Return a connection whose client asks for more than fits between it and the server, and reads nothing."""
+    host = urlsplit(url)
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(30)
+    connection.connect((host.hostname or "", host.port or 0))
+    connection.sendall((head(url, FONT) + b"\r\n") * 200)
+    return connection
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_client_that_reads_nothing_is_disconnected(
+    store: Store, monkeypatch: pytest.MonkeyPatch, *, closes: bool
+) -> None:
+    monkeypatch.setattr(module, "STALL_SECONDS", LIMIT)
+    monkeypatch.setattr(module, "CHECK_SECONDS", LIMIT / 4)
+    with serving(store) as url, overfilled(url) as connection:
+        if closes:
+            connection.sendall(head(url, FONT, "connection: close") + b"\r\n")
+        time.sleep(4 * LIMIT)
+        with pytest.raises(OSError, match="reset"):
+            rest(connection)
+        assert get(f"{url}/api/v1/health").status == 200
+
+
+def test_a_client_that_reads_slowly_gets_its_answers(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STALL_SECONDS", LIMIT)
+    monkeypatch.setattr(module, "CHECK_SECONDS", LIMIT / 4)
+    with serving(store) as url, overfilled(url) as connection:
+        for _ in range(int(8 * LIMIT / 0.05)):
+            assert connection.recv(4096)
+            time.sleep(0.05)
+        connection.sendall(head(url, FONT, "connection: close") + b"\r\n")
+        assert len(rest(connection)) > 1_000_000
+
+
+def test_a_new_connection_takes_the_place_of_one_whose_client_reads_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(module, "REPLACED_STALL_SECONDS", LIMIT)
+    monkeypatch.setattr(module, "CHECK_SECONDS", LIMIT / 4)
+    with serving(store) as url, ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(overfilled(url))
+        time.sleep(4 * LIMIT)
+        for _ in range(3):
+            assert get(f"{url}/api/v1/health").status == 200
+
+
+def test_an_address_has_a_part_of_all_connections(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_CONNECTIONS_OF_ADDRESS", 2)
+    with serving(store) as url, ExitStack() as stack:
+        with connected(url), connected(url), connected(url):
+            assert get(f"{url}/livez").status == 200  # it comes from this machine
+        monkeypatch.setattr(module, "is_limited", bool)
+        half_sent = [stack.enter_context(connected(url)) for _ in range(2)]
+        for connection in half_sent:
+            connection.sendall(
+                head(url, "POST /api/v1/evaluations HTTP/1.1", "content-type: application/json", "content-length: 9")
+                + b"\r\n"
+            )
+        with connected(url) as another:
+            assert rest(another).startswith(b"HTTP/1.1 503 ")
+
+
+@pytest.mark.parametrize(
+    ("address", "limited"),
+    [
+        ("127.0.0.1", False),
+        ("127.8.8.8", False),
+        ("::1", False),
+        ("", False),
+        ("192.0.2.1", True),
+        ("2001:db8::", True),
+    ],
+)
+def test_addresses_of_this_machine_are_not_limited(address: str, *, limited: bool) -> None:
+    assert module.is_limited(address) is limited
+
+
 @pytest.mark.parametrize(("handles", "most"), [(None, 1_000), (4_096, 1_000), (1_024, 512), (1, 1)])
 def test_half_of_the_files_are_for_connections(handles: int | None, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "handle_limit", lambda: handles)

@@ -69,5 +69,24 @@ def test_the_process_of_a_client_that_hangs_up_is_ended(store: Store, monkeypatc
         gate.set()
 
 
+def test_a_request_keeps_its_place_until_its_answer_is_read(store: Store) -> None:
+    bound = listening("127.0.0.1", 0)
+    address = bound.getsockname()[:2]
+    host = f"127.0.0.1:{address[1]}"
+    app = create_app(store, Access.of({host}))
+    talk = [TALK[0], {"role": "assistant", "content": "x" * 20_000_000}]
+    metric = {"metric": "contains", "extractor": "last_assistant"}
+    body = json.dumps({"messages": talk, "metrics": [metric], "reference": "y"}).encode()
+    head = f"POST /api/v1/evaluations HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+    with running(app, bound), socket.create_connection(address, timeout=60) as connection:
+        connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        assert connection.recv(20).startswith(b"HTTP/1.1 200 ")
+        assert places_taken(app.state.processes) == 1
+        size = 20
+        while size < 20_000_000:
+            size += len(connection.recv(2**20))
+        soon(lambda: places_taken(app.state.processes) == 0)
+
+
 def places_taken(processes: RequestProcesses) -> int:
-    return processes._places.borrowed_tokens  # pyright: ignore[reportPrivateUsage]
+    return processes._places.used  # pyright: ignore[reportPrivateUsage]

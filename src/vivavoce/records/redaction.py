@@ -127,7 +127,7 @@ def keys_of_environment(suite: str = "", environment: Mapping[str, str] | None =
     """
     given = os.environ if environment is None else environment
     named = {name for found in _NAMED_IN_SUITE.findall(_NO_KEY_IN_SUITE.sub("", suite)) for name in found}
-    variables = [value.strip(_AROUND) for name, value in given.items() if name in named or _NAMES.search(name.upper())]
+    variables = [value.strip(_AROUND) for name, value in given.items() if name in named or _names_key(name)]
     return _known((*variables, *_logins(given)))
 
 
@@ -139,6 +139,16 @@ def without_keys(text: str) -> str:
     if any(hint in lower for hint in _NAME_HINTS):
         text = _NAMED.sub(_marked, text)
     return text
+
+
+@lru_cache(maxsize=1024)
+def _names_key(variable: str) -> bool:
+    return _NAMES.search(variable.upper()) is not None
+
+
+@lru_cache(maxsize=1024)
+def _names_address(variable: str) -> bool:
+    return _ADDRESSES.search(variable.upper()) is not None
 
 
 def _marked(found: re.Match[str]) -> str:
@@ -177,7 +187,7 @@ def _is_secret(key: str) -> bool:
 def _logins(environment: Mapping[str, str]) -> Iterator[str]:
     """Yield the passwords of addresses, and the users that are keys themselves, as in a DSN of Sentry."""
     for name, value in environment.items():
-        if _ADDRESSES.search(name.upper()) and (found := _LOGIN.search(value)):
+        if _names_address(name) and (found := _LOGIN.search(value)):
             user, password = found.groups("")
             yield from (password, unquote(password))
             if len(user) >= _LONG and not _PLAIN.fullmatch(user):

@@ -31,6 +31,7 @@ from vivavoce.server.api import (
     search,
 )
 from vivavoce.server.authenticator import Authenticator
+from vivavoce.server.fair_share import FairShare
 from vivavoce.server.indexing import reading_ahead
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.live_summary import LiveSummary
@@ -57,6 +58,7 @@ from vivavoce.server.process_route import RequestProcesses
 from vivavoce.server.refusals import handle_errors
 from vivavoce.server.sharing_limits import sharing_limits
 from vivavoce.server.together import LAST_PAGES, SHARED_API, SHARED_PAGES
+from vivavoce.server.traffic import TrafficMiddleware
 from vivavoce.server.webhooks import sending
 from vivavoce.store.store import Store
 
@@ -67,8 +69,11 @@ and the connections of the store from each other."""
 EVALUATIONS = 32
 """Groups of clusters that judges name at a time; others wait."""
 
-EXPORTS = 4
-"""Export files that are created at a time; others wait."""
+EXPORTS = 8
+"""Exports that are created or sent at a time; others wait."""
+
+EXPORTS_FOR_USER = 4
+"""The same of one user, so that one user leaves places to others."""
 
 API = (
     *SHARED_API,
@@ -141,9 +146,11 @@ def create_app(
     app.state.secret = _secret(store)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.state.processes = RequestProcesses(str(store.place.address), app.state.policy)
-    app.state.exports = CapacityLimiter(EXPORTS)
+    app.state.exports = FairShare(EXPORTS, EXPORTS_FOR_USER)
+    app.state.export_threads = CapacityLimiter(EXPORTS)
     app.state.access = access
     app.state.authenticator = Authenticator(store, access.digest, proxied=access.proxied, secure=access.secure)
+    app.add_middleware(TrafficMiddleware)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     app.add_middleware(AccessMiddleware, access=access, authenticator=app.state.authenticator)
     app.add_middleware(ProbeMiddleware, store=store, monitoring=monitoring)

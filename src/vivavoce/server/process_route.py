@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
-from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request, Response
 
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.fair_share import FairShare
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import KILL_SECONDS, MAX_BYTES, Task, WorkProcess, call
+from vivavoce.server.traffic import until_sent
 from vivavoce.server.users import User, user_of
 
 T = TypeVar("T")
 
 MAX_AT_ONCE = 32
-"""Requests that have processes at a time; others wait."""
+"""Requests that have processes, or answers that are not sent yet, at a time; others wait."""
 
 MAX_AT_ONCE_FOR_USER = 16
-"""Requests of one user that have processes at a time, so that one user leaves places to others."""
+"""The same of one user, so that one user leaves places to others."""
 
 CLIENT_GONE = 499
 """The status of a request whose client has hung up; only the log shows it."""
@@ -78,12 +79,13 @@ class RequestProcesses:
 
     def __init__(self, store: str, policy: ServerPolicy) -> None:
         self._surroundings = Surroundings(store, policy)
-        self._places = CapacityLimiter(MAX_AT_ONCE)
+        self._places = FairShare(MAX_AT_ONCE, MAX_AT_ONCE_FOR_USER)
         self._threads = CapacityLimiter(2 * MAX_AT_ONCE)
-        self._of_users: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
 
     async def answer(self, request: Request) -> Response:
         """Answer a request in a process, which is killed if the client hangs up.
+
+        The request keeps its place until its answer is sent, so that nobody gathers answers here without reading them.
 
         Raises:
             TooMuchWork: it takes more than the time of a request.
@@ -93,7 +95,7 @@ class RequestProcesses:
         body = await request.body()
         path = (scope["method"], scope["path"], scope["raw_path"], scope["query_string"])
         plain = PlainRequest(*path, [*scope["headers"]], user, body)
-        answering = asyncio.create_task(self._answer(plain))
+        answering = asyncio.create_task(self._answer(plain, until_sent(request)))
         leaving = asyncio.create_task(_until_gone(request))
         try:
             await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -111,34 +113,24 @@ class RequestProcesses:
 
     async def run(self, user: User, work: Callable[[], T]) -> T:
         """Do work that starts a process and waits for it, in a thread, once there is a place for the user."""
-        async with self._place(user):
+        async with self._places.take(user):
             return await to_thread.run_sync(work, limiter=self._threads)
 
-    @asynccontextmanager
-    async def _place(self, user: User) -> AsyncGenerator[None]:
-        """Wait for a place, and hold it."""
-        key = user.id or user.name
-        mine = self._of_users.get(key)
-        if mine is None:
-            mine = self._of_users[key] = CapacityLimiter(MAX_AT_ONCE_FOR_USER)
-        async with mine, self._places:
-            yield
-
-    async def _answer(self, request: PlainRequest) -> PlainResponse:
-        async with self._place(request.user):
-            task = Task(
-                "vivavoce.server.process_app:respond",
-                (request, self._surroundings),
-                cpu_seconds=KILL_SECONDS,
-                max_bytes=MAX_BYTES,
+    async def _answer(self, request: PlainRequest, until_sent: AsyncExitStack) -> PlainResponse:
+        await until_sent.enter_async_context(self._places.take(request.user))
+        task = Task(
+            "vivavoce.server.process_app:respond",
+            (request, self._surroundings),
+            cpu_seconds=KILL_SECONDS,
+            max_bytes=MAX_BYTES,
+        )
+        end = _End()
+        try:
+            return await to_thread.run_sync(
+                partial(call, task, end.watch), abandon_on_cancel=True, limiter=self._threads
             )
-            end = _End()
-            try:
-                return await to_thread.run_sync(
-                    partial(call, task, end.watch), abandon_on_cancel=True, limiter=self._threads
-                )
-            finally:
-                end.reach()
+        finally:
+            end.reach()
 
 
 class _End:

@@ -84,14 +84,18 @@ class TextStream(io.TextIOBase):
     def _send(self) -> None:
         if not self._size:
             return
-        data = "".join(self._parts).encode()
+        text = "".join(self._parts)
         self._parts, self._size, self._sent_at = [], 0, time.monotonic()
+        for begin in range(0, len(text), CHUNK_CHARS):
+            self._wait_for_room()
+            self._put(text[begin : begin + CHUNK_CHARS].encode())
+
+    def _wait_for_room(self) -> None:
         while not self._room.acquire(timeout=_LOOK_SECONDS):
             if self._is_abandoned.is_set():
                 raise Abandoned
         if self._is_abandoned.is_set():
             raise Abandoned
-        self._put(data)
 
     def _put(self, item: bytes | BaseException | None) -> None:
         if not self._loop.is_closed():

@@ -31,6 +31,11 @@ class User:
     role: Role
     id: str = ""
 
+    @property
+    def key(self) -> str:
+        """What their requests are counted by."""
+        return self.id or self.name
+
     def may(self, role: Role) -> bool:
         """Return whether they have the permission of a role."""
         return ROLES.index(self.role) >= ROLES.index(role)

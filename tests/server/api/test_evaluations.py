@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +15,7 @@ from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
 from ..live import send, serving
+from ..pages.cases import keep, outcome, turn
 
 VERDICT = {"achievement_level": "fully_achieved", "confidence": 0.9, "reasoning": "It was told.", "evidence": ["auto"]}
 TALK = [{"role": "user", "content": "What do you offer?"}, {"role": "assistant", "content": "We offer auto."}]
@@ -179,6 +181,32 @@ def test_an_error_of_a_judge_is_kept_as_an_error_and_its_fingerprint_is_that_of_
     assert score.state == "error"
     run = store.run("latest~1")
     assert store.gradings(run.id)[-1].fingerprints == store.grading(job["run"]).fingerprints
+
+
+REPEATING = [{"metric": "contains", "name": f"m{n}", "extractor": "last_assistant"} for n in range(50)]
+
+
+def test_an_answer_that_would_repeat_a_long_text_too_often_is_refused(server: str) -> None:
+    talk = [TALK[0], {"role": "assistant", "content": "x" * 1_000_000}]
+    body = {"messages": talk, "reference": "y", "metrics": REPEATING}
+    refused = send("POST", f"{server}/api/v1/evaluations", body)
+    assert refused.status == 422
+    assert "each of the 50 results repeats the text that it measures" in refused.json()["detail"]
+    assert send("POST", f"{server}/api/v1/evaluations", {**body, "metrics": REPEATING[:20]}).status == 200
+
+
+def test_what_is_too_long_to_be_answered_is_not_kept(store: Store) -> None:
+    long = outcome("s", [turn(0, "Hi", "x" * 1_000_000)])
+    sample = json.dumps({"id": "s", "input": "Hi", "ground_truth": "y"})
+    keep(
+        store, [long.model_copy(update={"attempt": long.attempt.model_copy(update={"sample": sample})})], "long", at=9e9
+    )
+    before = len(store.gradings("long"))
+    with serving(store) as url:
+        address = f"{url}/api/v1/test-results/long/s/evaluations"
+        assert send("POST", address, {"metrics": REPEATING}).status == 422
+        assert len(store.gradings("long")) == before
+        assert send("POST", address, {"metrics": REPEATING[:2]}).status == 200
 
 
 def test_nothing_is_kept_beside_a_run_that_is_not_finished(store: Store) -> None:

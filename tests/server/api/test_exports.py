@@ -5,7 +5,7 @@ import io
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection, HTTPResponse, IncompleteRead
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from vivavoce.client import Client
 from vivavoce.errors import Fault, UsageError
 from vivavoce.records.run import Outcome
 from vivavoce.report.export import export
+from vivavoce.server import connection
 from vivavoce.server.api.exports import KINDS
 from vivavoce.server.app import EXPORTS
 from vivavoce.store.store import Store
@@ -125,3 +126,22 @@ def test_who_leaves_an_export_gives_up_its_place(large: str) -> None:
             assert answer.read(1)
     with Client(large) as client:
         assert client.export("large", "jsonl").count(b"\n") == 150
+
+
+def test_a_user_who_does_not_read_exports_leaves_places_to_others(
+    large: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = {
+        name: {"authorization": f"Bearer {store.tokens.create(name, 'read')[1]}"} for name in ("greedy", "modest")
+    }
+    monkeypatch.setattr(connection, "STALL_SECONDS", 2.0)
+    monkeypatch.setattr(connection, "CHECK_SECONDS", 0.1)
+    path = "/api/v1/runs/large/export?format=jsonl"
+    with ExitStack() as stack:
+        for _ in range(2 * EXPORTS):
+            client = stack.enter_context(closing(HTTPConnection(urlsplit(large).netloc, timeout=60)))
+            client.request("GET", path, headers=tokens["greedy"])
+        export = get(large + path, tokens["modest"])
+        assert (export.status, export.body.count(b"\n")) == (200, 150)
+        export = get(large + path, tokens["greedy"])  # those who do not read are disconnected, one after another
+        assert (export.status, export.body.count(b"\n")) == (200, 150)

@@ -27,6 +27,10 @@ from vivavoce.work_time import unlimited_work
 router = APIRouter(prefix="/api/v1", tags=["evaluations"], route_class=ProcessRoute, responses=ERRORS)
 
 
+MAX_ANSWER_BYTES = 32_000_000
+"""Length of an answer, which the server holds until it is read. Each result repeats the text that it measures."""
+
+
 class Judged(BaseModel):
     """The metrics, and the judge for judged metrics; by default VIVAVOCE_JUDGE."""
 
@@ -96,8 +100,7 @@ async def evaluate(request: Request, body: ConversationToJudge) -> Response:
     judge = request.app.state.policy.judge(body.judge)
     known = metric_input(body.sample(), body.messages, body.turn_seconds, outcomes=tuple(body.outcomes))
     report = await evaluate_input(known, as_named(body.metrics), judge, close=True)
-    with unlimited_work():
-        return answer(_shown(report))
+    return _answer(report)
 
 
 @router.post("/test-results/{run}/{sample:path}/evaluations", response_model=StoredEvaluation)
@@ -112,8 +115,7 @@ async def evaluate_test_result(request: Request, run: str, sample: str, body: St
     check_metrics(body.metrics)
     judge = request.app.state.policy.judge(body.judge)
     stored = await _measured(request.app.state.store, name, body, judge)
-    with unlimited_work():
-        return answer({**_shown(stored.report), "grading": stored.grading, "left_out": stored.left_out})
+    return _answer(stored.report, grading=stored.grading, left_out=stored.left_out)
 
 
 def is_stored(path: str) -> bool:
@@ -130,6 +132,7 @@ async def _measured(store: Store, name: str, body: StoredToJudge, judge: str | N
     report = await evaluate_input(input_of(attempt), metrics, close=True)
     if not body.store:
         return Stored(report)
+    _answer(report)  # what is too long to be answered is not stored either
     graders = {metric.name: _as_grader(one, judge) for metric, one in zip(metrics, named, strict=True)}
     with unlimited_work():
         grading = await keep_scores(store, run, attempt.key, report, metrics, graders)
@@ -142,5 +145,18 @@ def _as_grader(metric: str | Choice, judge: str | None) -> dict[str, Any]:
     return {"kind": "metric", **({"model": judge} if judge else {}), **how}
 
 
-def _shown(report: EvaluationReport) -> dict[str, Any]:
-    return {"results": dict(report), "all_passed": report.all_passed, "usage": report.usage}
+def _answer(report: EvaluationReport, **more: Any) -> Response:
+    """Return the answer with a report.
+
+    Raises:
+        UsageError: it would be too long.
+    """
+    fields = {"results": dict(report), "all_passed": report.all_passed, "usage": report.usage, **more}
+    with unlimited_work():
+        response = answer(fields)
+    if len(response.body) > MAX_ANSWER_BYTES:
+        raise UsageError(
+            f"the answer has {len(response.body):,} bytes, at most {MAX_ANSWER_BYTES:,} are allowed: each of the "
+            f"{len(report)} results repeats the text that it measures; ask for fewer metrics at a time"
+        )
+    return response

@@ -27,8 +27,11 @@ from vivavoce.report.export import Exporter, export, file_formats, plugin_export
 from vivavoce.server.api.answers import ERRORS
 from vivavoce.server.api.runs import GradingName, RunName
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.fair_share import FairShare
 from vivavoce.server.monitoring import log
 from vivavoce.server.text_stream import TextStream
+from vivavoce.server.traffic import until_sent
+from vivavoce.server.users import user_of
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
@@ -107,20 +110,24 @@ async def export_run(
 ) -> Response:
     """Return a graded run as a file, sent while it is written; a Parquet file is complete before the first byte."""
     store: Store = request.app.state.store
-    places: CapacityLimiter = request.app.state.exports
+    places: FairShare = request.app.state.exports
     found, scores = await to_thread.run_sync(partial(_graded, store, run, grading))
     exporter = None if to in KINDS else plugin_exporter(to)
     kind, ending = (exporter.content_type, exporter.extension) if isinstance(exporter, Exporter) else KINDS[to]
     name = _file_name(found) + ending
+    await until_sent(request).enter_async_context(places.take(user_of(request)))
     if to == "parquet":
-        file = await to_thread.run_sync(partial(_file, store, found, scores, to), limiter=places)
+        threads: CapacityLimiter = request.app.state.export_threads
+        file = await to_thread.run_sync(partial(_file, store, found, scores, to), limiter=threads)
         return FileAnswer(file, name, kind)
 
     def write(out: TextStream) -> None:
         export(store, found, scores, to, cast("TextIO", out))
         store.run(found.id)  # it may have been deleted meanwhile
 
-    chunks = _in_turn(TextStream(write), places)
+    stream = TextStream(write)
+    stream.start()
+    chunks = stream.chunks()
     first = await anext(chunks, b"")  # what cannot be exported is refused as usual
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     return StreamAnswer(first, chunks, headers, kind)
@@ -148,18 +155,6 @@ class StreamAnswer(StreamingResponse):
         except VivavoceError as error:
             log("error", "export.failed", detail=str(error))
             raise
-
-
-async def _in_turn(stream: TextStream, places: CapacityLimiter) -> AsyncGenerator[bytes]:
-    """Yield the chunks of a stream once there is a place for it, and hold the place until they end."""
-    await places.acquire_on_behalf_of(stream)
-    try:
-        stream.start()
-        async with aclosing(stream.chunks()) as chunks:
-            async for chunk in chunks:
-                yield chunk
-    finally:
-        places.release_on_behalf_of(stream)
 
 
 def _graded(store: Store, run: str, grading: str | None) -> tuple[Run, Grading]:

@@ -16,6 +16,8 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 from sqlalchemy import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from vivavoce.records.redaction import keys_of_environment
+
 
 def storable(text: str, *, nul: bool) -> str:
     r"""Return a text that a database takes: a lone surrogate becomes the six characters `\ud800`.
@@ -33,18 +35,26 @@ def text_for(dialect: Dialect) -> Callable[[str], str]:
 
 
 class Text(TypeDecorator[str]):
-    """Text that either database takes; without `nul`, U+0000 is escaped in SQLite, too."""
+    """Text that either database takes; without `nul`, U+0000 is escaped in SQLite, too.
+
+    With `cut_keys`, keys of the environment are cut out of what is stored: in each column that people write into. Other
+    columns get records, out of which keys are cut as a whole, with those that the suite of a run names.
+    """
 
     impl = sa.Text
     cache_ok = True
 
-    def __init__(self, *, nul: bool = True) -> None:
+    def __init__(self, *, nul: bool = True, cut_keys: bool = False) -> None:
         super().__init__()
         self.nul = nul
+        self.cut_keys = cut_keys
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Return a value as it is stored, and as it is looked for."""
-        return None if value is None else storable(value, nul=self.nul and dialect.name != "postgresql")
+        if value is None:
+            return None
+        text = keys_of_environment().cut(value) if self.cut_keys else value
+        return storable(text, nul=self.nul and dialect.name != "postgresql")
 
 
 class Name(Text):

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, delete, func, insert, select
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.listing import Listed
@@ -114,6 +115,8 @@ class Queues:
             UsageError: the plan cannot be dealt, or no conversation has a score.
             StoreError: the store cannot be written.
         """
+        cut = keys_of_environment().cut
+        plan = replace(plan, people=[cut(person) for person in plan.people])
         plan.check()
         with self.database.writing() as connection:
             chosen = chosen_for(connection, grading, plan.grader, plan.selection, plan.seed, plan.size)

@@ -50,11 +50,11 @@ class Views:
         values = {"path": checked_path(path), "shared": int(shared), "created_at": time.time()}
         v = views.c
         with self.database.writing() as connection:
-            mine = connection.execute(select(v.id, v.name).where(v.author == author)).all()
-            found = next((row.id for row in mine if row.name == name), None)
+            mine = select(v.id).where(v.author == author)
+            found = connection.execute(mine.where(v.name == name)).scalar()
             if found is not None:
                 connection.execute(update(views).where(v.id == found).values(values))
-            elif len(mine) >= MOST:
+            elif len(connection.execute(mine).all()) >= MOST:
                 raise UsageError(f"one person can keep {MOST} views; remove some first")
             else:
                 made = insert(views).values(**values, author=author, name=name).returning(v.id)
