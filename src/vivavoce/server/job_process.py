@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -120,10 +121,14 @@ class _Worker:
         return Beginning(fenced, self._task.policy, [self], files.path(row.id), before, row.new_run).run(request)
 
     def _listen(self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[JobEnd]) -> None:
-        """Pass on the orders of the server."""
-        with suppress(EOFError, RuntimeError):  # the server or the loop is gone, and this process soon, too
+        """Pass on the orders of the server; end this process at once if the server is gone."""
+        with suppress(RuntimeError):  # the loop is gone, and this process soon, too
             while True:
-                loop.call_soon_threadsafe(self._obey, self._channel.receive(), task)
+                try:
+                    order = self._channel.receive()
+                except EOFError:  # the loop may hang, and whoever can kill this process may be gone as well
+                    os._exit(1)
+                loop.call_soon_threadsafe(self._obey, order, task)
 
     def _obey(self, order: Order, task: asyncio.Task[JobEnd]) -> None:
         if order == "go on":

@@ -103,6 +103,8 @@ class JobWork:
                 row = self._queue.claim(self._claimant(), job_id)
                 if row is not None:
                     self._take(row)
+                elif (job := self.job(job_id)) is not None:  # it was claimed here in the meantime
+                    self._stop(job, times)
 
     def close(self) -> None:
         """Stop every job cleanly: conversations in progress get a moment to finish, and finished ones are stored.
@@ -228,7 +230,9 @@ class JobWork:
         shown = left.model_copy(update={"status": "waiting", "detail": row.detail if row.request is None else None})
         job = Job(shown, self._save, fence=row.fence, starts=row.starts, last=last and last + KEPT)
         job.cancels, job.used = row.cancels, (row.calls, row.cost)
-        self._jobs[row.id], self._rows[row.id] = job, replace(row, run=left.run, grading=left.grading)
+        process = _Process(job, self._work)  # before anybody can cancel the job here, so that it learns of that
+        self._rows[row.id] = replace(row, run=left.run, grading=left.grading)
+        self._jobs[row.id] = job
         self._forget_oldest()
         if row.request is None or left.status != "interrupted":
             self._finish(job, **left.model_dump(include={"status", "detail", "verdict", "done"}))
@@ -236,10 +240,15 @@ class JobWork:
             self._finish(job, status="interrupted", detail=CRASHED)
         else:
             job.starts += 1
-            self._save(job)
+            try:
+                self._save(job)
+            except StoreError:  # it has not begun, so whoever claims it next begins it
+                job.abandon()
+                del self._jobs[row.id]
+                raise
             _log_job("info" if job.starts == 1 else "warning", "started", job, crashes=job.starts - 1)
             self._at_work.add(row.id)
-            self._processes[row.id] = process = _Process(job, self._work)
+            self._processes[row.id] = process
             process.begin()
 
     def _stop(self, job: Job, times: int) -> None:
