@@ -43,6 +43,7 @@ class Limit:
 _ERROR = "error of the score"
 _ENDED = "the request is ended"
 _TURNED_AWAY = "503, or in place of one without a request"
+_WAITS = "it waits while others have their turn"
 _TEMPLATES = "safe_template"
 _SCHEMAS = "models.json_schema"
 _CHECKS = "models.schema_check"
@@ -77,6 +78,17 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
     ),
     "Numbers in text": (
         Limit("comparing.numbers", "MAX_TEXT_CHARS", "characters", "a text in which numbers are read", _ERROR),
+    ),
+    "Questions to judges": (
+        Limit("metrics.judging", "MAX_WINDOW_TURNS", "turns", "`window` of a judged metric"),
+        Limit("metrics.judging", "MAX_PIECE_TOKENS", "tokens", "`tokens` of a judged metric"),
+        Limit(
+            "metrics.judging",
+            "MAX_QUESTION_CHARS",
+            "characters",
+            "all questions of a metric about one conversation",
+            _ERROR,
+        ),
     ),
     "Personal data": (
         Limit(
@@ -117,9 +129,18 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("work_time", "CONVERSATION_SECONDS", "processor seconds", "all checks of a job's conversation", _ERROR),
         Limit("server.processes", "KILL_SECONDS", "processor seconds", "the process of a request", _ENDED),
         Limit("server.processes", "MAX_BYTES", "bytes", "the memory of the process of a request, on Linux", _ENDED),
+        Limit(
+            "server.processes",
+            "SUITE_MEMORY_SHARE",
+            "of the machine's memory",
+            "the memory of a job of a suite, on Linux, where that is more; any other job has that of a request",
+            "error of the score, or the job ends",
+        ),
         Limit("server.connection", "MAX_CONNECTIONS", "connections", "connections at a time", _TURNED_AWAY),
         Limit("server.pages.forms", "MAX_FORM", "bytes", "a form of a page"),
         Limit("server.job_requests", "MOST_AT_ONCE", "conversations", "conversations of a job at a time"),
+        Limit("server.job_work", "MAX_AT_ONCE_FOR_USER", "jobs", "jobs of one user at a time on one server", _WAITS),
+        Limit("server.jobs", "MAX_WAITING_FOR_USER", "jobs", "unfinished jobs of one user", "429"),
     ),
     "What people write": (
         Limit("records.label", "LONGEST_COMMENT", "characters", "a comment"),

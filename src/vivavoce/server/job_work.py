@@ -26,13 +26,16 @@ from vivavoce.server.job_record import JobEvent
 from vivavoce.server.job_requests import JobFiles
 from vivavoce.server.monitoring import LogLevel, log
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.server.processes import Task, WorkProcess
+from vivavoce.server.processes import Task, WorkProcess, job_bytes
 from vivavoce.store.database.fence import Fenced
 from vivavoce.store.jobs.queue import KEPT, Claimant, JobRow
 from vivavoce.store.store import Store
 
 AT_ONCE = 4
 """Jobs that one server works on at a time; others wait for it, or for another server."""
+
+MAX_AT_ONCE_FOR_USER = AT_ONCE - 1
+"""Jobs of one user that one server works on at a time, so that the jobs of others need not wait for theirs."""
 
 MAX_CRASHES = 2
 """How often a job may crash or hang, or its server with it; after that it is not continued."""
@@ -215,7 +218,7 @@ class JobWork:
         now = time.monotonic()
         self._missing = {name: self._missing.get(name, now) for name in self._queue.dead(self._name)}
         dead = {name for name, since in self._missing.items() if now - since >= TURN}
-        return Claimant(self._name, self._folder, self._policy.lease, dead)
+        return Claimant(self._name, self._folder, self._policy.lease, dead, MAX_AT_ONCE_FOR_USER)
 
     def _be_present(self) -> None:
         """Show that this server lives; a database may have lost sight of it."""
@@ -298,7 +301,7 @@ class JobWork:
         job = process.job
         files, address = self._files.folder.absolute(), str(self._store.place.address)
         task = JobTask(address, self._policy, self._rows[job.record.id], job.record, files)
-        process.start(Task("vivavoce.server.job_process:run_job", (task,)))
+        process.start(Task("vivavoce.server.job_process:run_job", (task,), max_bytes=job_bytes(job.record.suite)))
         while True:
             thing = process.receive()
             if isinstance(thing, JobEnd):

@@ -32,6 +32,11 @@ KILL_SECONDS = 60
 MAX_BYTES = 4 * 2**30
 """Memory of the process of a request; what asks for more is an error."""
 
+SUITE_MEMORY_SHARE = 0.5
+"""The part of the machine's memory that a job of a suite may use, where that is more than MAX_BYTES.
+
+A suite is a file of the served folder, which may load a model of its own."""
+
 COMMAND_BYTES = 9
 """The length of a command to the starter: a letter, and the id of a process."""
 
@@ -303,6 +308,13 @@ def end_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it was gone before
         os._exit(1)
+
+
+def job_bytes(suite: str | None) -> int:
+    """Return the memory that the process of a job may use: more for a suite than for what a request sends."""
+    if suite is None or sys.platform != "linux":
+        return MAX_BYTES
+    return max(MAX_BYTES, int(SUITE_MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
 
 
 def limit_process(task: Task) -> None:
