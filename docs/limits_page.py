@@ -44,7 +44,7 @@ _ERROR = "error of the score"
 _ENDED = "the request is ended"
 _TURNED_AWAY = "503, or in place of one without a request or whose client does not read"
 _CLOSED = "the connection is closed"
-_WAITS = "others wait"
+_WAITS = "it waits while others have their turn"
 _NO_ROOM = "others wait, or 429 for an answer that can be asked for again"
 _TEMPLATES = "safe_template"
 _SCHEMAS = "models.json_schema"
@@ -80,6 +80,17 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
     ),
     "Numbers in text": (
         Limit("comparing.numbers", "MAX_TEXT_CHARS", "characters", "a text in which numbers are read", _ERROR),
+    ),
+    "Questions to judges": (
+        Limit("metrics.judging", "MAX_WINDOW_TURNS", "turns", "`window` of a judged metric"),
+        Limit("metrics.judging", "MAX_PIECE_TOKENS", "tokens", "`tokens` of a judged metric"),
+        Limit(
+            "metrics.judging",
+            "MAX_QUESTION_CHARS",
+            "characters",
+            "all questions of a metric about one conversation",
+            _ERROR,
+        ),
     ),
     "Personal data": (
         Limit(
@@ -130,6 +141,12 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("server.process_route", "MAX_AT_ONCE_FOR_USER", "requests", "the same of one user", _WAITS),
         Limit("server.app", "EXPORTS", "exports", "exports at a time", _WAITS),
         Limit("server.app", "EXPORTS_FOR_USER", "exports", "the same of one user", _WAITS),
+            "server.processes",
+            "SUITE_MEMORY_SHARE",
+            "of the machine's memory",
+            "the memory of a job of a suite, on Linux, where that is more; any other job has that of a request",
+            "error of the score, or the job ends",
+        ),
         Limit("server.connection", "MAX_CONNECTIONS", "connections", "connections at a time", _TURNED_AWAY),
         Limit(
             "server.connection",
@@ -151,6 +168,8 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("server.traffic", "MAX_BYTES_OF_USER", "bytes", "the same of one user, or one larger one", _NO_ROOM),
         Limit("server.pages.forms", "MAX_FORM", "bytes", "a form of a page"),
         Limit("server.job_requests", "MOST_AT_ONCE", "conversations", "conversations of a job at a time"),
+        Limit("server.job_work", "MAX_AT_ONCE_FOR_USER", "jobs", "jobs of one user at a time on one server", _WAITS),
+        Limit("server.jobs", "MAX_WAITING_FOR_USER", "jobs", "unfinished jobs of one user", "429"),
     ),
     "What people write": (
         Limit("records.label", "LONGEST_COMMENT", "characters", "a comment"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import suppress
 
 import pytest
@@ -9,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.expressions import Expression, check_expression
+from vivavoce.expressions import Expression, check_expression, expression
+from vivavoce.search_process import SearchKind, search_in_process
+from vivavoce.work_time import limited_work
 
 
 def test_it_finds_matches_and_groups() -> None:
@@ -99,3 +103,73 @@ def test_what_only_the_library_has_is_refused(pattern: str) -> None:
 )
 def test_what_looks_like_it_is_not(pattern: str) -> None:
     assert Expression(pattern)
+
+
+LONG_PREPARATION = [
+    ("(?i)" + "\u017f" * 9000, "S" * 9000),
+    ("(?i)" + "s" * 9000, "S" * 9000),
+    ("a" * 10_000, "b" * 20_000),
+    ("ab" * 5000, "b" * 20_000),
+]
+"""Texts of patterns that the library prepares in a time that grows with the third power of their length."""
+LONG_STEPS = [
+    ("(?:x|y).*?(?:b" + "a" * 400 + "|c" + "a" * 400 + ")", "x" * 40_000 + "a" * 40_000),
+    ("|".join(chr(0x4E00 + 2 * i) for i in range(4990)), "y" * 4_000_000),
+    ("b" + "a" * 499, "a" * 40_000_000),
+]
+"""Searches each of whose steps compares a long text, or many characters, at each place of a text."""
+
+
+@pytest.mark.parametrize(("pattern", "text"), [*LONG_PREPARATION, *LONG_STEPS])
+def test_a_search_that_the_library_does_not_interrupt_ends(
+    pattern: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vivavoce.expressions.SECONDS", 0.5)
+    with pytest.raises(GraderFault) as caught:
+        expression(pattern).found_in(text)
+    assert caught.value.kind == "timeout"
+    assert expression("a+b" * 200 + "|c").matches("xcx") == ["c"]  # the next search has a new process
+
+
+SEARCH = """\
+import signal
+from vivavoce.expressions import expression
+
+signal.signal(signal.SIGTERM, lambda *_: exit(7))
+found = expression("(?i)" + "\\u017f" * 9000)
+print("ready", flush=True)
+found.found_in("S" * 9000)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to catch")
+def test_a_signal_is_handled_during_a_search_that_the_library_does_not_interrupt() -> None:
+    with subprocess.Popen([sys.executable, "-c", SEARCH], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.terminate()
+        assert process.wait(60) == 7
+
+
+@given(
+    st.text("ab(|)[]{2}*+?.\\d^$ß\udc80", max_size=12),
+    st.text("abdß\n \udc80", max_size=20),
+    st.sampled_from(["search", "fullmatch", "finditer"]),
+)
+def test_a_search_in_another_process_returns_the_same(pattern: str, text: str, kind: SearchKind) -> None:
+    try:
+        searched = expression(pattern)
+    except UsageError:
+        return
+    here = {"search": searched.found_in, "fullmatch": searched.fits, "finditer": searched.matches}[kind](text)
+    assert search_in_process(pattern, kind, text, 0, 5.0) == here
+
+
+def test_a_search_in_another_process_counts_as_work_of_its_request() -> None:
+    short = expression("x")
+    with limited_work(0.2):
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                search_in_process("a" * 10_000, "search", "b" * 20_000, 0, 0.1)
+        with pytest.raises(GraderFault, match="this request takes more than"):
+            short.found_in("x")

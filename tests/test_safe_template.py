@@ -208,6 +208,17 @@ def test_work_is_counted_before_it_is_done(text: str) -> None:
         render(text, **values)
 
 
+@pytest.mark.parametrize("method", ["items", "keys", "values"])
+@pytest.mark.parametrize(
+    "block", ["self", "(self if name else 1)", "(self or 1)", "(self | default)", "[self][0]", "super", "(super)"]
+)
+def test_a_block_cannot_render_a_block(method: str, block: str) -> None:
+    with pytest.raises(TemplateSyntaxError, match="is not allowed"):
+        render(f"{{% block {method} %}}{{{{ {block}.{method}() }}}}{{% endblock %}}")
+    with pytest.raises(TemplateSyntaxError, match="is not allowed"):
+        render(f"{{% for a in {block}.{method}() %}}{{% endfor %}}{{% block {method} %}}x{{% endblock %}}")
+
+
 def test_a_list_of_many_items_is_measured_by_its_length_alone() -> None:
     assert render("{% for a in many %}{{ many | length }}{% endfor %}", many=[""] * 3) == "333"
 

@@ -6,12 +6,14 @@ The standard library's cannot be interrupted: one hostile reply would block the 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import lru_cache
 from math import prod
 from typing import Any
 
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.impossible_patterns import is_impossible
+from vivavoce.search_process import SearchKind, search_in_process
 from vivavoce.work_time import counted_work
 
 SECONDS = 5.0
@@ -22,6 +24,14 @@ MAX_PATTERN_CHARS = 10_000
 
 MAX_REPEATED_PARTS = 100_000
 """Parts of a pattern, with those that a count such as `{1000}` repeats: the compiler writes each of them out."""
+
+MAX_INTERRUPTIBLE_CHARS = 500
+"""Characters of a pattern that this process searches for; for a longer one, a process does that can be killed."""
+
+MAX_INTERRUPTIBLE_PRODUCT = 2_000_000
+"""Characters of a pattern times those of a text that this process searches; beyond, a process does that can be killed.
+
+The library looks at the time after 256 steps, each of which may compare the whole pattern at each character."""
 
 _AT_ONCE = 0.005
 """The time that a search may take before other threads are let in; to let them in costs more than most searches."""
@@ -77,7 +87,7 @@ class Expression:
         Raises:
             GraderFault: the search takes too long.
         """
-        return bool(self._timed(self._pattern.search, text))
+        return bool(self._searched("search", text))
 
     def fits(self, text: str) -> bool:
         """Say whether it matches the whole text.
@@ -85,7 +95,7 @@ class Expression:
         Raises:
             GraderFault: the search takes too long.
         """
-        return bool(self._timed(self._pattern.fullmatch, text))
+        return bool(self._searched("fullmatch", text))
 
     def matches(self, text: str, group: int = 0) -> list[str]:
         """Return what it finds, from left to right: the whole match, or a group of it.
@@ -93,17 +103,13 @@ class Expression:
         Raises:
             GraderFault: the search takes too long.
         """
-
-        def search(text: str, **how: Any) -> list[str]:
-            return [match.group(group) or "" for match in self._pattern.finditer(text, **how)]
-
-        return self._timed(search, text)
+        return self._searched("finditer", text, group)
 
     @property
     def matches_everything(self) -> bool:
         """Whether it matches texts that have nothing in common, each found in time."""
         try:
-            return all(self._pattern.search(text, timeout=_PROMPT) for text in _UNLIKE)
+            return all(self._run("search", text, _PROMPT) for text in _UNLIKE)
         except TimeoutError:
             return False
 
@@ -128,31 +134,43 @@ class Expression:
         try:
             for character in list(repeated)[:_MAX_REPEATED_CHARACTERS]:
                 with counted_work(UsageError):
-                    self._pattern.search(character * _REPEATED + "\x00", timeout=_PROMPT)
-            matches_all = all(self._pattern.search(text, timeout=_PROMPT) for text in _UNLIKE)
+                    self._run("search", character * _REPEATED + "\x00", _PROMPT)
+            matches_all = all(self._run("search", text, _PROMPT) for text in _UNLIKE)
         except TimeoutError:
             return "can take for ever on a long text; write it without a repetition inside a repetition"
         if matches_all:
             return "matches every text, so it cannot fail"
         return None
 
-    def _timed(self, search: Any, text: str) -> Any:
-        with counted_work():
-            return self._searched(search, text)
-
-    def _searched(self, search: Any, text: str) -> Any:
+    def _searched(self, kind: SearchKind, text: str, group: int = 0) -> Any:
+        """Search, and turn a search that takes too long or needs too much memory into an error of the score."""
         try:
-            return search(text, timeout=_AT_ONCE, concurrent=False)
-        except TimeoutError:
-            pass  # it goes on below, and lets other threads in
-        except MemoryError as error:
-            raise GraderFault(f"/{self.text}/ needs too much memory on this text", kind="limit") from error
-        try:
-            return search(text, timeout=SECONDS)
+            with counted_work():
+                return self._run(kind, text, SECONDS, group)
         except TimeoutError as error:
             raise GraderFault(f"/{self.text}/ took longer than {SECONDS:g} s on this text", kind="timeout") from error
         except MemoryError as error:
             raise GraderFault(f"/{self.text}/ needs too much memory on this text", kind="limit") from error
+
+    def _run(self, kind: SearchKind, text: str, seconds: float, group: int = 0) -> Any:
+        """Return whether the expression matches, or all texts of a group, within some seconds.
+
+        Raises:
+            TimeoutError: it takes longer.
+            MemoryError: it needs too much memory.
+        """
+        source = self._pattern.pattern
+        if len(source) > MAX_INTERRUPTIBLE_CHARS or len(source) * len(text) > MAX_INTERRUPTIBLE_PRODUCT:
+            return search_in_process(source, kind, text, group, seconds)
+
+        def search(**how: Any) -> Any:
+            if kind == "finditer":
+                return [match.group(group) or "" for match in self._pattern.finditer(text, **how)]
+            return getattr(self._pattern, kind)(text, **how) is not None
+
+        with suppress(TimeoutError):  # it goes on below, and lets other threads in
+            return search(timeout=min(seconds, _AT_ONCE), concurrent=False)
+        return search(timeout=seconds)
 
 
 def _repeated_parts(pattern: str) -> int:

@@ -81,6 +81,9 @@ TESTS = frozenset(
 )
 """Tests of Jinja that a template may use, after `is`."""
 
+_BLOCK_NAMES = frozenset(("self", "super"))
+"""Names of Jinja that render a block of the template, also inside that block, and so without an end."""
+
 METHODS = frozenset(("items", "keys", "values"))
 """Methods that a template may call, without arguments."""
 
@@ -358,6 +361,8 @@ def _check_node(node: nodes.Node) -> None:
     elif not isinstance(node, _ALLOWED):
         kind = type(node).__name__
         raise refuse(f"'{_OPERATORS.get(kind, kind.lower())}'")
+    if isinstance(node, nodes.Name) and node.name in _BLOCK_NAMES:
+        raise refuse(f"'{node.name}', which renders a block once more,")
     if isinstance(node, nodes.Filter):
         _check_filter(node, refuse)
     if isinstance(node, nodes.Const) and isinstance(node.value, float) and not isfinite(node.value):

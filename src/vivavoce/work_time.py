@@ -106,6 +106,13 @@ def counted_work(error: type[GraderFault] | type[UsageError] = GraderFault) -> G
         left.seconds -= time.thread_time() - began
 
 
+def charge_work(seconds: float) -> None:
+    """Take work that another process did off what is left, where the work is limited; the next work notices."""
+    left = _left.get()
+    if left is not None:
+        left.seconds -= seconds
+
+
 @contextmanager
 def interrupted_work() -> Generator[None]:
     """Raise an error in limited work of the main thread of this process once its time is used up.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import os
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
@@ -23,16 +26,24 @@ from server.live import Reply, get, send, serving
 from server.pages.test_sign_in import fields, submit
 from vivavoce import work_time
 from vivavoce.comparing.similarity import near_repeats
-from vivavoce.errors import GraderFault
+from vivavoce.errors import GraderFault, SuiteFault
+from vivavoce.metrics import judging
+from vivavoce.metrics.judged.safety import SafetyMetric
+from vivavoce.metrics.metric import evaluation_input
+from vivavoce.metrics.types import Reading
 from vivavoce.models.json_schema import mismatch
 from vivavoce.safe_template import SafeEnvironment, TemplateTooLarge
 from vivavoce.server import connection, traffic
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app
 from vivavoce.server.fair_share import FairShare
-from vivavoce.server.processes import Task, TooMuchWork, call
+from vivavoce.server.job_requests import EvaluationJob
+from vivavoce.server.jobs import Jobs, TooManyJobs
+from vivavoce.server.policy import ServerPolicy
+from vivavoce.server.processes import MAX_BYTES, Task, TooMuchWork, call, job_bytes
 from vivavoce.server.traffic import TrafficMiddleware
 from vivavoce.server.users import User
+from vivavoce.store.jobs.queue import USER_MARK_CHARS, Claimant, JobRow, marked_request
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 
@@ -333,6 +344,72 @@ def large(size: int) -> Outcome:
     return in_process("allocate", 10**9 if is_more else 10**8, max_bytes=10**9)
 
 
+def of_suite(share: float) -> Outcome:
+    """Return whether a job of a suite may use this share of the memory of the machine."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return "accepted" if max(share * machine, MAX_BYTES) <= job_bytes("a.yaml") else "error"
+
+
+def questions(size: int) -> Outcome:
+    """Ask about a conversation within a lower limit on all questions, or beyond it."""
+    reading = Reading(evaluation_input(talk(9)))
+    metric = SafetyMetric(scope="window", window=9)
+    chars = sum(len(question.request.messages[-1].text) for question in metric.questions(reading))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judging, "MAX_QUESTION_CHARS", chars - (size - VALUES["metrics.judging.MAX_QUESTION_CHARS"]))
+        try:
+            metric.questions(reading)
+        except SuiteFault as error:
+            return "error" if error.kind == "limit" else "refused"
+    return "accepted"
+
+
+def judged(option: str) -> Try:
+    """Return the entry of an option of a judged metric in a request; without a judge nothing is asked."""
+    config = {"scope": "window"}
+    return lambda entries, size: entries.evaluate({"metric": "safety", "config": {**config, option: size}})
+
+
+def submitted(entries: Entries, count: int, attempt: Callable[[Store, Path], Outcome]) -> Outcome:
+    """Add as many jobs of one user to a store, and try something."""
+    user = hashlib.sha256(b"ana").hexdigest()[:USER_MARK_CHARS]
+    folder = Path(tempfile.mkdtemp(dir=entries.folder))
+    with Store.open(folder / "jobs.db") as store:
+        for number in range(count):
+            request = marked_request('{"kind":"suite"}', user)
+            row = JobRow(id=f"j{number}", folder=str(folder), kind="suite", created_at=number, request=request)
+            store.jobs.add(row)
+        return attempt(store, folder)
+
+
+def waiting(entries: Entries, size: int) -> Outcome:
+    """Submit the last of so many jobs of one user."""
+
+    def submit_another(store: Store, folder: Path) -> Outcome:
+        jobs = Jobs(store, ServerPolicy(folder))
+        try:
+            jobs.submit(
+                EvaluationJob(conversations=[{"id": "a", "messages": talk(1)}], metrics=["refusal"]), user="ana"
+            )
+        except TooManyJobs:
+            return "error"
+        finally:
+            jobs.close()
+        return "accepted"
+
+    return submitted(entries, size - 1, submit_another)
+
+
+def claimed(entries: Entries, size: int) -> Outcome:
+    """Claim so many jobs of one user at a time."""
+
+    def claim_all(store: Store, folder: Path) -> Outcome:
+        by = Claimant("server", str(folder), 1000, user_limit=VALUES["server.job_work.MAX_AT_ONCE_FOR_USER"])
+        return "accepted" if all(store.jobs.claim(by) for _ in range(size)) else "error"
+
+    return submitted(entries, size + 1, claim_all)
+
+
 def half_sent(entries: Entries, size: int, lower: int | None = 3) -> Outcome:
     """Open connections up to a lower limit, or as many more: is the first one still there to send its request?"""
     host = urlsplit(entries.url)
@@ -592,6 +669,12 @@ TRIES: dict[str, tuple[Try, ...]] = {
     "server.process_route.MAX_AT_ONCE_FOR_USER": (shared(places, of_user=True),),
     "server.app.EXPORTS": (shared(exports, of_user=False),),
     "server.app.EXPORTS_FOR_USER": (shared(exports, of_user=True),),
+    "server.processes.SUITE_MEMORY_SHARE": (lambda _, share: of_suite(share),),
+    "server.job_work.MAX_AT_ONCE_FOR_USER": (claimed,),
+    "server.jobs.MAX_WAITING_FOR_USER": (waiting,),
+    "metrics.judging.MAX_WINDOW_TURNS": (judged("window"),),
+    "metrics.judging.MAX_PIECE_TOKENS": (judged("tokens"),),
+    "metrics.judging.MAX_QUESTION_CHARS": (lambda _, size: questions(size),),
     "server.connection.MAX_CONNECTIONS": (half_sent,),
     "server.connection.MAX_CONNECTIONS_OF_ADDRESS": (from_an_address,),
     "server.connection.LONGEST": (late,),

@@ -39,6 +39,13 @@ def begin_another(channel: Channel) -> None:
     channel.receive()
 
 
+def begin_another_and_hold_the_interpreter(channel: Channel) -> None:
+    """Start a program, send its id, and hear nothing more: no other thread runs, and no signal handler."""
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+    channel.send((os.getpid(), other.pid))
+    _hold_the_interpreter()
+
+
 hold_the_interpreter = answering(_hold_the_interpreter)
 crash = answering(_crash)
 allocate = answering(_allocate)

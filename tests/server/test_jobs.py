@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
+import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -19,6 +22,7 @@ from vivavoce.server.job_requests import EvaluationJob, ResumeJob, SuiteJob
 from vivavoce.server.jobs import Jobs, OtherBody, TooManyJobs
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.database import schema as tables
+from vivavoce.store.jobs.queue import JobQueue
 from vivavoce.store.store import Store
 
 from .api.test_jobs import breaking_suite
@@ -197,6 +201,52 @@ def test_a_job_that_is_given_back_waits_in_the_store_whatever_else_is_saved_at_t
         statuses = connection.execute(select(tables.jobs.c.id, tables.jobs.c.status)).all()
     assert len(savers) == 1
     assert [tuple(one) for one in statuses] == [(begun.id, "waiting")]
+
+
+@pytest.mark.parametrize(("step", "turn"), [("claim", 0), ("save", 0), ("save", 1)])
+def test_no_cancel_of_a_job_is_lost_between_two_steps_of_its_server(
+    store: Store, workspace: Path, monkeypatch: pytest.MonkeyPatch, step: str, turn: int
+) -> None:
+    jobs = Jobs(store, ServerPolicy(workspace))
+    original, calls = getattr(JobQueue, step), itertools.count()
+    submitted = threading.Event()
+    cancels: list[threading.Thread] = []
+
+    def cancel_after(queue: JobQueue, *arguments: Any, **more: Any) -> Any:
+        submitted.wait(30)
+        returned = original(queue, *arguments, **more)
+        if next(calls) == turn:
+            cancels.append(threading.Thread(target=jobs.cancel, args=(jobs.list()[0].id,)))
+            cancels[-1].start()
+            cancels[-1].join(0.5)  # it has cancelled by then, or waits until it may
+        return returned
+
+    monkeypatch.setattr(JobQueue, step, cancel_after)
+    job_id = jobs.submit(SuiteJob(suite="suites/refunds.yaml")).id
+    submitted.set()
+    asyncio.run(told_by(jobs, job_id))
+    record = jobs.get(job_id).record
+    for cancel in cancels:
+        cancel.join()
+    jobs.close()
+    assert len(cancels) == 1
+    assert (record.status, record.detail, record.done) == ("interrupted", "cancelled", 0)
+
+
+def test_no_cancel_of_a_job_is_lost_at_a_random_moment(store: Store, workspace: Path) -> None:
+    suite = (workspace / "suites" / "refunds.yaml").read_text()
+    (workspace / "slow.yaml").write_text(suite.replace("bot.py:reply", "slow.py:reply"))
+    (workspace / "slow.py").write_text("import time\n\ndef reply(messages):\n    time.sleep(5)\n    return 'hi'\n")
+    jobs, moments = Jobs(store, ServerPolicy(workspace)), random.Random(5)
+    for _ in range(12):
+        job_id = jobs.submit(SuiteJob(suite="slow.yaml")).id
+        time.sleep(moments.uniform(0, 0.06))
+        jobs.cancel(job_id)
+        jobs.cancel(job_id)
+        asyncio.run(told_by(jobs, job_id))
+        record = jobs.get(job_id).record
+        assert (record.status, record.detail, record.done) == ("interrupted", "cancelled", 0)
+    jobs.close()
 
 
 def test_a_link_out_of_the_folder_is_not_a_suite(workspace: Path, tmp_path: Path) -> None:

@@ -76,15 +76,40 @@ def test_the_end_of_a_process_is_the_end_of_what_it_has_started() -> None:
     soon(lambda: all(map(has_ended, pids)))
 
 
-def test_a_starter_that_is_gone_is_replaced() -> None:
+def test_a_starter_that_is_gone_is_replaced_and_leaves_no_task() -> None:
+    assert call(Task(f"{WORK}:allocate", (1,))) == 1
     (starter,) = processes._known.values()  # pyright: ignore[reportPrivateUsage]
     with WorkProcess(Task(f"{WORK}:begin_another", ())) as process:
         pids: tuple[int, int] = process.receive()
-        starter._process.kill()  # pyright: ignore[reportPrivateUsage]
-        starter._process.wait()  # pyright: ignore[reportPrivateUsage]
+        os.kill(starter._process.pid, signal.SIGKILL)  # pyright: ignore[reportPrivateUsage]
+        soon(lambda: has_ended(starter._process.pid))  # pyright: ignore[reportPrivateUsage]
         assert call(Task(f"{WORK}:allocate", (1,))) == 1
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+        process.kill()
+    soon(lambda: all(map(has_ended, pids)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not end a process with its parent")
+def test_a_task_that_holds_the_interpreter_ends_with_its_starter() -> None:
+    with WorkProcess(Task(f"{WORK}:begin_another_and_hold_the_interpreter", ())) as process:
+        pids: tuple[int, int] = process.receive()
+        (starter,) = processes._known.values()  # pyright: ignore[reportPrivateUsage]
+        os.kill(starter._process.pid, signal.SIGKILL)  # pyright: ignore[reportPrivateUsage]
+        soon(lambda: has_ended(pids[0]))
+    soon(lambda: has_ended(pids[1]))
+
+
+def test_a_command_about_a_task_of_another_starter_reaches_nobody_else() -> None:
+    with WorkProcess(Task(f"{WORK}:begin_another", ())) as old:
+        pids: tuple[int, int] = old.receive()
+        os.kill(old._starter._process.pid, signal.SIGKILL)  # pyright: ignore[reportPrivateUsage]
+        soon(lambda: has_ended(old._starter._process.pid))  # pyright: ignore[reportPrivateUsage]
+        with WorkProcess(Task(f"{WORK}:begin_another", ())) as new:
+            others: tuple[int, int] = new.receive()
+            old.pid = new.pid  # the system may give the number to another process
+            old.kill()
+            assert old.end() == 0
+            assert not any(map(has_ended, others))
+    soon(lambda: all(map(has_ended, (*pids, *others))))
 
 
 OWNER = """\

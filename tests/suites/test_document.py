@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vivavoce.errors import UsageError
 from vivavoce.suites.document import read_document
@@ -56,6 +59,13 @@ def test_yaml_is_read_as_plain_data(text: str, data: dict[str, Any]) -> None:
         ("a: @x\n", "1:4 is not YAML: found character '@' that cannot start any token; put a text that begins "),
         ("a: *x\n", "1:4 is not YAML: found undefined alias 'x'"),
         ("a: {<<: 5}\n", "1:9 is not YAML: expected a mapping or list of mappings for merging, but found scalar"),
+        ("a: &x\n  <<: *x\n", "2:7 is not YAML: the alias *x is inside the value that it repeats"),
+        ("a: &x {<<: [{b: 1}, {<<: *x}]}\n", "1:26 is not YAML: the alias *x is inside the value that it repeats"),
+        ("a: &x {b: [*x]}\n", "1:12 is not YAML: the alias *x is inside the value that it repeats"),
+        ("a: &x !!omap [b: *x]\n", "1:18 is not YAML: the alias *x is inside the value that it repeats"),
+        ("a: !!int 0x\n", "1:4 is not YAML: the value does not fit its tag !!int"),
+        ("a: !!float 1_e\n", "1:4 is not YAML: the value does not fit its tag !!float"),
+        ("a: !!bool x\n", "1:4 is not YAML: the value does not fit its tag !!bool"),
         (
             "a: 1\nb: {{ message }}\n",
             "2:1 b: a key must be text; put it in quotes, and also a text that begins with {{",
@@ -109,3 +119,35 @@ def test_a_file_is_read_no_further_than_it_may_be_long(tmp_path: Path) -> None:
     for name in ("endless.yaml", "huge.yaml"):
         with pytest.raises(UsageError, match="is too large; a suite has at most 1,000,000 bytes"):
             read_document(tmp_path / name)
+
+
+_TAGS = [
+    "",
+    "!!int ",
+    "!!float ",
+    "!!bool ",
+    "!!null ",
+    "!!str ",
+    "!!binary ",
+    "!!timestamp ",
+    "!!set ",
+    "!!omap ",
+    "!!x ",
+]
+_SCALARS = ["x", "0x", "1_e", ".", "=", "*a", "*b", "08", "1:70", "0o9", "~", "'<<'"]
+
+
+def _values(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    keys = st.sampled_from(["a", "b", "<<", "? x", "*a"])
+    lists = st.lists(inner, max_size=3).map(lambda values: f"[{', '.join(values)}]")
+    mappings = st.lists(st.tuples(keys, inner), max_size=3).map(
+        lambda pairs: "{" + ", ".join(f"{key} : {value}" for key, value in pairs) + "}"
+    )
+    return st.tuples(st.sampled_from(["", "&a ", "&b "]), st.sampled_from(_TAGS), lists | mappings).map("".join)
+
+
+@pytest.mark.filterwarnings("ignore::ruamel.yaml.error.ReusedAnchorWarning")
+@given(st.recursive(st.tuples(st.sampled_from(_TAGS), st.sampled_from(_SCALARS)).map("".join), _values, max_leaves=6))
+def test_any_aliases_merges_and_tags_are_data_or_one_clear_error(value: str) -> None:
+    with suppress(UsageError):
+        assert isinstance(read(f"top: {value}\n"), dict)

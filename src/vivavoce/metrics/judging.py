@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from typing_extensions import TypedDict
 
 from vivavoce.comparing.thresholds import mean
-from vivavoce.errors import ModelFault, UsageError
+from vivavoce.errors import ModelFault, SuiteFault, UsageError
 from vivavoce.messages import HumanMessage, SystemMessage
 from vivavoce.metrics.config import Manner, MetricConfig, Scope, read_options
 from vivavoce.metrics.evidence import (
@@ -39,6 +39,15 @@ from vivavoce.models.names import DefaultJudge
 from vivavoce.records.score import UNSUPPORTED, Finding, Score, charge, shorten, total, turn_span
 from vivavoce.unchecked import changed, unchecked
 from vivavoce.user_code import source_of
+
+MAX_WINDOW_TURNS = 10_000
+"""Turns of a window."""
+
+MAX_PIECE_TOKENS = 10_000_000
+"""Tokens of a conversation that one judgment may see: more than any model reads at once."""
+
+MAX_QUESTION_CHARS = 100_000_000
+"""Characters of all questions of one metric about one conversation, which repeat what they share."""
 
 GIVEN = frozenset(("goal", "instructions", "context", "reference", "must", "must_not", "focus"))
 """What every prompt may ask for: the fields of the input, and the turns that are judged."""
@@ -114,6 +123,10 @@ class JudgedMetric(StepwiseMetric):
         self.trial = options.get("trial", 0)
         if self.window < 1 or self.tokens < 1 or self.overlap < 0:
             raise UsageError(f"{self.name}: a window holds at least 1 turn, a piece 1 token, an overlap 0 turns")
+        if self.window > MAX_WINDOW_TURNS:
+            raise UsageError(f"{self.name}: 'window' is {self.window:,} turns, at most {MAX_WINDOW_TURNS:,} allowed")
+        if self.tokens > MAX_PIECE_TOKENS:
+            raise UsageError(f"{self.name}: 'tokens' is {self.tokens:,}, at most {MAX_PIECE_TOKENS:,} allowed")
         self.prompt: Prompt = read_prompt(
             self.template, GIVEN | self.own_variables, options.get("prompt"), options.get("blocks", {})
         )
@@ -298,16 +311,28 @@ class JudgedMetric(StepwiseMetric):
         await self._default.close()
 
     def questions(self, reading: Reading) -> list[Question]:
-        """Return what the judge is asked about a conversation, for each piece of it that holds something to judge."""
+        """Return what the judge is asked about a conversation, for each piece of it that holds something to judge.
+
+        Raises:
+            SuiteFault: the questions are too long in all.
+        """
         metric_input = reading.metric_input
         written, checker = reading.transcript(self.shown), reading.checker(self.shown)
         values = self._values(metric_input)
         asked: list[Question] = []
+        chars = 0
         for piece in self._pieces(written, reading.since):
             if question := self.question(metric_input, written, piece):
                 shape, own = question
                 task = self._task(written, piece, {**values, **own}) + self._on_agents(metric_input, written)
                 request = self._request(metric_input, written, piece, task, shape)
+                chars += len(request.messages[-1].text)
+                if chars > MAX_QUESTION_CHARS:
+                    raise SuiteFault(
+                        f"the questions of {self.name} about this conversation have more than {MAX_QUESTION_CHARS:,} "
+                        "characters in all; choose another 'scope', or a smaller 'window' or 'tokens'",
+                        kind="limit",
+                    )
                 seen = checker if self.scope == "conversation" else checker.up_to(piece.last)
                 asked.append(Question(request, task, metric_input, seen, piece))
         return asked

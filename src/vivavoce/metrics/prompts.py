@@ -69,6 +69,8 @@ class Prompt:
 
         try:
             return self.template.render(values)
+        except RecursionError as error:
+            raise SuiteFault(f"{self.name} cannot be rendered: it is nested too deeply", kind="prompt") from error
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             raise SuiteFault(f"{self.name} cannot be rendered: {shorten(str(error))}", kind="prompt") from error
 

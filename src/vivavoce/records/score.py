@@ -26,6 +26,8 @@ CANCELLED = "cancelled"
 EVIDENCE_LIMIT = 4000
 """Characters of evidence that are kept."""
 
+OUT_OF_MEMORY = "memory ran out while this was graded; use shorter conversations, or smaller windows and pieces of them"
+
 
 class Failure(BaseModel):
     """One failure as data: `kind` is a word to test, `message` a sentence to read, `evidence` what was received."""
@@ -58,7 +60,10 @@ def error_text(grader: str | None, failure: Failure | None, reason: str | None) 
 
 
 def failure_of(error: BaseException, blame: Blame) -> Failure:
-    """Return the record of an exception; a `Fault` says itself whose it is, anything else is `blame`'s."""
+    """Return the record of an exception; a `Fault` says itself whose it is, anything else is `blame`'s.
+
+    Nobody who was asked is to blame where memory runs out: what was asked for is too large.
+    """
     if isinstance(error, Fault):
         cause = error.__cause__
         return Failure(
@@ -68,6 +73,8 @@ def failure_of(error: BaseException, blame: Blame) -> Failure:
             exception=type(cause).__name__ if cause else None,
             evidence=shorten(error.evidence),
         ).redacted()
+    if isinstance(error, MemoryError):
+        return Failure(blame="suite", kind="limit", message=OUT_OF_MEMORY, exception=type(error).__name__)
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     seen = "".join(traceback.format_exception(error))[-EVIDENCE_LIMIT:]
     return Failure(blame=blame, kind="crash", message=message, exception=type(error).__name__, evidence=seen).redacted()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from vivavoce.server.job_requests import AnyJob, Beginning, EvaluationJob, JobFi
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import Channel, answering
 from vivavoce.store.database.fence import Fence
-from vivavoce.store.jobs.queue import JobRow
+from vivavoce.store.jobs.queue import JobRow, unmarked_request
 from vivavoce.store.store import Store
 from vivavoce.work_time import CONVERSATION_SECONDS, OF_CONVERSATION, interrupted_work, limited_work
 
@@ -37,6 +38,8 @@ Order = Literal["go on", "stop", "cancel"]
 """What a server tells the process: to begin what it has announced, to end in good order, and to end at once."""
 
 TOO_SLOW = f"the checks of {MAX_SLOW_CONVERSATIONS} conversations took more than {CONVERSATION_SECONDS:g} s each"
+
+NO_JOB_MEMORY = "this job needs more memory than it may use; send fewer or shorter conversations at a time"
 
 KEPT_REQUEST: TypeAdapter[KeptRequest] = TypeAdapter(KeptRequest)
 
@@ -103,7 +106,7 @@ class _Worker:
         """
         row, record, files = self._task.row, self._task.record, JobFiles(self._task.files)
         assert row.request is not None
-        request: KeptRequest | ResumeJob = KEPT_REQUEST.validate_json(row.request)
+        request: KeptRequest | ResumeJob = KEPT_REQUEST.validate_json(unmarked_request(row.request))
         before = None
         if record.run is not None:
             calls, cost = request.limits.max_calls, request.limits.max_cost
@@ -120,10 +123,14 @@ class _Worker:
         return Beginning(fenced, self._task.policy, [self], files.path(row.id), before, row.new_run).run(request)
 
     def _listen(self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[JobEnd]) -> None:
-        """Pass on the orders of the server."""
-        with suppress(EOFError, RuntimeError):  # the server or the loop is gone, and this process soon, too
+        """Pass on the orders of the server; end this process at once if the server is gone."""
+        with suppress(RuntimeError):  # the loop is gone, and this process soon, too
             while True:
-                loop.call_soon_threadsafe(self._obey, self._channel.receive(), task)
+                try:
+                    order = self._channel.receive()
+                except EOFError:  # the loop may hang, and whoever can kill this process may be gone as well
+                    os._exit(1)
+                loop.call_soon_threadsafe(self._obey, order, task)
 
     def _obey(self, order: Order, task: asyncio.Task[JobEnd]) -> None:
         if order == "go on":
@@ -157,6 +164,8 @@ def run_job(channel: Channel, task: JobTask) -> None:
             end = run(_Worker(channel, task).work(store))
     except VivavoceError as error:
         end = JobEnd(error=error)
+    except MemoryError:
+        end = JobEnd(error=UsageError(NO_JOB_MEMORY))
     except Exception as error:
         end = JobEnd(error=UsageError(without_keys(f"{type(error).__name__}: {error}")))
     channel.send(end)

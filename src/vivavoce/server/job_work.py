@@ -26,13 +26,16 @@ from vivavoce.server.job_record import JobEvent
 from vivavoce.server.job_requests import JobFiles
 from vivavoce.server.monitoring import LogLevel, log
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.server.processes import Task, WorkProcess
+from vivavoce.server.processes import Task, WorkProcess, job_bytes
 from vivavoce.store.database.fence import Fenced
 from vivavoce.store.jobs.queue import KEPT, Claimant, JobRow
 from vivavoce.store.store import Store
 
 AT_ONCE = 4
 """Jobs that one server works on at a time; others wait for it, or for another server."""
+
+MAX_AT_ONCE_FOR_USER = AT_ONCE - 1
+"""Jobs of one user that one server works on at a time, so that the jobs of others need not wait for theirs."""
 
 MAX_CRASHES = 2
 """How often a job may crash or hang, or its server with it; after that it is not continued."""
@@ -103,6 +106,8 @@ class JobWork:
                 row = self._queue.claim(self._claimant(), job_id)
                 if row is not None:
                     self._take(row)
+                elif (job := self.job(job_id)) is not None:  # it was claimed here in the meantime
+                    self._stop(job, times)
 
     def close(self) -> None:
         """Stop every job cleanly: conversations in progress get a moment to finish, and finished ones are stored.
@@ -213,7 +218,7 @@ class JobWork:
         now = time.monotonic()
         self._missing = {name: self._missing.get(name, now) for name in self._queue.dead(self._name)}
         dead = {name for name, since in self._missing.items() if now - since >= TURN}
-        return Claimant(self._name, self._folder, self._policy.lease, dead)
+        return Claimant(self._name, self._folder, self._policy.lease, dead, MAX_AT_ONCE_FOR_USER)
 
     def _be_present(self) -> None:
         """Show that this server lives; a database may have lost sight of it."""
@@ -228,7 +233,9 @@ class JobWork:
         shown = left.model_copy(update={"status": "waiting", "detail": row.detail if row.request is None else None})
         job = Job(shown, self._save, fence=row.fence, starts=row.starts, last=last and last + KEPT)
         job.cancels, job.used = row.cancels, (row.calls, row.cost)
-        self._jobs[row.id], self._rows[row.id] = job, replace(row, run=left.run, grading=left.grading)
+        process = _Process(job, self._work)  # before anybody can cancel the job here, so that it learns of that
+        self._rows[row.id] = replace(row, run=left.run, grading=left.grading)
+        self._jobs[row.id] = job
         self._forget_oldest()
         if row.request is None or left.status != "interrupted":
             self._finish(job, **left.model_dump(include={"status", "detail", "verdict", "done"}))
@@ -236,10 +243,15 @@ class JobWork:
             self._finish(job, status="interrupted", detail=CRASHED)
         else:
             job.starts += 1
-            self._save(job)
+            try:
+                self._save(job)
+            except StoreError:  # it has not begun, so whoever claims it next begins it
+                job.abandon()
+                del self._jobs[row.id]
+                raise
             _log_job("info" if job.starts == 1 else "warning", "started", job, crashes=job.starts - 1)
             self._at_work.add(row.id)
-            self._processes[row.id] = process = _Process(job, self._work)
+            self._processes[row.id] = process
             process.begin()
 
     def _stop(self, job: Job, times: int) -> None:
@@ -289,7 +301,7 @@ class JobWork:
         job = process.job
         files, address = self._files.folder.absolute(), str(self._store.place.address)
         task = JobTask(address, self._policy, self._rows[job.record.id], job.record, files)
-        process.start(Task("vivavoce.server.job_process:run_job", (task,)))
+        process.start(Task("vivavoce.server.job_process:run_job", (task,), max_bytes=job_bytes(job.record.suite)))
         while True:
             thing = process.receive()
             if isinstance(thing, JobEnd):

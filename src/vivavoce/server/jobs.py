@@ -28,13 +28,16 @@ from vivavoce.server.job_record import JobEvent, JobRecord
 from vivavoce.server.job_requests import AnyJob, EvaluationJob, GradeJob, JobFiles, ResumeJob, lines_of
 from vivavoce.server.job_work import JobWork
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.server.processes import KILL_SECONDS, Task, call
+from vivavoce.server.processes import KILL_SECONDS, Task, call, job_bytes
 from vivavoce.settings import WORKSPACE
-from vivavoce.store.jobs.queue import JobQueue, JobRow
+from vivavoce.store.jobs.queue import USER_MARK_CHARS, JobQueue, JobRow, marked_request
 from vivavoce.store.store import Store
 
 MOST_WAITING = 100
 """Maximum number of unfinished jobs."""
+
+MAX_WAITING_FOR_USER = 50
+"""Unfinished jobs of one user, so that others can still submit theirs."""
 
 LOOK = 0.5
 """Seconds between two looks at a job of another server."""
@@ -78,8 +81,10 @@ class Jobs:
         self._checking: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._closed = False
 
-    def submit(self, request: AnyJob, key: str | None = None) -> JobRecord:
+    def submit(self, request: AnyJob, key: str | None = None, user: str = "") -> JobRecord:
         """Start a job, or return the one that the same key has started with the same request.
+
+        `user` is the id of who submits it, empty where nobody needs a token; users have their jobs run in turns.
 
         Raises:
             UsageError: the request is wrong or not allowed. OtherBody: the key was used with
@@ -90,8 +95,9 @@ class Jobs:
         with self._alone("resume" if isinstance(request, ResumeJob) else hidden):
             known = None if hidden is None else self._queue.with_key(self._folder, hidden)
             if known is None:
-                self._check_room()
-                known = self._begin(request, hidden, body)
+                mark = _digest(user)[:USER_MARK_CHARS] if user else None
+                self._check_room(mark)
+                known = self._begin(request, hidden, body, mark)
         if known.body != body:
             raise OtherBody("this Idempotency-Key was already used with another request")
         return self.get(known.id).record
@@ -170,7 +176,7 @@ class Jobs:
         self._closed = True
         self._work.close()
 
-    def _begin(self, request: AnyJob, key: str | None, body: str) -> JobRow:
+    def _begin(self, request: AnyJob, key: str | None, body: str, user: str | None) -> JobRow:
         job_id = f"job-{secrets.token_hex(6)}"
         before = None
         suite: str | None = getattr(request, "suite", None)
@@ -192,7 +198,7 @@ class Jobs:
                 folder=self._folder,
                 kind=request.kind,
                 created_at=time.time(),
-                request=keys_of_environment().cut(strict_json(kept_request.model_dump())),
+                request=marked_request(keys_of_environment().cut(strict_json(kept_request.model_dump())), user),
                 key=key,
                 body=body,
                 new_run=new_run,
@@ -201,7 +207,7 @@ class Jobs:
                 grading=grading,
             )
             with self._adding:
-                self._check_room()  # others may have been added while this one was checked
+                self._check_room(user)  # others may have been added while this one was checked
                 other = self._queue.add(job, content)
         except Exception:  # there is no job, so nothing is to be left of one
             self._files.remove(job_id)
@@ -220,8 +226,9 @@ class Jobs:
         """
         arguments = (str(self._store.place.address), self._policy, request, self._files.path(job_id), before)
         seconds = KILL_SECONDS if isinstance(request, EvaluationJob) else None
+        suite: str | None = getattr(request, "suite", None) if before is None else before.suite
         try:
-            return call(Task("vivavoce.server.job_process:check", arguments, seconds))
+            return call(Task("vivavoce.server.job_process:check", arguments, seconds, job_bytes(suite)))
         except GraderFault as error:
             raise UsageError(str(error)) from error
 
@@ -236,9 +243,11 @@ class Jobs:
         with lock:
             yield
 
-    def _check_room(self) -> None:
+    def _check_room(self, user: str | None) -> None:
         if self._closed or self._queue.unfinished() >= MOST_WAITING:
             raise TooManyJobs(f"{MOST_WAITING} jobs are already waiting; try again later")
+        if user is not None and self._queue.unfinished(user) >= MAX_WAITING_FOR_USER:
+            raise TooManyJobs(f"{MAX_WAITING_FOR_USER} of your jobs are already waiting; try again later")
 
     def _last_on(self, name: str) -> JobRecord:
         """Return the last job on a run that can be resumed."""

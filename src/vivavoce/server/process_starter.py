@@ -15,7 +15,7 @@ from typing import NoReturn, cast
 from vivavoce.models.modes import CAPABILITIES
 from vivavoce.plugins import lazy
 from vivavoce.server.process_app import load_metrics
-from vivavoce.server.processes import COMMAND_BYTES, REPLY_BYTES, Channel, Task, limit_process
+from vivavoce.server.processes import COMMAND_BYTES, REPLY_BYTES, Channel, Task, end_with_parent, limit_process
 
 NICENESS = 5
 """How much tasks leave the processor to the server, which answers others meanwhile."""
@@ -59,6 +59,7 @@ def _next_command(control: socket.socket) -> tuple[bytes, int, int | None] | Non
 def _carry_out(letter: bytes, pid: int, task: int | None, control: socket.socket, children: set[int]) -> int:
     """Return the reply to a command; a negative one is the number of an error."""
     if letter == b"F" and task is not None:
+        starter = os.getpid()
         try:
             child = os.fork()
         except OSError as error:
@@ -66,6 +67,7 @@ def _carry_out(letter: bytes, pid: int, task: int | None, control: socket.socket
             return -(error.errno or 1)
         if child == 0:
             control.close()
+            end_with_parent(starter)
             _work(task)
         os.close(task)
         with suppress(OSError):  # the child has done so

@@ -7,6 +7,7 @@ The starter has no threads and no connections. It ends with the process that sta
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import resource
 import signal
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, cast
 
@@ -30,10 +32,20 @@ KILL_SECONDS = 60
 MAX_BYTES = 4 * 2**30
 """Memory of the process of a request; what asks for more is an error."""
 
+SUITE_MEMORY_SHARE = 0.5
+"""The part of the machine's memory that a job of a suite may use, where that is more than MAX_BYTES.
+
+A suite is a file of the served folder, which may load a model of its own."""
+
 COMMAND_BYTES = 9
 """The length of a command to the starter: a letter, and the id of a process."""
 
 REPLY_BYTES = 8
+
+_SESSION_FIELD = 3
+"""The place of the session in what `/proc/…/stat` has after the name of a process."""
+_PR_SET_PDEATHSIG = 1
+"""The request to Linux for a signal at the end of the parent."""
 
 T = TypeVar("T")
 Command = Literal[b"F", b"K", b"E"]
@@ -96,7 +108,8 @@ class WorkProcess(Channel):
     def __init__(self, task: Task) -> None:
         ours, theirs = socket.socketpair()
         try:
-            self.pid = _starter().command(b"F", descriptor=theirs.fileno())
+            self._starter = _starter()
+            self.pid = self._starter.command(b"F", descriptor=theirs.fileno())
         except OSError as error:
             ours.close()
             raise StoreError(f"no process can be started for this: {error.strerror or error}") from error
@@ -112,18 +125,23 @@ class WorkProcess(Channel):
         """Kill the process and all that it has started."""
         with self._ending:
             if self._status is None:
-                with suppress(OSError):  # the starter is gone, and has killed it
-                    _starter().command(b"K", self.pid)
+                self._command(b"K")
 
     def end(self) -> int:
         """End the process where it still runs, and return its status as `os.waitpid` does."""
         with self._ending:
             if self._status is None:
-                self._status = 0
-                with suppress(OSError):
-                    self._status = _starter().command(b"E", self.pid)
+                self._status = self._command(b"E")
                 self.close()
             return self._status
+
+    def _command(self, kind: Command) -> int:
+        """Give a command about this process to the starter that forked it: another one does not know it."""
+        try:
+            return self._starter.command(kind, self.pid)
+        except OSError:  # the starter has ended or is about to, and the process with it
+            self._starter.kill_tasks_once_gone(os.WEXITED)
+            return 0
 
     @property
     def ran_out_of_time(self) -> bool:
@@ -211,7 +229,18 @@ class _Starter:
     @property
     def lives(self) -> bool:
         """Whether the process is there."""
+        self.kill_tasks_once_gone(os.WEXITED | os.WNOHANG)
         return self._process.poll() is None
+
+    def kill_tasks_once_gone(self, wait_options: int) -> None:
+        """Kill what is left of its tasks, and what they have started, if the process is gone; only Linux lists them."""
+        if sys.platform != "linux":
+            return
+        with self._commanding, suppress(ChildProcessError):
+            pid = self._process.pid
+            if self._process.returncode is None and os.waitid(os.P_PID, pid, wait_options | os.WNOWAIT) is not None:
+                _kill_session(pid)  # nobody has taken its status yet, so the number is still its own
+                self._process.poll()
 
     def command(self, kind: Command, pid: int = 0, *, descriptor: int | None = None) -> int:
         """Give a command and return the reply.
@@ -234,6 +263,14 @@ class _Starter:
         """End it and all tasks."""
         self._control.close()
         self._process.wait()
+
+
+def _kill_session(leader: int) -> None:
+    """Kill all processes of a session whose leader has ended."""
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):  # it is gone by now
+            if int(status.read_text(errors="replace").rpartition(")")[2].split()[_SESSION_FIELD]) == leader:
+                os.kill(int(status.parent.name), signal.SIGKILL)
 
 
 _known: dict[int, _Starter] = {}
@@ -263,6 +300,21 @@ def _close(pid: int, starter: _Starter) -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=lambda: globals().update(_starting=threading.Lock()))
+
+
+def end_with_parent(parent: int) -> None:
+    """Have the system kill this process when its parent is gone, whatever it does; only Linux does that."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it was gone before
+        os._exit(1)
+
+
+def job_bytes(suite: str | None) -> int:
+    """Return the memory that the process of a job may use: more for a suite than for what a request sends."""
+    if suite is None or sys.platform != "linux":
+        return MAX_BYTES
+    return max(MAX_BYTES, int(SUITE_MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
 
 
 def limit_process(task: Task) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from ruamel.yaml import YAML
-from ruamel.yaml.composer import Composer
-from ruamel.yaml.constructor import RoundTripConstructor
+from ruamel.yaml.composer import Composer, ComposerError
+from ruamel.yaml.constructor import ConstructorError, RoundTripConstructor
 from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
@@ -46,13 +47,45 @@ _OTHER_FILES = {".py": "a Python file", **dict.fromkeys((".jsonl", ".ndjson", ".
 class _Constructor(RoundTripConstructor):
     """Reads a date, and a lone `=`, as text, as YAML 1.2 does; and a number that begins with 0, which is a code."""
 
+    def construct_object(self, node: Any, deep: bool = False) -> object:
+        """Return the value of a node, or say where a text does not fit its tag.
+
+        Raises:
+            ConstructorError: it does not.
+        """
+        try:
+            return cast("object", super().construct_object(node, deep))  # pyright: ignore[reportUnknownMemberType]
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            kind = str(node.tag).rpartition(":")[2]
+            raise ConstructorError(None, None, f"the value does not fit its tag !!{kind}", node.start_mark) from error
+
 
 class _Composer(Composer):
-    """Counts values and levels while it reads, so that a file beyond a limit costs no more than one within it."""
+    """Counts values and levels while it reads, so that a file beyond a limit costs no more than one within it.
+
+    A value that contains an alias of itself is refused: it has no end.
+    """
 
     nodes = 0
 
+    def __init__(self, loader: Any = None) -> None:
+        super().__init__(loader)
+        self._whole: dict[int, object] = {}  # anchored nodes by identity
+
     def compose_node(self, parent: Any, index: Any) -> Any:
+        event: Any = self.parser.peek_event()
+        if isinstance(event, AliasEvent):
+            node = self.anchors.get(event.anchor)
+            if node is not None and id(node) not in self._whole:
+                what = f"the alias *{event.anchor} is inside the value that it repeats"
+                raise ComposerError(None, None, what, event.start_mark)
+            return self._compose_counted(parent, index)
+        node = self._compose_counted(parent, index)
+        if event.anchor is not None:
+            self._whole[id(node)] = node
+        return node
+
+    def _compose_counted(self, parent: Any, index: Any) -> Any:
         self.nodes += 1
         if self.nodes > 2 * MAX_NODES:  # keys are nodes, too
             raise _TooLarge(_TOO_MANY)

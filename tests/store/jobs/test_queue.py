@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import tempfile
 import threading
+from collections import Counter
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from vivavoce.store.database.fence import Fence, Fenced
-from vivavoce.store.jobs.queue import KEPT, Claimant, JobRow
+from vivavoce.store.jobs.queue import KEPT, Claimant, JobRow, marked_request, unmarked_request
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
 
@@ -139,3 +143,68 @@ def test_a_job_that_is_over_is_not_cancelled(store: Store) -> None:
     store.jobs.save("a", 0, {"status": "interrupted"})
     assert store.jobs.cancel("a") == 2
     assert store.jobs.unfinished() == 0
+
+
+USERS = ("a" * 16, "b" * 16, "c" * 16)
+
+
+def of_user(store: Store, user: str | None, count: int) -> list[str]:
+    """Add jobs of a user, the oldest first."""
+    names = [f"{(user or 'nobody')[0]}{number}" for number in range(count)]
+    for number, name in enumerate(names):
+        request = marked_request('{"kind":"suite"}', user)
+        store.jobs.add(job(name, created_at=float(number + len(store.jobs.list(None, 500))), request=request))
+    return names
+
+
+def test_a_request_keeps_its_text_beside_its_user() -> None:
+    for user in (*USERS, None):
+        assert unmarked_request(marked_request('{"kind":"suite"}', user)) == '{"kind":"suite"}'
+
+
+def test_users_with_fewer_jobs_at_work_have_their_turn_first(store: Store) -> None:
+    first, second, third = (of_user(store, user, count) for user, count in zip(USERS, (6, 2, 1), strict=True))
+    claims = [store.jobs.claim(by) for by in (ONE, OTHER) * 5]
+    order = [row.id for row in claims if row is not None]
+    assert order == [first[0], second[0], third[0], first[1], second[1], *first[2:]]
+
+
+def test_one_user_leaves_a_place_of_each_server_to_others(store: Store) -> None:
+    greedy = of_user(store, USERS[0], 9)
+    by, other = replace(ONE, user_limit=3), replace(OTHER, user_limit=3)
+    for server in (by, other):
+        assert [row.id for _ in range(4) if (row := store.jobs.claim(server))] == [greedy.pop(0) for _ in range(3)]
+        assert not store.jobs.claimable(server)
+    (modest,) = of_user(store, USERS[1], 1)
+    row = store.jobs.claim(by)
+    assert row is not None
+    assert row.id == modest
+    cancelled = store.jobs.claim(by, greedy[0])  # to record that somebody cancelled it
+    assert cancelled is not None
+
+
+def test_jobs_of_a_server_without_users_have_their_turn_by_age(store: Store) -> None:
+    names = of_user(store, None, 6)
+    claims = [store.jobs.claim(replace(ONE, user_limit=3)) for _ in names]
+    assert [row.id for row in claims if row] == names
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from(USERS), min_size=1, max_size=12), st.integers(1, 5))
+def test_no_user_waits_for_one_who_has_more_jobs_at_work(users: list[str], places: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/jobs.db") as store:
+        for number, user in enumerate(users):
+            store.jobs.add(job(f"j{number:02}", created_at=float(number), request=marked_request("{}", user)))
+        at_work = Counter[str]()
+        waiting = Counter(users)
+        for _ in range(places):
+            row = store.jobs.claim(replace(ONE, user_limit=3))
+            may = [user for user in USERS if waiting[user] and at_work[user] < 3]
+            assert (row is None) == (not may)
+            if row is not None:
+                user = users[int(row.id[1:])]
+                assert at_work[user] == min(at_work[other] for other in may)
+                at_work[user] += 1
+                waiting[user] -= 1
+        for user in USERS:
+            assert store.jobs.unfinished(user) == users.count(user)

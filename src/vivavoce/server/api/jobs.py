@@ -41,7 +41,8 @@ async def submit(
 ) -> Response:
     """Start a job; `Location` is its address."""
     processes: RequestProcesses = request.app.state.processes
-    record = await processes.run(user_of(request), partial(_jobs(request).submit, body, idempotency_key))
+    user = user_of(request)
+    record = await processes.run(user, partial(_jobs(request).submit, body, idempotency_key, user.id))
     return answer(record, 202, {"location": f"/api/v1/jobs/{record.id}"})
 
 

@@ -44,7 +44,10 @@ def begin(request: Request, form: Form) -> Response:
     if not key:
         raise UsageError("this form lacks its key; reload the first page and send it again")
     jobs: Jobs = request.app.state.jobs
-    older, newer = (jobs.submit(DemoJob(release=release), f"demo-{key}-{release}").id for release in get_args(Release))
+    user = user_of(request).id
+    older, newer = (
+        jobs.submit(DemoJob(release=release), f"demo-{key}-{release}", user).id for release in get_args(Release)
+    )
     return RedirectResponse(demo_page(older, newer), 303)
 
 

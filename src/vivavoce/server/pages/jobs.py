@@ -136,7 +136,7 @@ def resume(request: Request, job: str, form: Form) -> Response:
     run = work.get(job).record.run
     if run is None:
         raise UsageError(f"job '{job}' has started no run, so there is nothing to resume")
-    return RedirectResponse(job_page(work.submit(ResumeJob(resume=run)).id), 303)
+    return RedirectResponse(job_page(work.submit(ResumeJob(resume=run), user=user_of(request).id).id), 303)
 
 
 def _row(work: Jobs, record: JobRecord) -> Row:

@@ -23,7 +23,7 @@ from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.statuses import INVALID, answered
 from vivavoce.server.suite_files import look_at, suite_files
-from vivavoce.server.users import needs
+from vivavoce.server.users import needs, user_of
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -56,7 +56,7 @@ def begin(request: Request, form: Form) -> Response:
         raise UsageError("unknown kind of job")
     try:
         job_request = _REQUESTS[what].model_validate(_request_fields(what, fields))
-        record = request.app.state.jobs.submit(job_request, fields.get("key"))
+        record = request.app.state.jobs.submit(job_request, fields.get("key"), user_of(request).id)
     except ValidationError as error:
         return _form(request, what, form, [_wrong(one) for one in error.errors()], INVALID.status)
     except UsageError as error:

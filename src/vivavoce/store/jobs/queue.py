@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, tuple_, update
 
 from vivavoce.store.database.database import AnyRow, AnySelect, Database, insert_rows, now_in, values_of
 from vivavoce.store.database.fence import Fenced
@@ -22,6 +24,8 @@ OPEN = ("waiting", "running")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
     """One job; `body` and `key` are hashes, `request` is JSON and None once nobody is to continue the job.
+
+    The JSON begins with the `user` who submitted it, where there is one (`marked_request`).
 
     `starts` counts the servers that began to run it and have not ended it in good order: while it runs that includes
     the present one, and otherwise only those that crashed. `calls` and `cost` are what it has used of its limits.
@@ -62,6 +66,29 @@ def job_row_of(row: AnyRow) -> JobRow:
     return JobRow(**values)
 
 
+USER_MARK_CHARS = 16
+"""Characters that name the user of a job."""
+
+_MARK_START = '{"user":"'
+_MARK_END = '",'
+_MARKED_CHARS = len(_MARK_START) + USER_MARK_CHARS
+
+
+def marked_request(request: str, user: str | None) -> str:
+    """Return the JSON of a request that names its user first, where the queue finds it without reading the rest."""
+    return request if user is None else f"{_MARK_START}{user}{_MARK_END}{request.removeprefix('{')}"
+
+
+def unmarked_request(request: str) -> str:
+    """Return the JSON of a request as it was before `marked_request`."""
+    return "{" + request[_MARKED_CHARS + len(_MARK_END) :] if _user_in(request) is not None else request
+
+
+def _user_in(request: str | None) -> str | None:
+    """Return the user that a request, or its beginning, names."""
+    return request[len(_MARK_START) : _MARKED_CHARS] if request and request.startswith(_MARK_START) else None
+
+
 KEPT = 2000
 """Events of a job that are kept."""
 
@@ -72,13 +99,15 @@ _j = jobs.c
 class Claimant:
     """A server that claims jobs: its name, the folder that it serves, and the seconds of a lease.
 
-    `dead` are the servers that have ended with jobs of theirs not over.
+    `dead` are the servers that have ended with jobs of theirs not over. It works on at most `user_limit` jobs of one
+    user at a time, where that is given, so that a place stays free for others.
     """
 
     name: str
     folder: str
     lease: float
     dead: Collection[str] = ()
+    user_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +153,11 @@ class JobQueue:
         """Return the jobs on a run, newest first."""
         return self._rows(select(jobs).where(_j.run == run_id).order_by(_j.created_at.desc(), _j.id.desc()))
 
-    def unfinished(self) -> int:
-        """Return how many jobs are not over."""
+    def unfinished(self, user: str | None = None) -> int:
+        """Return how many jobs are not over, of all users or of one."""
         query = select(func.count()).select_from(jobs).where(_j.status.in_(OPEN))
+        if user is not None:
+            query = query.where(func.substr(_j.request, 1, _MARKED_CHARS) == f"{_MARK_START}{user}")
         with self.database.connected() as connection:
             return connection.execute(query).scalar_one()
 
@@ -151,31 +182,28 @@ class JobQueue:
 
     def claimable(self, by: Claimant, *, fresh: bool = False) -> bool:
         """Return whether a job of the folder can be claimed; with `fresh`, one during which no server has crashed."""
-        query = select(_j.id).limit(1)
-        if fresh:
-            query = query.where(_j.starts == 0)
         with self.database.connected() as connection:
-            return connection.execute(query.where(*_free(connection, by))).first() is not None
+            return bool(_turns(connection, by, fresh=fresh))
 
     def claim(self, by: Claimant, job_id: str | None = None, *, fresh: bool = False) -> JobRow | None:
-        """Claim the oldest free job of a folder, or a certain one of any folder; None if there is none.
+        """Claim the free job of a folder whose turn it is, or a certain one of any folder; None if there is none.
 
-        With `fresh`, claim only a job during which no server has crashed.
+        The next one is the oldest job of the users with the fewest jobs at work. With `fresh`, claim only a job during
+        which no server has crashed.
 
         Raises:
             StoreError: the store cannot be written.
         """
         with self.database.writing() as connection:
-            query = select(jobs).where(*_free(connection, by, job_id)).order_by(_j.created_at, _j.id).limit(1)
-            if fresh:
-                query = query.where(_j.starts == 0)
-            row = connection.execute(query.with_for_update(skip_locked=True)).first()
-            if row is None:
-                return None
-            until = now_in(connection) + by.lease
-            owned = {"owner": by.name, "lease_until": until, "fence": row.fence + 1, "holds": None}
-            connection.execute(update(jobs).where(_j.id == row.id).values(owned))
-        return replace(job_row_of(row), owner=by.name, fence=row.fence + 1, holds=None)
+            for turn in _turns(connection, by, fresh=fresh) if job_id is None else [job_id]:
+                query = select(jobs).where(*_free(connection, by, turn)).with_for_update(skip_locked=True)
+                row = connection.execute(query).first()
+                if row is not None:
+                    until = now_in(connection) + by.lease
+                    owned = {"owner": by.name, "lease_until": until, "fence": row.fence + 1, "holds": None}
+                    connection.execute(update(jobs).where(_j.id == row.id).values(owned))
+                    return replace(job_row_of(row), owner=by.name, fence=row.fence + 1, holds=None)
+        return None
 
     def renew(self, name: str, seconds: float) -> None:
         """Renew the leases of a server.
@@ -256,3 +284,21 @@ def _free(connection: Connection, by: Claimant, job_id: str | None = None) -> li
     which = _j.folder == by.folder if job_id is None else _j.id == job_id
     free = or_(_j.owner.is_(None), _j.lease_until < now_in(connection), _j.owner.in_(by.dead))
     return [_j.status.in_(OPEN), which, free]
+
+
+def _turns(connection: Connection, by: Claimant, *, fresh: bool) -> list[str]:
+    """Return the jobs of a folder that a server may claim, in the order in which they have their turn."""
+    status, _, free = _free(connection, by)
+    columns = (_j.id, _j.owner, _j.starts, case((free, 1), else_=0).label("is_free"))
+    marked = func.substr(_j.request, 1, _MARKED_CHARS).label("marked")
+    query = select(*columns, marked).where(status, _j.folder == by.folder).order_by(_j.created_at, _j.id)
+    rows = connection.execute(query).all()
+    at_work = Counter(_user_in(row.marked) for row in rows if not row.is_free)
+    here = Counter(_user_in(row.marked) for row in rows if not row.is_free and row.owner == by.name)
+    turns: list[tuple[int, str]] = []
+    for row in rows:
+        user = _user_in(row.marked)
+        is_full = user is not None and by.user_limit is not None and here[user] >= by.user_limit
+        if row.is_free and not is_full and not (fresh and row.starts):
+            turns.append((at_work[user], row.id))
+    return [job_id for _, job_id in sorted(turns, key=itemgetter(0))]  # the oldest of equals stays first
