@@ -141,6 +141,7 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("server.process_route", "MAX_AT_ONCE_FOR_USER", "requests", "the same of one user", _WAITS),
         Limit("server.app", "EXPORTS", "exports", "exports at a time", _WAITS),
         Limit("server.app", "EXPORTS_FOR_USER", "exports", "the same of one user", _WAITS),
+        Limit(
             "server.processes",
             "SUITE_MEMORY_SHARE",
             "of the machine's memory",
