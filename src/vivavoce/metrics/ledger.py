@@ -154,7 +154,8 @@ def objection_to_change(acts: Sequence[Act], evidence: Sequence[Evidence], check
         return ""
     if not made:
         return "no call made this change"
-    return f"evidence of a change is the call that made it, one of {', '.join(act.reference for act in made)}"
+    references = ", ".join(act.reference for act in made)
+    return f"evidence of a change is a call whose result shows that it was done, one of {references}"
 
 
 def doubts_of_changes(findings: Iterable[Finding], acts: Sequence[Act]) -> list[str]:

@@ -280,8 +280,11 @@ def test_the_evidence_of_a_change_is_a_call_that_made_one(evidence: str, state: 
     result = GoalAchievementJudge(model=judge).evaluate(RENEWED, goal="Loan L-2 is renewed")
     assert (result.state, len(judge.requests)) == (state, 1 if state == "scored" else 2)
     if state == "error":
-        assert "evidence of a change is the call that made it, one of c1" in str(result.failure)
-        assert "Evidence of a change is the call that made it, one of c1" in judge.requests[1].messages[-1].text
+        assert "evidence of a change is a call whose result shows that it was done, one of c1" in str(result.failure)
+        assert (
+            "Evidence of a change is a call whose result shows that it was done, one of c1"
+            in judge.requests[1].messages[-1].text
+        )
 
 
 def test_what_the_goal_asks_for_is_no_refusal() -> None:

@@ -424,15 +424,17 @@ def _doubts_of_words(outcomes: Sequence[Finding], question: Question) -> Iterato
 
     Of a fact this is asked where the goal does not say, in English or German, that something is to be told.
     """
-    messages = question.metric_input.messages
+    known, messages = question.metric_input, question.metric_input.messages
+    shows_calls = known.calls == "all" or (known.calls is None and bool(ledger(messages)))
+    deed = ", or report a deed that only a call can do" if shows_calls else ""
     for outcome in outcomes:
-        is_told = outcome.data["kind"] == FACT and asks_to_tell(question.metric_input.goal or "")
+        is_told = outcome.data["kind"] == FACT and asks_to_tell(known.goal or "")
         words = [quote.text for quote in outcome.evidence if quote.verified]
         if outcome.data["kind"] == REFUSAL or not words or is_told or any(map(says_done, words)):
             continue
         places = [place for text in words for place in question.checker.places(text)]
         if all(place.role == "assistant" and messages[place.message].text for place in places):
-            yield f"Do these words only refuse or promise it, so that it is not reached yet: {quoted(words[0])}?"
+            yield f"Do these words only refuse or promise it{deed}, so that it is not reached: {quoted(words[0])}?"
 
 
 def _doubts_of_refusals(outcomes: Sequence[Finding], goal: str) -> Iterator[str]:
