@@ -40,7 +40,7 @@ def talk(number: int) -> Row:
 
 def judge(body: Row) -> Row:
     """Answer in the form that is asked for: a category, a goal's outcomes, or violations."""
-    text, form = body["messages"][-1]["content"], json.dumps(body["response_format"])
+    text, form = body["messages"][1]["content"], json.dumps(body["response_format"])
     bad = "poison" in text
     told: Row = {"reasoning": "It told." if bad else "Fine.", "confidence": 1}
     if '"label"' in form:

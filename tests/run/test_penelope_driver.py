@@ -227,7 +227,7 @@ def test_a_tester_over_http_is_asked_with_its_settings_and_its_answers_are_kept(
     def answer(body: dict[str, Any]) -> Any:
         if body.get("tools"):
             return [ToolCall(id="1", name="send_message_to_target", args={"message": "easy 2"})]
-        words = re.findall(r'^assistant: "(.*)"$', body["messages"][-1]["content"], re.MULTILINE)
+        words = re.findall(r'^assistant: "(.*)"$', body["messages"][1]["content"], re.MULTILINE)
         criterion: dict[str, Any] = {"outcome": "x", "kind": "fact", "evidence": words, "met": True}
         return {"criteria": [criterion], "breaches": [], "reasoning": "r", "confidence": 1.0}
 

@@ -33,7 +33,7 @@ def speak(request):
     return [ToolCall(name="send_message_to_target", args={"message": "Please pay it back.", "reasoning": "r"})]
 
 def examine(request):
-    text = request.messages[-1].text
+    text = request.messages[1].text
     if "lost" in text:
         return "no answer"
     breaches = []

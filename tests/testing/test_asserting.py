@@ -23,7 +23,7 @@ from vivavoce.records.trajectory import Turn as RecordedTurn
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.testing import ScriptedModel, viva_assert
-from vivavoce.testing.session import RunningTest, running_test
+from vivavoce.testing.running import RunningTest, running_test
 from vivavoce.testing.trials import KEYS
 
 pytest_plugins = ["pytester"]

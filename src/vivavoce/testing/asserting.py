@@ -46,7 +46,8 @@ from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.suites.expecting import Assertions
 from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.testing.failure_text import all_scores, broken, broken_text, decides, missed, missed_text, name_of
-from vivavoce.testing.session import RunningTest, SharedSession, running_test
+from vivavoce.testing.running import RunningTest, running_test
+from vivavoce.testing.session import SharedSession
 
 Asserted = Sequence[Mapping[str, Any] | Message] | GivenRow | TestResult | RunResult
 """Messages, a conversation, a row with `messages` and what is known, the result of a test of a tester, or of a run."""

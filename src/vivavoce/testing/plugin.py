@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 import pytest
 
 from vivavoce.testing.pytest_call import LEFT_OUT, TOKEN, USED_KEYS, YAML, PytestCall
-from vivavoce.testing.session import RunningTest, running
+from vivavoce.testing.running import RunningTest, running
 
 if TYPE_CHECKING:
     from vivavoce.models.model import Model

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -178,35 +177,3 @@ def _unnamed(fixture: str, variable: str) -> str:
         f"nothing is named for {fixture}: set {fixture} in [tool.pytest.ini_options], or set {variable}, or write a "
         "fixture of that name in conftest.py"
     )
-
-
-@dataclass(slots=True)
-class RunningTest:
-    """One test while it runs; `trial` counts from 0, and `note` keeps a value with the result of the test.
-
-    `session` makes what all tests share when it is first asked for, since most tests need none of it.
-    """
-
-    name: str
-    session: Callable[[], SharedSession]
-    note: Callable[[str, object], None]
-    trial: int = 0
-
-
-_running: list[RunningTest] = []
-"""The tests that run, the innermost last: a test of a pytest plugin runs pytest itself."""
-
-
-def running_test() -> RunningTest | None:
-    """Return the test that is running, None outside of pytest."""
-    return _running[-1] if _running else None
-
-
-@contextmanager
-def running(test: RunningTest) -> Generator[None]:
-    """Make a test the one that is running."""
-    _running.append(test)
-    try:
-        yield
-    finally:
-        _running.remove(test)

@@ -16,7 +16,7 @@ import pytest
 
 from vivavoce.errors import did_you_mean
 from vivavoce.records.score import to_number
-from vivavoce.testing.session import RunningTest
+from vivavoce.testing.running import RunningTest
 
 MARKER = "viva"
 KEYS = ("trials", "min_pass")
