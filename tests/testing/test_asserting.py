@@ -48,7 +48,7 @@ def _only_this_plugin(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: igno
 @pytest.fixture
 def outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Assert as a program does that pytest knows nothing of."""
-    monkeypatch.setattr("vivavoce.testing.session._running", list[RunningTest]())
+    monkeypatch.setattr("vivavoce.testing.running._running", list[RunningTest]())
 
 
 pytestmark = pytest.mark.usefixtures("outside")

@@ -126,7 +126,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Carry a test out as often as its marker says."""
     with ExitStack() as repeating:
         if (rule := item.stash.get(_rule, None)) is not None:
-            test = resolve_name("vivavoce.testing.session:running_test")()
+            test = resolve_name("vivavoce.testing.running:running_test")()
             repeating.enter_context(resolve_name("vivavoce.testing.trials:repeated")(item, rule, test))
         return (yield)
 
