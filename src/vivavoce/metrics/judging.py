@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -45,6 +46,9 @@ MAX_WINDOW_TURNS = 10_000
 
 MAX_PIECE_TOKENS = 10_000_000
 """Tokens of a conversation that one judgment may see: more than any model reads at once."""
+
+UNCUT_TOKENS = sys.maxsize
+"""The `tokens` of a metric that never cuts a conversation into pieces."""
 
 MAX_QUESTION_CHARS = 100_000_000
 """Characters of all questions of one metric about one conversation, which repeat what they share."""
@@ -125,7 +129,7 @@ class JudgedMetric(StepwiseMetric):
             raise UsageError(f"{self.name}: a window holds at least 1 turn, a piece 1 token, an overlap 0 turns")
         if self.window > MAX_WINDOW_TURNS:
             raise UsageError(f"{self.name}: 'window' is {self.window:,} turns, at most {MAX_WINDOW_TURNS:,} allowed")
-        if self.tokens > MAX_PIECE_TOKENS:
+        if MAX_PIECE_TOKENS < self.tokens != UNCUT_TOKENS:
             raise UsageError(f"{self.name}: 'tokens' is {self.tokens:,}, at most {MAX_PIECE_TOKENS:,} allowed")
         self.prompt: Prompt = read_prompt(
             self.template, GIVEN | self.own_variables, options.get("prompt"), options.get("blocks", {})

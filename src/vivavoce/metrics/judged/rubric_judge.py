@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Unpack
@@ -13,6 +12,7 @@ from vivavoce.errors import GraderFault, UsageError
 from vivavoce.messages import AIMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import Checker
+from vivavoce.metrics.judging import UNCUT_TOKENS
 from vivavoce.metrics.prompts import Rubric, Wording, read_rubric
 from vivavoce.metrics.question import Piece, Question, Verdict
 from vivavoce.metrics.rating import RatingMetric, RatingOptions
@@ -42,7 +42,7 @@ class RubricJudge(RatingMetric):
         **options: Unpack[RatingOptions],
     ) -> None:
         config = MetricConfig(class_name=type(self).__name__, name="model_judge")
-        super().__init__(config, model, **{"tokens": sys.maxsize, **options})
+        super().__init__(config, model, **{"tokens": UNCUT_TOKENS, **options})
         self.rubric = rubric
         self.system_prompt = system_prompt
 
