@@ -10,6 +10,7 @@ import pytest
 
 from faults.servers import soon
 from server.pages.cases import outcome, turn
+from vivavoce.errors import Blame
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.run import AttemptEnded
 from vivavoce.records.score import OUT_OF_MEMORY, Failure, Score, failure_of
@@ -74,25 +75,29 @@ def test_a_job_that_needs_too_much_memory_blames_what_was_asked_for(
     monkeypatch.setattr(processes, "MAX_BYTES", 2**30)
     monkeypatch.setattr(processes, "SUITE_MEMORY_SHARE", 0)
     (workspace / "greedy.py").write_text(
-        "def reply(messages):\n    return 'hi'\n\ndef measure(submission):\n    bytearray(2**31)\n"
+        "def reply(messages):\n    return 'hi'\n\ndef measure(sample, submission):\n    bytearray(2**31)\n"
     )
     (workspace / "greedy.yaml").write_text(
-        "name: greedy\ndataset: {rows: [{id: a, input: hello}]}\ntarget: {kind: function, function: 'greedy.py:reply'}\n"
+        "name: greedy\ndataset: {rows: [{id: a, input: hello}]}\n"
+        "target: {kind: function, function: 'greedy.py:reply'}\n"
         "graders: {g: {kind: tool, function: 'greedy.py:measure', extractor: last_assistant}}\n"
     )
     jobs = Jobs(store, ServerPolicy(workspace))
     job_id = jobs.submit(SuiteJob(suite="greedy.yaml")).id
     soon(lambda: jobs.get(job_id).record.over)
-    record = jobs.get(job_id).record
+    job = jobs.get(job_id)
+    record = job.record
+    scores = [score for event in job.since(0) for score in event.scores or ()]
     jobs.close()
     assert (record.status, record.done, record.errors) == ("finished", 1, 1)
-    (score,) = store.scores(record.grading or "")
-    assert score.score.failure is not None
-    assert (score.score.failure.blame, score.score.failure.kind) == ("suite", "limit")
+    (failure,) = [score.failure for score in scores]
+    assert failure is not None
+    assert (failure.blame, failure.kind) == ("suite", "limit")
 
 
 def test_memory_that_runs_out_is_not_the_fault_of_whoever_was_asked() -> None:
-    for blame in ("judge", "grader", "target"):
+    blames: tuple[Blame, ...] = ("judge", "grader", "target")
+    for blame in blames:
         failure = failure_of(MemoryError(), blame)
         assert (failure.blame, failure.kind, failure.message, failure.evidence) == (
             "suite",
