@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import socket
+import sys
 from pathlib import Path
 
+import pytest
+
+from faults.servers import soon
 from server.pages.cases import outcome, turn
+from vivavoce.errors import Blame
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.run import AttemptEnded
-from vivavoce.records.score import Failure, Score
+from vivavoce.records.score import OUT_OF_MEMORY, Failure, Score, failure_of
 from vivavoce.run.experiment import Experiment
 from vivavoce.run.experiment_run import ExperimentRun
-from vivavoce.server import job_process
+from vivavoce.server import job_process, processes
 from vivavoce.server.job import JobNews, Pulse
 from vivavoce.server.job_process import MAX_SLOW_CONVERSATIONS, JobTask
 from vivavoce.server.job_record import JobRecord
+from vivavoce.server.job_requests import SuiteJob
+from vivavoce.server.jobs import Jobs
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import Channel
 from vivavoce.store.jobs.queue import JobRow
@@ -59,3 +66,42 @@ async def test_a_job_whose_conversations_take_too_long_stops_after_some(tmp_path
             assert isinstance(news, JobNews)
             assert (news.kind, news.is_done, news.is_broken) == ("graded", True, True)
     assert run.title == "stopped"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit the memory of a process")
+def test_a_job_that_needs_too_much_memory_blames_what_was_asked_for(
+    store: Store, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "MAX_BYTES", 2**30)
+    monkeypatch.setattr(processes, "SUITE_MEMORY_SHARE", 0)
+    (workspace / "greedy.py").write_text(
+        "def reply(messages):\n    return 'hi'\n\ndef measure(sample, submission):\n    bytearray(2**31)\n"
+    )
+    (workspace / "greedy.yaml").write_text(
+        "name: greedy\ndataset: {rows: [{id: a, input: hello}]}\n"
+        "target: {kind: function, function: 'greedy.py:reply'}\n"
+        "graders: {g: {kind: tool, function: 'greedy.py:measure', extractor: last_assistant}}\n"
+    )
+    jobs = Jobs(store, ServerPolicy(workspace))
+    job_id = jobs.submit(SuiteJob(suite="greedy.yaml")).id
+    soon(lambda: jobs.get(job_id).record.over)
+    job = jobs.get(job_id)
+    record = job.record
+    scores = [score for event in job.since(0) for score in event.scores or ()]
+    jobs.close()
+    assert (record.status, record.done, record.errors) == ("finished", 1, 1)
+    (failure,) = [score.failure for score in scores]
+    assert failure is not None
+    assert (failure.blame, failure.kind) == ("suite", "limit")
+
+
+def test_memory_that_runs_out_is_not_the_fault_of_whoever_was_asked() -> None:
+    blames: tuple[Blame, ...] = ("judge", "grader", "target")
+    for blame in blames:
+        failure = failure_of(MemoryError(), blame)
+        assert (failure.blame, failure.kind, failure.message, failure.evidence) == (
+            "suite",
+            "limit",
+            OUT_OF_MEMORY,
+            None,
+        )

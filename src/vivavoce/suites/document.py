@@ -69,21 +69,23 @@ class _Composer(Composer):
     nodes = 0
 
     def __init__(self, loader: Any = None) -> None:
-        super().__init__(loader)
+        super().__init__(loader)  # pyright: ignore[reportUnknownMemberType]
         self._whole: dict[int, object] = {}  # anchored nodes by identity
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        event: Any = self.parser.peek_event()
-        if isinstance(event, AliasEvent):
-            node = self.anchors.get(event.anchor)
-            if node is not None and id(node) not in self._whole:
-                what = f"the alias *{event.anchor} is inside the value that it repeats"
-                raise ComposerError(None, None, what, event.start_mark)
-            return self._compose_counted(parent, index)
-        node = self._compose_counted(parent, index)
-        if event.anchor is not None:
-            self._whole[id(node)] = node
-        return node
+        composer: Any = self
+        event: Any = composer.parser.peek_event()
+        anchor: str | None = event.anchor
+        mark: Any = event.start_mark
+        if not isinstance(event, AliasEvent):
+            node = self._compose_counted(parent, index)
+            if anchor is not None:
+                self._whole[id(node)] = node
+            return node
+        original: object = composer.anchors.get(anchor)
+        if original is not None and id(original) not in self._whole:
+            raise ComposerError(None, None, f"the alias *{anchor} is inside the value that it repeats", mark)
+        return self._compose_counted(parent, index)
 
     def _compose_counted(self, parent: Any, index: Any) -> Any:
         self.nodes += 1
