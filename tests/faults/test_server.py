@@ -144,7 +144,7 @@ def test_whoever_leaves_in_the_middle_of_an_answer_leaves_no_trace(
     made, url = app
     for _ in range(10):
         leave(url, path, 1000)
-    assert soon(lambda: made.state.exports.borrowed_tokens == 0)
+    assert soon(lambda: made.state.exports.used == 0)
     assert get(f"{url}/api/v1/health").status == 200
     assert capfd.readouterr().err == ""
 

@@ -7,21 +7,19 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import Any, Unpack, cast
 
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.foreign_code import foreign_code
 from vivavoce.models.endpoints import ENDPOINTS, OPENAI, identity_at, key_of
 from vivavoce.models.model import Model
 from vivavoce.models.modes import Mode
+from vivavoce.models.openai import OpenAIModel, Pacing
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import Registry, lazy
 from vivavoce.settings import settings
 from vivavoce.signatures import shows_options
 from vivavoce.wire.http import Limits, checked_url
-
-if TYPE_CHECKING:
-    from vivavoce.models.openai import Pacing
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +90,14 @@ def open_model(
             raise UsageError(f"model '{name}': the way to structured answers is that of the provider; leave it out")
         library = _LIBRARY[provider]
         key = api_key or key_of(name, library.keys_in)
-        access = lazy("vivavoce.models.providers.pydantic_ai.model:Access")(library.provider, model, key)
+        access = lazy("vivavoce.models.providers.pydantic_ai.access:Access")(library.provider, model, key)
         opened = lazy("vivavoce.models.providers.pydantic_ai.model:PydanticAIModel")(model_name(name), access, **how)
         opened.identity = model_identity(name)
         return opened
     base_url = _base_url(name, provider)
     if provider in ENDPOINTS and not api_key:
         api_key = ENDPOINTS[provider].key(name, base_url)
-    return lazy("vivavoce.models.openai:OpenAIModel")(
-        model, base_url=base_url, api_key=api_key, structured=structured, name=model_name(name), **how
-    )
+    return OpenAIModel(model, base_url=base_url, api_key=api_key, structured=structured, name=model_name(name), **how)
 
 
 def model_name(name: str) -> str:
