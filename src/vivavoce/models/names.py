@@ -90,7 +90,7 @@ def open_model(
             raise UsageError(f"model '{name}': the way to structured answers is that of the provider; leave it out")
         library = _LIBRARY[provider]
         key = api_key or key_of(name, library.keys_in)
-        access = lazy("vivavoce.models.providers.pydantic_ai.access:Access")(library.provider, model, key)
+        access = lazy("vivavoce.models.providers.pydantic_ai.model:Access")(library.provider, model, key)
         opened = lazy("vivavoce.models.providers.pydantic_ai.model:PydanticAIModel")(model_name(name), access, **how)
         opened.identity = model_identity(name)
         return opened
