@@ -18,7 +18,7 @@ from vivavoce.metrics.custom import FunctionOptions
 from vivavoce.metrics.evaluation import Known
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.measuring import MeasuringOptions
-from vivavoce.models.openai import Pacing
+from vivavoce.models.model import Pacing
 from vivavoce.penelope.options import About, AgentOptions
 from vivavoce.signatures import meanings
 

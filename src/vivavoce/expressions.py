@@ -9,12 +9,15 @@ import re
 from contextlib import suppress
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.impossible_patterns import is_impossible
-from vivavoce.search_process import SearchKind, search_in_process
+from vivavoce.lazy_names import lazy
 from vivavoce.work_time import counted_work
+
+if TYPE_CHECKING:
+    from vivavoce.search_process import SearchKind
 
 SECONDS = 5.0
 """The time that one search may take."""
@@ -161,7 +164,7 @@ class Expression:
         """
         source = self._pattern.pattern
         if len(source) > MAX_INTERRUPTIBLE_CHARS or len(source) * len(text) > MAX_INTERRUPTIBLE_PRODUCT:
-            return search_in_process(source, kind, text, group, seconds)
+            return lazy("vivavoce.search_process:search_in_process")(source, kind, text, group, seconds)
 
         def search(**how: Any) -> Any:
             if kind == "finditer":

@@ -261,7 +261,7 @@ def rules_out(goal: str) -> bool:
 
 
 def asks_to_tell(goal: str) -> bool:
-    """Say whether a goal asks, in English or German, that something is told."""
+    """Say whether a goal asks, in English or German, for telling something."""
     return bool(_TELLING.search(goal))
 
 

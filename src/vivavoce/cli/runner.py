@@ -54,7 +54,7 @@ class Against:
         """Return what a run is compared with, None for nothing.
 
         Raises:
-            UsageError: the file is no baseline, or there is none to be worse than.
+            UsageError: the file is not a baseline, or no earlier run exists to be worse than.
         """
         if path is not None:
             baseline: Baseline = lazy("vivavoce.report.baseline:read_baseline")(path)

@@ -173,7 +173,7 @@ class QuotedText:
         overlaps = list(takewhile(lambda gone: gone.start < span.end, unsaid))
         if not all(_is_inside(gone, span) for gone in overlaps):
             return False
-        shown = self._rendering.shown(span)
+        shown = self._rendering.rendered_span(span)
         if shown.start == shown.end:
             return not overlaps
         shown_text = self._rendering.folded.text
@@ -214,11 +214,11 @@ class _Rendering:
         return _strip_edge(_Rendering(part.translate(_ONE_KIND_OF_QUOTES), self._reader).folded.text)
 
     def original(self, span: Span) -> Span:
-        """Return where a part of what is shown stands in the text."""
+        """Return the place in the text of a part of what is shown."""
         return Span(self._places[span.start].start, self._places[span.end - 1].end)
 
-    def shown(self, span: Span) -> Span:
-        """Return where a part of the text stands in what is shown."""
+    def rendered_span(self, span: Span) -> Span:
+        """Return the place in what is shown of a part of the text."""
         return Span(bisect_left(self._starts, span.start), bisect_left(self._starts, span.end))
 
     @cached_property

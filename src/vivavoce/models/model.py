@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, S
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypedDict, TypeVar
 
 from pydantic import BaseModel
 
 from vivavoce.errors import BudgetExhausted, Deferred
 from vivavoce.messages import AnyMessage, ToolCall
+from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limiter import Limiter, RateLimit
 from vivavoce.records.score import Usage, charge, usage_of
 from vivavoce.wire.chat import WireMessages, wire_messages
 
@@ -36,6 +38,19 @@ def new_attempt(name: str) -> Generator[None]:
         yield
     finally:
         _ATTEMPT.reset(token)
+
+
+class Pacing(TypedDict, total=False):
+    """How the calls of a model are held back; `limiter` and `rate` may be shared by the models of one provider."""
+
+    limiter: Limiter
+    """The slots that its calls take."""
+    rate: RateLimit | None
+    """How many requests and tokens it takes in a minute."""
+    budget: Budget | None
+    """What the calls count against."""
+    tries: int
+    """How often a call is made at most, the first time included."""
 
 
 class Paid(Protocol):

@@ -12,9 +12,8 @@ from typing import Any, Unpack, cast
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.foreign_code import foreign_code
 from vivavoce.models.endpoints import ENDPOINTS, OPENAI, identity_at, key_of
-from vivavoce.models.model import Model
+from vivavoce.models.model import Model, Pacing
 from vivavoce.models.modes import Mode
-from vivavoce.models.openai import OpenAIModel, Pacing
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import Registry, lazy
 from vivavoce.settings import settings
@@ -97,7 +96,9 @@ def open_model(
     base_url = _base_url(name, provider)
     if provider in ENDPOINTS and not api_key:
         api_key = ENDPOINTS[provider].key(name, base_url)
-    return OpenAIModel(model, base_url=base_url, api_key=api_key, structured=structured, name=model_name(name), **how)
+    return lazy("vivavoce.models.openai:OpenAIModel")(
+        model, base_url=base_url, api_key=api_key, structured=structured, name=model_name(name), **how
+    )
 
 
 def model_name(name: str) -> str:

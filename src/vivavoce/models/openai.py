@@ -6,13 +6,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from vivavoce.errors import Fault, ModelFault, UsageError
 from vivavoce.messages import AnyMessage
 from vivavoce.models.answers import lacks_keys, read_answer
 from vivavoce.models.endpoints import OPENAI, identity_at
-from vivavoce.models.model import ModelReply, Request, Schema
+from vivavoce.models.model import ModelReply, Pacing, Request, Schema
 from vivavoce.models.modes import (
     CAPABILITIES,
     IN_MESSAGES,
@@ -39,19 +39,6 @@ NOT_CHARGED = frozenset(("http", "rate_limit", "connection"))
 """Kinds of failure for which no tokens are charged; an answer that came too late or was not understood was made."""
 ANSWERED = frozenset(("format", "size"))
 """Kinds of failure of an answer that came, and so was a call that counts."""
-
-
-class Pacing(TypedDict, total=False):
-    """How the calls of a model are held back; `limiter` and `rate` may be shared by the models of one provider."""
-
-    limiter: Limiter
-    """The slots that its calls take."""
-    rate: RateLimit | None
-    """How many requests and tokens it takes in a minute."""
-    budget: Budget | None
-    """What the calls count against."""
-    tries: int
-    """How often a call is made at most, the first time included."""
 
 
 class OpenAIModel:

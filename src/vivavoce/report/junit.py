@@ -208,7 +208,7 @@ def _evidence(attempt: Attempt, score: Score) -> str:
     lines = [score.reason]
     if (said := exchange_of(attempt, score)) is not None:
         lines += [
-            f"{said.asked}: {said.question}",
+            f"{said.question_label}: {said.question}",
             *([] if said.answer == score.submission else [f"said: {said.answer}"]),
         ]
     if score.submission:

@@ -56,7 +56,7 @@ def pair(a: Scenarios, b: Scenarios) -> Pairing:
         pairs = [(one, firsts_b[scenario]) for scenario, one in firsts_a.items() if scenario in firsts_b]
     else:
         pairs = list(_shared_pairs(firsts_a, shared_a, firsts_b, shared_b))
-    return Pairing(tuple(pairs), _left(a, [one for one, _ in pairs]), _left(b, [other for _, other in pairs]))
+    return Pairing(tuple(pairs), _unpaired(a, [one for one, _ in pairs]), _unpaired(b, [other for _, other in pairs]))
 
 
 def _shared_pairs(
@@ -77,7 +77,7 @@ def _shared_pairs(
             yield one, other
 
 
-def _left(samples: Scenarios, taken: Sequence[str]) -> tuple[str, ...]:
+def _unpaired(samples: Scenarios, taken: Sequence[str]) -> tuple[str, ...]:
     """Return the samples that are in no pair; none is in two."""
     if len(taken) == len(samples):
         return ()

@@ -39,15 +39,15 @@ class Exchange:
         return f"{self.session}: {words}" if self.session else words
 
     @property
-    def asked(self) -> str:
-        """What stands before the question."""
+    def question_label(self) -> str:
+        """The words before the question."""
         return f"asked in {self.session}" if self.session else "asked"
 
 
 def exchange_of(attempt: Attempt, score: Score | None = None) -> Exchange | None:
     """Return the exchange that a score is about: its lowest turn, else the last; None where nobody said anything.
 
-    An answer that only calls tools is told by their names.
+    An answer that only calls tools is their names.
     """
     turns = attempt.trajectory.turns
     wanted = None if score is None else lowest_turn(score)

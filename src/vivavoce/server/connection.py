@@ -184,7 +184,7 @@ class TimedConnection(H11Protocol):
         self._begin()
 
     def _crowd(self) -> list[TimedConnection]:
-        """Return the connections of which there is one too many, this one among them; none within the limits."""
+        """Return the connections that exceed a limit by one, this one among them; none within the limits."""
         limit, limit_of_address = max_connections(), max_connections_of_address()
         if len(self.connections) <= min(limit, limit_of_address):
             return []

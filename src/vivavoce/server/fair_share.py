@@ -1,4 +1,4 @@
-"""`FairShare`: a limited amount of something that requests hold at a time, of which one user never gets all."""
+"""`FairShare`: a limited amount of something that requests hold; one user never gets all of it."""
 
 from __future__ import annotations
 

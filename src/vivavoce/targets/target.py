@@ -315,7 +315,7 @@ class FirstToken:
         self.seconds: float | None = None
         self._pieces: list[str] = []
 
-    def came(self, piece: object = None) -> None:
+    def note_piece(self, piece: object = None) -> None:
         """Note that a piece came, and keep its words if it has some."""
         if self.seconds is None:
             self.seconds = time.perf_counter() - self._started

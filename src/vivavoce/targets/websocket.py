@@ -233,7 +233,7 @@ class WebSocketSession:
         if (session := _found(payload, frames.session)) is not None:
             self._session = str(session)
         if (piece := _found(payload, frames.piece)) is not None:
-            turn.token.came()
+            turn.token.note_piece()
             turn.pieces.append(_text(piece))
         reply = _found(payload, frames.reply or None)
         if reply is not None:

@@ -69,10 +69,10 @@ def _starts(talk: Trajectory) -> list[int]:
 
 def _size(messages: Sequence[AnyMessage]) -> int:
     """Return how many characters of some messages a page shows."""
-    return sum(map(_shown, messages))
+    return sum(map(_char_count, messages))
 
 
-def _shown(message: AnyMessage) -> int:
+def _char_count(message: AnyMessage) -> int:
     said = min(len(words_of(message)), LONGEST["data" if isinstance(message, ToolMessage) else "speech"])
     calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
     return FRAME + said + sum(min(len(one.function.arguments), LONGEST["data"]) for one in calls)

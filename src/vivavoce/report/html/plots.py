@@ -158,7 +158,7 @@ class Step(BaseModel):
 
 
 class Point(BaseModel):
-    """A run, an hour, or a turn in the plot; without a `mean` it has no score, of which `stopped` may say why.
+    """A run, an hour, or a turn in the plot; without a `mean` it has no score, and `stopped` may say why.
 
     `low` and `high` are the 95% interval of the mean, `gate` the mean from which on the gate lets it pass, where the
     suite says so, and `failed` that the gate did not. `breaks` marks a run whose scores are not comparable with earlier

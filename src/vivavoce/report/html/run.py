@@ -316,7 +316,9 @@ def drawn(found: Sequence[Histogram], graders: int) -> list[Bars]:
 def _bars(one: Histogram, *, is_score: bool) -> Bars:
     kind, most, wide = "score" if is_score else one.name, max(one.counts), WIDTH / len(one.counts)
     name = safe(one.name) if is_score else _NAMES[one.name]
-    edges = [_said(one.low + (one.high - one.low) * at / len(one.counts), kind) for at in range(len(one.counts) + 1)]
+    edges = [
+        _edge_text(one.low + (one.high - one.low) * at / len(one.counts), kind) for at in range(len(one.counts) + 1)
+    ]
     path = "".join(
         f"M{at * wide + 1:g} {HEIGHT}v-{max(1.0, HEIGHT * number / most):.1f}h{wide - 2:g}V{HEIGHT}z"
         for at, number in enumerate(one.counts)
@@ -326,7 +328,7 @@ def _bars(one: Histogram, *, is_score: bool) -> Bars:
     return Bars(name, edges[0], edges[-1], path, most, f"{name}: {', '.join(counted)}")
 
 
-def _said(value: float, kind: str) -> str:
+def _edge_text(value: float, kind: str) -> str:
     match kind:
         case "seconds":
             return span(value)

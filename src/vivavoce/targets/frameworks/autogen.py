@@ -59,7 +59,7 @@ class _Conversation:
             await self.asked.thing.load_state(self.state)
             async for one in self.asked.thing.run_stream(task=text, **self.beginning.options):
                 if getattr(one, "type", None) == _PIECES:
-                    token.came(getattr(one, "content", None))
+                    token.note_piece(getattr(one, "content", None))
                 result = one
             self.state = await self.asked.thing.save_state()
         if result is None or not hasattr(result, "messages"):

@@ -115,7 +115,7 @@ def _listen(bus: Any) -> None:
     def on_piece(source: object, event: Any) -> None:
         del source
         if (turn := _turn.get()) is not None:
-            turn.token.came(getattr(event, "chunk", None))
+            turn.token.note_piece(getattr(event, "chunk", None))
 
     bus.register_handler(lazy("crewai.events:LLMCallCompletedEvent"), on_answer)
     bus.register_handler(lazy("crewai.events:LLMStreamChunkEvent"), on_piece)
@@ -130,7 +130,7 @@ def _finished(run: partial[Any], turn: _Turn) -> Any:
         output = run()
         if has(output, "result", "is_completed"):
             for _ in output:
-                turn.token.came()
+                turn.token.note_piece()
             output = output.result
         bus.flush()
     finally:

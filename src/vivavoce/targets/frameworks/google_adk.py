@@ -58,7 +58,7 @@ class _Conversation:
         async for event in running:
             if getattr(event, "partial", None):
                 for part in value_in(event, "content.parts") or [None]:
-                    token.came(getattr(part, "text", None))
+                    token.note_piece(getattr(part, "text", None))
             else:
                 events.append(event)
         self._check(events)

@@ -125,7 +125,7 @@ class _Conversation:
 
 
 def _came(token: FirstToken, piece: object) -> None:
-    token.came(getattr(piece, "content", None))
+    token.note_piece(getattr(piece, "content", None))
 
 
 def _keywords(**given: Any) -> dict[str, Any]:

@@ -153,7 +153,7 @@ class _Conversation:
             pieces = cast("AsyncIterator[Any]", self.asked.runnable.astream(given, **options))
             whole: Any = None
             async for piece in pieces:
-                token.came(getattr(piece, "content", piece))
+                token.note_piece(getattr(piece, "content", piece))
                 whole = piece if whole is None else whole + piece
             return whole
         state: Any = None
@@ -161,7 +161,7 @@ class _Conversation:
             if mode == "values":
                 state = piece
             elif role_of(piece[0]) == "assistant":
-                token.came(getattr(piece[0], "content", None))
+                token.note_piece(getattr(piece[0], "content", None))
         return state
 
     async def close(self) -> None:

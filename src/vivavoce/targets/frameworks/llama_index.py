@@ -81,7 +81,7 @@ class _AgentConversation:
         running = self.agent.run(user_msg=text_of(messages, _TITLE), **options)
         async for event in running.stream_events():
             if hasattr(event, "delta"):
-                token.came(event.delta)
+                token.note_piece(event.delta)
             else:
                 turn.add(event)
         result = await running

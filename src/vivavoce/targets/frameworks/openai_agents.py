@@ -55,7 +55,7 @@ class _Conversation:
         result = runner.run_streamed(self.agent, given, **options)
         async for event in result.stream_events():
             if "delta" in (kind := str(value_in(event, "data.type"))):
-                token.came(value_in(event, "data.delta") if kind == _WORDS else None)
+                token.note_piece(value_in(event, "data.delta") if kind == _WORDS else None)
         return result
 
     async def close(self) -> None:

@@ -79,7 +79,7 @@ def _listening(token: FirstToken) -> Any:
         del context
         async for event in events:
             if getattr(event, "event_kind", None) in _PIECES:
-                token.came(_words(event))
+                token.note_piece(_words(event))
 
     return listen
 

@@ -33,9 +33,9 @@ from pydantic_ai.settings import ModelSettings
 
 from vivavoce.errors import Fault, ModelFault, RateLimited, UsageError, did_you_mean
 from vivavoce.models.answers import StructuredAnswer, read_answer
-from vivavoce.models.model import ModelReply, Request, Schema
+from vivavoce.models.model import ModelReply, Pacing, Request, Schema
 from vivavoce.models.modes import asked_again
-from vivavoce.models.openai import ANSWERED, EXPECTED_OUTPUT, NOT_CHARGED, Pacing
+from vivavoce.models.openai import ANSWERED, EXPECTED_OUTPUT, NOT_CHARGED
 from vivavoce.models.prices import VARIABLE, price_of
 from vivavoce.models.providers.pydantic_ai.translation import (
     Answer,
