@@ -303,7 +303,7 @@ def _is_ours(frame: TracebackType) -> bool:
     return frame.tb_frame.f_code.co_filename.startswith(_OURS)
 
 
-KEY = "first_token"
+FIRST_TOKEN_KEY = "first_token"
 """The key in the metadata of the first assistant message of a turn, with the time in seconds."""
 
 
@@ -332,6 +332,6 @@ class FirstToken:
         noted = list(messages)
         at = next((index for index, message in enumerate(noted) if isinstance(message, AIMessage)), None)
         if self.seconds is not None and at is not None:
-            metadata = {**(noted[at].metadata or {}), KEY: round(self.seconds, 6)}
+            metadata = {**(noted[at].metadata or {}), FIRST_TOKEN_KEY: round(self.seconds, 6)}
             noted[at] = noted[at].model_copy(update={"metadata": metadata})
         return noted
