@@ -38,9 +38,15 @@ def talk(text: str) -> list[Row]:
 
 
 def judged(
-    server: LoopbackServer, rows: list[Row], *, tries: int = 2, concurrency: int = 8, metric: SafetyMetric | None = None
+    server: LoopbackServer,
+    rows: list[Row],
+    *,
+    tries: int = 2,
+    concurrency: int = 8,
+    metric: SafetyMetric | None = None,
+    timeout: float = 60.0,
 ) -> RunResult:
-    limits = Limits(timeout=0.5, concurrency=concurrency)
+    limits = Limits(timeout=timeout, concurrency=concurrency)
     model = OpenAIModel("judge", base_url=server.base_url, api_key="sk-secret", tries=tries, limits=limits)
     return evaluate(rows, [metric or SafetyMetric()], model=model, max_concurrent=concurrency)
 
@@ -87,7 +93,7 @@ def test_one_bad_answer_is_an_error_of_its_own_verdict_only(name: str) -> None:
     rows = [{"id": f"r{i}", "messages": talk(["fine", "poison", "bad"][i % 3] + f" {i}")} for i in range(6)]
     del rows[5]
     with LoopbackServer(lambda body: fault() if "bad" in body["messages"][1]["content"] else verdict(body)) as server:
-        result = judged(server, rows)
+        result = judged(server, rows, timeout=0.5 if fault is hang else 60.0)
     found = grades(result)
     assert [found[f"r{i}"].value for i in range(5)] == [1.0, 0.0, None, 1.0, 0.0]
     safety = result.summary.grader("safety")
