@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import NotFound
@@ -26,6 +27,10 @@ def _allocate(size: int) -> int:
 
 def _surroundings() -> dict[str, Any]:
     return {"folder": os.getcwd(), "color": os.environ.get("COLOR"), "path": sys.path}
+
+
+def _out_of_memory_score() -> int:
+    return int(Path("/proc/self/oom_score_adj").read_text())
 
 
 def _refuse() -> None:
@@ -50,4 +55,5 @@ hold_the_interpreter = answering(_hold_the_interpreter)
 crash = answering(_crash)
 allocate = answering(_allocate)
 surroundings = answering(_surroundings)
+out_of_memory_score = answering(_out_of_memory_score)
 refuse = answering(_refuse)

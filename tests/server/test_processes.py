@@ -62,6 +62,12 @@ def test_a_process_that_needs_too_much_memory_says_so() -> None:
     assert str(caught.value) == NO_MEMORY
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems choose by themselves")
+def test_where_memory_runs_out_a_task_is_ended_and_not_the_server() -> None:
+    assert call(Task(f"{WORK}:out_of_memory_score", ())) == 1000
+    assert int(Path("/proc/self/oom_score_adj").read_text()) < 1000
+
+
 def test_a_process_that_crashes_is_an_error_of_its_request_alone() -> None:
     with pytest.raises(StoreError, match="ended early"):
         call(Task(f"{WORK}:crash", ()))

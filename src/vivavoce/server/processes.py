@@ -37,6 +37,9 @@ SUITE_MEMORY_SHARE = 0.5
 
 A suite is a file of the served folder, which may load a model of its own."""
 
+FIRST_TO_END = "1000"
+"""The number by which Linux knows what to end first when memory runs out: the highest there is."""
+
 COMMAND_BYTES = 9
 """The length of a command to the starter: a letter, and the id of a process."""
 
@@ -318,8 +321,14 @@ def job_bytes(suite: str | None) -> int:
 
 
 def limit_process(task: Task) -> None:
-    """Limit the processor time and the memory of this process as a task says."""
+    """Limit the processor time and the memory of this process as a task says.
+
+    Where the machine runs out of memory, Linux ends this process rather than the server.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        with suppress(OSError):  # a sandbox may forbid it
+            Path("/proc/self/oom_score_adj").write_text(FIRST_TO_END)
     if task.cpu_seconds is not None:
         resource.setrlimit(resource.RLIMIT_CPU, (task.cpu_seconds, task.cpu_seconds + 5))
     if task.max_bytes is not None and sys.platform == "linux":
