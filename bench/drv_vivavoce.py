@@ -16,10 +16,9 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
-from fake_server import QUOTE
+from fake_server import QUOTE, Goal
 
 from vivavoce import evaluate
-from vivavoce.metrics import GoalAchievementJudge
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.wire.http import Limits
 
@@ -36,7 +35,7 @@ def main() -> None:
     """Judge them, and let the meter print what that took."""
     with CONVERSATIONS.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in islice(lines, meter.N)]
-    metric = GoalAchievementJudge(
+    metric = Goal(
         OpenAIModel(meter.MODEL, base_url=meter.BASE, api_key="sk-x", limits=Limits(concurrency=meter.CONC))
     )
     for row in rows:

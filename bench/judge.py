@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from fake_server import QUOTE
+from fake_server import QUOTE, Goal
 
 from vivavoce import RunResult, evaluate
-from vivavoce.metrics import GoalAchievementJudge, evaluate_conversation
+from vivavoce.metrics import evaluate_conversation
 from vivavoce.metrics.judged.goal import LEVELS, goal_reply
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.openai import OpenAIModel
@@ -95,7 +95,7 @@ def compare(latency: int, at_a_time: int, systems: Sequence[str], asked: str) ->
 
 def stored(rows: Iterator[dict[str, Any]], address: str) -> tuple[RunResult, BaseMultiTurnMetric, Counter[str]]:
     """Judge rows into a store that is thrown away; return also how often each outcome came, by id and by cause."""
-    metric = GoalAchievementJudge(judge(address))
+    metric = Goal(judge(address))
     with tempfile.TemporaryDirectory() as folder:
         result = evaluate(rows, [metric], max_concurrent=AT_A_TIME, store=f"{folder}/store.db")
         seen: Counter[str] = Counter()
@@ -134,7 +134,7 @@ def memory() -> None:
 def peak(count: int) -> None:
     """Judge so many conversations and print the peak memory in MB."""
     with server() as address, tempfile.TemporaryDirectory() as folder:
-        metric = GoalAchievementJudge(judge(address))
+        metric = Goal(judge(address))
         evaluate(conversations(count), [metric], max_concurrent=AT_A_TIME, store=f"{folder}/store.db")
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
