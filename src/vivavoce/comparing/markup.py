@@ -24,6 +24,11 @@ class Replacement(NamedTuple):
     shown: str
 
 
+def may_have_markup(text: str) -> bool:
+    """Return whether a text has a character or begins a line in a way that may be markup; most texts have none."""
+    return _MAY_BE_ANY_MARKUP.search(text) is not None
+
+
 def link_marks(text: str) -> Sequence[Replacement]:
     """Return the brackets and the address of each link and image: `[`, and `](https://…)`; its words stay."""
     if "](" not in text:
@@ -45,6 +50,8 @@ def hidden_markup(text: str) -> Sequence[Replacement]:
 
     Marks of emphasis are not among them.
     """
+    if not may_have_markup(text):
+        return ()
     marks = sorted((*link_marks(text), *_html_marks(text), *_line_marks(text)))
     kept: list[Replacement] = []
     for mark in marks:
@@ -152,6 +159,7 @@ _BLOCKS = re.compile(
 )
 """Tags that end a line or a cell, which separates words."""
 _MAY_BE_MARKUP = re.compile(r"[&<*_~`\\{\[]")
+_MAY_BE_ANY_MARKUP = re.compile(r"[&<*_~`\\{\[|]|==|^[ \t]*(?:[•‣◦+>#-]|[0-9]{1,3}[.)])", re.MULTILINE)
 _RAISED_OR_LOWERED = re.compile("</?(?:sup|sub)(?![A-Za-z0-9])", re.IGNORECASE)
 _EMPHASIS = re.compile(r"\\.|\n[ \t]*\n|(?P<sign>(?<!\*)\*{1,3}(?!\*)|(?<!_)_{1,3}(?!_)|(?<!~)~~(?!~)|`++)", re.DOTALL)
 _ESCAPE = re.compile(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice, takewhile
 
-from vivavoce.comparing.markup import MAX_ADDRESS_CHARS, Replacement, hidden_markup, link_marks
+from vivavoce.comparing.markup import MAX_ADDRESS_CHARS, Replacement, hidden_markup, link_marks, may_have_markup
 from vivavoce.comparing.negations import is_denied_after, is_denied_before, leaves_out_negation
 from vivavoce.comparing.numbers import cuts_number
 from vivavoce.comparing.text import QUOTATION_MARKS, FoldedText, Span, is_blank, is_boundary
@@ -98,12 +98,12 @@ def without_markup(text: str) -> str:
 
     Only marks that come in pairs around words are markup: `2*3*4`, `snake_case`, and `*args` stay as they are.
     """
-    return _Rendering(text, _markup).folded.text
+    return _Rendering(text, _markup).shown
 
 
 def shown_text(text: str) -> str:
     """Return what a text states where Markdown and HTML are shown: without markup, and without struck words."""
-    return _Rendering(text, _visible_marks).folded.text
+    return _Rendering(text, _visible_marks).shown
 
 
 class QuotedText:
@@ -122,13 +122,19 @@ class QuotedText:
         spans = self._find_anywhere((*quote.parts[:-1], last))
         return () if spans and _QUESTION.match(self.text, spans[-1].end) else spans
 
-    def _find_anywhere(self, parts: Sequence[str]) -> Sequence[Span]:
+    def _find_anywhere(self, parts: tuple[str, ...]) -> Sequence[Span]:
         if spans := self._find_in(self.folded, parts):
             return spans
+        tried = {(), parts}
         for rendering in (self._rendering, self._page):
-            plain = tuple(part for part in map(rendering.plain_part, parts) if part)
-            if any(map(_has_word, plain)) and (spans := self._find_in(rendering.folded, plain)):
-                return list(map(rendering.original, spans))
+            plain = _plain_parts(parts, rendering.reader)
+            if not rendering.is_text(self.text):
+                if plain and (spans := self._find_in(rendering.folded, plain)):
+                    return list(map(rendering.original, spans))
+            elif plain not in tried:
+                if spans := self._find_in(self.folded, plain):
+                    return spans
+                tried.add(plain)
         return ()
 
     @cached_property
@@ -200,18 +206,25 @@ class _Rendering:
     """A text as it is shown, where a `reader` says which parts are shown in another way."""
 
     def __init__(self, text: str, reader: _Reader) -> None:
-        self._reader = reader
+        self.reader = reader
         self.marks = reader(text)
         self._text = text
 
+    @property
+    def shown(self) -> str:
+        """The text as it is shown."""
+        if not self.marks:
+            return self._text
+        return "".join(shown or self._text[span.start : span.end] for span, shown in self._cells)
+
     @cached_property
     def folded(self) -> FoldedText:
-        """The text as it is shown."""
-        return FoldedText("".join(shown or self._text[span.start : span.end] for span, shown in self._cells))
+        """The text as it is shown, folded."""
+        return FoldedText(self.shown)
 
-    def plain_part(self, part: str) -> str:
-        """Return a part of a quote as it would be shown."""
-        return _strip_edge(_Rendering(part.translate(_ONE_KIND_OF_QUOTES), self._reader).folded.text)
+    def is_text(self, text: str) -> bool:
+        """Return whether what is shown is a text as it is."""
+        return not self.marks and self._text == text
 
     def original(self, span: Span) -> Span:
         """Return the place in the text of a part of what is shown."""
@@ -245,6 +258,14 @@ class _Rendering:
         for span, shown in self._cells:
             places += [span] * len(shown) if shown else (Span(place, place + 1) for place in range(*span))
         return places
+
+
+@lru_cache(maxsize=4096)
+def _plain_parts(parts: tuple[str, ...], reader: _Reader) -> tuple[str, ...]:
+    """Return the parts of a quote as they would be shown, and nothing where that has no word."""
+    shown = (_strip_edge(_Rendering(part.translate(_ONE_KIND_OF_QUOTES), reader).shown) for part in parts)
+    plain = tuple(part for part in shown if part)
+    return plain if any(map(_has_word, plain)) else ()
 
 
 def _is_inside(inner: Span, outer: Span) -> bool:
@@ -354,7 +375,9 @@ def _unescape(text: str) -> str:
 
 def _markup(text: str) -> Sequence[Replacement]:
     """Return the marks of Markdown in a text: pairs around words, what begins a line, and those of links."""
-    lines = (Replacement(*match.span(), "") for match in _LINE_MARKUP.finditer(text)) if text else ()
+    if not may_have_markup(text):
+        return ()
+    lines = (Replacement(*match.span(), "") for match in _LINE_MARKUP.finditer(text))
     fixed = _without_overlaps((*lines, *link_marks(text)))
     return _without_overlaps((*fixed, *(Replacement(*mark, "") for mark in _emphasis(text, fixed))))
 
@@ -364,6 +387,8 @@ def _visible_marks(text: str) -> Sequence[Replacement]:
 
     A mark that begins a line leaves an empty line, so that what is before it is not in the same clause.
     """
+    if not may_have_markup(text):
+        return ()
     seen = (
         mark if mark.shown.isspace() or not is_blank(mark.shown) else mark._replace(shown="") for mark in _html(text)
     )
@@ -373,6 +398,8 @@ def _visible_marks(text: str) -> Sequence[Replacement]:
 
 def _page_marks(text: str) -> Sequence[Replacement]:
     """Return also the numbers of lists and the bars of tables."""
+    if not may_have_markup(text):
+        return ()
     page = (_as_shown(text, mark) for mark in hidden_markup(text) if not _NOT_OF_PAGE.match(text, mark.start))
     return _without_overlaps((*_visible_marks(text), *page))
 

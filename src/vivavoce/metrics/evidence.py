@@ -48,6 +48,20 @@ class _Source:
     text: QuotedText
 
 
+class _Found:
+    """The messages in which a quote stands, looked up as far as somebody asks, and once."""
+
+    def __init__(self, rest: Iterator[int]) -> None:
+        self._indices: list[int] = []
+        self._rest = rest
+
+    def __iter__(self) -> Iterator[int]:
+        yield from self._indices
+        for index in self._rest:
+            self._indices.append(index)
+            yield index
+
+
 class Checker:
     """Looks evidence up in one conversation.
 
@@ -65,6 +79,7 @@ class Checker:
         self._texts: list[tuple[int, str]] = []
         self._folded: list[_Source] = []
         self._known: dict[tuple[str, bool], Evidence] = {}
+        self._found_in: dict[str, _Found] = {}
         self._calls: list[int] = []
         self._results: dict[int, int] = {}
         self._by_id: dict[str, int] = {}
@@ -127,9 +142,12 @@ class Checker:
 
     def _found(self, text: str) -> Iterator[int]:
         """Yield the indices of the messages in which a piece of evidence stands."""
-        return (index for index in self._found_anywhere(text) if (self._turns[index] or 0) < self._last)
+        found = self._found_in.get(text)
+        if found is None:
+            found = self._found_in[text] = _Found(self._find_anywhere(text))
+        return (index for index in found if (self._turns[index] or 0) < self._last)
 
-    def _found_anywhere(self, text: str) -> Iterator[int]:
+    def _find_anywhere(self, text: str) -> Iterator[int]:
         reference = _reference(text)
         if reference is None:
             yield from self._quoted(text)
@@ -170,6 +188,7 @@ class Checker:
         if read == len(self._messages):
             return
         self._known.clear()
+        self._found_in.clear()
         for index, message in enumerate(self._messages[read:], read):
             if message.role == "user":
                 self._turn = 0 if self._turn is None else self._turn + 1
