@@ -125,22 +125,24 @@ class QuotedText:
     def _find_anywhere(self, parts: tuple[str, ...]) -> Sequence[Span]:
         if spans := self._find_in(self.folded, parts):
             return spans
-        tried = {(), parts}
+        if self._is_plain:
+            others = _plain_readings(parts)
+            return next((spans for plain in others if (spans := self._find_in(self.folded, plain))), ())
         for rendering in (self._rendering, self._page):
             plain = _plain_parts(parts, rendering.reader)
-            if not rendering.is_text(self.text):
-                if plain and (spans := self._find_in(rendering.folded, plain)):
-                    return list(map(rendering.original, spans))
-            elif plain not in tried:
-                if spans := self._find_in(self.folded, plain):
-                    return spans
-                tried.add(plain)
+            if plain and (spans := self._find_in(rendering.folded, plain)):
+                return list(map(rendering.original, spans))
         return ()
 
     @cached_property
     def folded(self) -> FoldedText:
         """The text, folded."""
         return FoldedText(self.text)
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether the text is shown as it is."""
+        return not may_have_markup(self.text) and self.text == self.text.translate(_ONE_KIND_OF_QUOTES)
 
     @cached_property
     def _rendering(self) -> _Rendering:
@@ -173,7 +175,7 @@ class QuotedText:
         """Return whether a part of a quote may stand at a place, as the text is and as it is shown."""
         if _cuts(text, span, is_first, is_last):
             return False
-        if text is not self.text or not self._rendering.marks:
+        if text is not self.text or self._is_plain or not self._rendering.marks:
             return True
         unsaid = self._unsaid[bisect_right(self._unsaid, span.start, key=_end_of) :]
         overlaps = list(takewhile(lambda gone: gone.start < span.end, unsaid))
@@ -222,10 +224,6 @@ class _Rendering:
         """The text as it is shown, folded."""
         return FoldedText(self.shown)
 
-    def is_text(self, text: str) -> bool:
-        """Return whether what is shown is a text as it is."""
-        return not self.marks and self._text == text
-
     def original(self, span: Span) -> Span:
         """Return the place in the text of a part of what is shown."""
         return Span(self._places[span.start].start, self._places[span.end - 1].end)
@@ -266,6 +264,13 @@ def _plain_parts(parts: tuple[str, ...], reader: _Reader) -> tuple[str, ...]:
     shown = (_strip_edge(_Rendering(part.translate(_ONE_KIND_OF_QUOTES), reader).shown) for part in parts)
     plain = tuple(part for part in shown if part)
     return plain if any(map(_has_word, plain)) else ()
+
+
+@lru_cache(maxsize=4096)
+def _plain_readings(parts: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
+    """Return the parts of a quote as they would be shown, where that differs from how they are written."""
+    shown = dict.fromkeys(_plain_parts(parts, reader) for reader in (_visible_marks, _page_marks))
+    return tuple(plain for plain in shown if plain and plain != parts)
 
 
 def _is_inside(inner: Span, outer: Span) -> bool:

@@ -130,8 +130,11 @@ def lines(acts: Sequence[Act]) -> Iterator[str]:
 
 def ledger(messages: Sequence[AnyMessage]) -> list[Act]:
     """Return the calls of a conversation that may have changed something, by the names of their tools."""
+    called = call_records(messages)
+    if not called:
+        return []
     acts: list[Act] = []
-    records = iter(call_records(messages))
+    records = iter(called)
     count, turn, user_words = 0, None, ""
     for message in messages:
         if message.role == "user":

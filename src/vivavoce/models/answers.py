@@ -259,11 +259,13 @@ class _Fitting:
         return value
 
     def check_keys(self, value: object, schema: object) -> None:
+        if not isinstance(value, (dict, list)):
+            return
         part = self._resolved(schema)
         if isinstance(value, list):
             for item in cast("list[object]", value):
                 self.check_keys(item, part.get("items"))
-        elif isinstance(value, dict):
+        else:
             named = cast("dict[str, object]", value)
             properties: Mapping[str, object] = part.get("properties", {})
             if named.keys() != properties.keys():
@@ -274,7 +276,8 @@ class _Fitting:
                         raise RepeatedKey(key)
             others: object = part.get("additionalProperties")
             for key, item in named.items():
-                self.check_keys(item, properties.get(key, others))
+                if isinstance(item, (dict, list)):
+                    self.check_keys(item, properties.get(key, others))
 
     def _resolved(self, schema: object) -> Mapping[str, Any]:
         """Return the schema that a reference leads to, or the only one besides null; an empty one for a choice."""

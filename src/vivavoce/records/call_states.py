@@ -49,8 +49,10 @@ def outcome_of(result: ToolMessage) -> CallOutcome:
 
 def call_records(messages: Sequence[AnyMessage]) -> list[CallRecord]:
     """Return every call of a conversation in order, with its result and its state."""
-    last_spoken = max((place for place, message in enumerate(messages) if message.role in _SPEAKERS), default=-1)
     places = [place for place, message in enumerate(messages) for _ in _calls_of(message)]
+    if not places:
+        return []
+    last_spoken = max((place for place, message in enumerate(messages) if message.role in _SPEAKERS), default=-1)
     return [
         CallRecord(call, result, _state(result, is_last=place == last_spoken), place)
         for place, (call, result) in zip(places, tool_results(messages), strict=True)
