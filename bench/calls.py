@@ -6,6 +6,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from itertools import count as count_from
 from types import FrameType
 from typing import Any
 
@@ -39,16 +40,16 @@ def conversations(count: int) -> Iterator[dict[str, Any]]:
         yield {"id": f"c{i}", "goal": "The user learns when the order comes", "messages": messages}
 
 
-def count_calls(count: int, address: str) -> int:
+def count_calls(number: int, address: str) -> int:
     """Return the calls of Python functions in all threads of an evaluation, except that of the server."""
-    calls = 0
+    calls = count_from()  # safe for use from any thread
 
     def note(_frame: FrameType, event: str, _argument: object) -> None:
-        nonlocal calls
-        calls += event == "call"
+        if event == "call":
+            next(calls)
 
     judge = OpenAIModel("judge", base_url=address, api_key="sk-x", limits=Limits(concurrency=16))
-    rows = list(conversations(count))
+    rows = list(conversations(number))
     with tempfile.TemporaryDirectory() as folder:
         sys.setprofile(note)
         threading.setprofile(note)
@@ -56,17 +57,19 @@ def count_calls(count: int, address: str) -> int:
         threading.setprofile(None)
         sys.setprofile(None)
     (goal,) = result.summary.graders
-    if (goal.scored, goal.mean) != (count, 1.0):
-        sys.exit(f"{goal.scored} of {count} conversations were judged; the mean is {goal.mean}")
-    return calls
+    if (goal.scored, goal.mean) != (number, 1.0):
+        sys.exit(f"{goal.scored} of {number} conversations were judged; the mean is {goal.mean}")
+    return next(calls)
 
 
 def main() -> None:
     """Print the calls for one more conversation."""
     with LoopbackServer(lambda _: ANSWER) as server:
         count_calls(FEW, server.base_url)  # whatever is loaded once is loaded now
-        few, many = (count_calls(count, server.base_url) for count in (FEW, MANY))
-    print(f"Python calls a judged conversation {(many - few) / (MANY - FEW):.0f} (asked: ≤ 650; the bare loop makes 218)")
+        few, many = (count_calls(number, server.base_url) for number in (FEW, MANY))
+    print(
+        f"Python calls a judged conversation {(many - few) / (MANY - FEW):.0f} (asked: ≤ 650; the bare loop makes 218)"
+    )
 
 
 if __name__ == "__main__":

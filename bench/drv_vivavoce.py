@@ -35,9 +35,7 @@ def main() -> None:
     """Judge them, and let the meter print what that took."""
     with CONVERSATIONS.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in islice(lines, meter.N)]
-    metric = Goal(
-        OpenAIModel(meter.MODEL, base_url=meter.BASE, api_key="sk-x", limits=Limits(concurrency=meter.CONC))
-    )
+    metric = Goal(OpenAIModel(meter.MODEL, base_url=meter.BASE, api_key="sk-x", limits=Limits(concurrency=meter.CONC)))
     for row in rows:
         row["turns"][-1]["content"] += f" {QUOTE}"
     given = [{"id": row["id"], "goal": row["goal"], "messages": row["turns"]} for row in rows]

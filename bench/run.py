@@ -22,6 +22,7 @@ ALL = [
     "drive",
     "frameworks",
     "judge",
+    "calls",
     "parts",
     "prefixes",
     "penelope",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -137,6 +138,17 @@ def test_a_command_loads_few_modules_of_ours() -> None:
         loaded = json.loads(done.stdout.splitlines()[-1])
         assert len(loaded) <= most, command
         assert [name for name in loaded if name.startswith(OWN_ABSENT)] == [], command
+
+
+CALLS_PER_CONVERSATION = 1_850
+"""Python calls for one more judged and stored conversation, at most; a bare loop makes 218."""
+
+
+def test_a_judged_conversation_takes_few_python_calls() -> None:
+    done = subprocess.run([sys.executable, ROOT / "bench" / "calls.py"], capture_output=True, text=True, check=True)
+    calls = re.search(r"conversation (\d+)", done.stdout)
+    assert calls is not None
+    assert 218 < int(calls[1]) <= CALLS_PER_CONVERSATION
 
 
 def test_the_public_names_are_there_sorted_and_few() -> None:
