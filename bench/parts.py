@@ -23,7 +23,7 @@ from vivavoce.distributed.work import Allowance
 from vivavoce.distributed.working import OneProcess, Pool, Progress, work_through
 from vivavoce.files.places import Folder
 from vivavoce.pacing.loops import run as run_loop
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.experiment import suite_run

@@ -22,7 +22,7 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.types import metric_input
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.pacing.loops import run as run_loop
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store

@@ -179,7 +179,7 @@ SECTIONS: dict[str, tuple[Limit, ...]] = {
         Limit("records.label", "LONGEST_NOTES", "characters", "the notes of a run"),
         Limit("records.label", "LONGEST_TAG", "characters", "a tag of a run"),
         Limit("records.label", "MOST_TAGS", "tags", "tags of a run"),
-        Limit("store.views.views", "LONGEST_NAME", "characters", "the name of a saved view"),
+        Limit("store.views", "LONGEST_NAME", "characters", "the name of a saved view"),
     ),
 }
 

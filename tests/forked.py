@@ -49,7 +49,7 @@ LOADED = (
     *(f"vivavoce.cli.{name}" for name in ("cache", "export", "judge", "run", "runs", "serve", "show", "test")),
     *("vivavoce.server.app", "vivavoce.testing", "vivavoce.testing.plugin"),
     "vivavoce.features.compare.command",
-    *("vivavoce.report.matrix", "vivavoce.report.transcript", "vivavoce.store.comments.comments"),
+    *("vivavoce.report.matrix", "vivavoce.report.transcript", "vivavoce.store.comments"),
     *("vivavoce.targets.openai", "vivavoce.targets.http"),
 )
 

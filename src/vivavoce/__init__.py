@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from vivavoce.penelope.result import TestResult as TestResult
     from vivavoce.records.score import Score as Score
     from vivavoce.records.trajectory import Trajectory as Trajectory
-    from vivavoce.run.execution import RunOptions as RunOptions
+    from vivavoce.run.options import RunOptions as RunOptions
     from vivavoce.run.summary import RunResult as RunResult
     from vivavoce.samples.dataset import EvaluationDataset as EvaluationDataset
     from vivavoce.samples.evaluation import MultiTurnSample as MultiTurnSample
@@ -86,7 +86,7 @@ __getattr__, __dir__ = lazy_names(
         ".penelope.result": ("TestResult",),
         ".records.score": ("Score",),
         ".records.trajectory": ("Trajectory",),
-        ".run.execution": ("RunOptions",),
+        ".run.options": ("RunOptions",),
         ".run.summary": ("RunResult",),
         ".samples.dataset": ("EvaluationDataset",),
         ".samples.evaluation": ("MultiTurnSample", "SingleTurnSample"),

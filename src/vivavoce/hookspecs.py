@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from vivavoce.records.run import AttemptKey, Grading, Listener, Run
-    from vivavoce.run.execution import RunOptions
     from vivavoce.run.experiment_run import ExperimentRun
+    from vivavoce.run.options import RunOptions
     from vivavoce.server.pages.run import RunView
     from vivavoce.store.store import Store
 

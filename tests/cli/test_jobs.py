@@ -13,7 +13,7 @@ from server.live import serving
 from vivavoce.cli.main import main
 from vivavoce.client import Client
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.store.jobs.queue import Claimant, JobRow
+from vivavoce.store.jobs import Claimant, JobRow
 from vivavoce.store.store import Store
 
 KEPT = "kept.db"

@@ -20,7 +20,7 @@ from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
 from vivavoce.run import batch_rounds
 from vivavoce.run.batch_rounds import Patience
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.suites.opening import run_suite
 from vivavoce.testing import BatchServer, misbehaviour
 from vivavoce.testing.batch_server import Fate, MadeBatch

@@ -12,7 +12,7 @@ import pytest
 from vivavoce import Store
 from vivavoce.run import batch_rounds
 from vivavoce.run.batch_rounds import Patience
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.suites.opening import run_suite
 from vivavoce.testing import BatchServer, LoopbackServer

@@ -12,7 +12,7 @@ from vivavoce.metrics import MetricConfig, MetricResult
 from vivavoce.metrics.question import Verdict
 from vivavoce.penelope.tools.tool import ToolResult
 from vivavoce.records.score import Evidence, Failure, Finding, Usage
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 
 MADE: list[tuple[type, dict[str, Any]]] = [
     (Score, {"value": 1.0}),

@@ -43,7 +43,7 @@ from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import MAX_BYTES, Task, TooMuchWork, call, job_bytes
 from vivavoce.server.traffic import TrafficMiddleware
 from vivavoce.server.users import User
-from vivavoce.store.jobs.queue import USER_MARK_CHARS, Claimant, JobRow, marked_request
+from vivavoce.store.jobs import USER_MARK_CHARS, Claimant, JobRow, marked_request
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 
@@ -708,7 +708,7 @@ TRIES: dict[str, tuple[Try, ...]] = {
         lambda entries, size: entries.send("PATCH", RUN, {"tags": [f"t{i}" for i in range(size)]}),
         lambda entries, size: entries.form("/runs/RUN/remarks", {"tags": ", ".join(f"t{i}" for i in range(size))}),
     ),
-    "store.views.views.LONGEST_NAME": (
+    "store.views.LONGEST_NAME": (
         lambda entries, size: entries.send("POST", "/api/v1/views", {"name": "x" * size, "path": "/trends"}),
     ),
 }

@@ -48,7 +48,7 @@ from vivavoce.report.rows import write_csv
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worse import Tolerance, ruled
 from vivavoce.report.worst import worst
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import GraderSummary, RunResult
 from vivavoce.store.store import Store
 from vivavoce.suites.load import load_suite

@@ -18,8 +18,8 @@ from vivavoce import RunResult, Sample, Store, evaluate, run_suite
 from vivavoce.cli.main import main
 from vivavoce.grading.metrics import FunctionGrader
 from vivavoce.metrics import evaluate_conversation
-from vivavoce.metrics.evaluation import evaluate_test_result
 from vivavoce.metrics.factory import Choice, choose_metric, metrics
+from vivavoce.metrics.stored_conversation import evaluate_test_result
 from vivavoce.records.score import Score
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.testing import LoopbackServer

@@ -29,7 +29,7 @@ from vivavoce.report.json_file import write_json
 from vivavoce.report.junit import write_junit
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.terminal import verdict_lines
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult, Summary
 from vivavoce.store.store import Store
 from vivavoce.suites.load import load_suite

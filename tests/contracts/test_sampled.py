@@ -38,7 +38,7 @@ from vivavoce.report.markdown import write_markdown
 from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import GraderSummary, RunResult
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite

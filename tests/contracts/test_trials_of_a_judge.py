@@ -11,7 +11,7 @@ import pytest
 
 from vivavoce.models.cache import reply_key
 from vivavoce.models.model import Request
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.suites.opening import run_suite
 from vivavoce.testing import LoopbackServer
 

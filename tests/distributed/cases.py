@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from vivavoce.distributed.job import Job, job_of, kept_job
 from vivavoce.distributed.work import Share, Worked, Worker
 from vivavoce.files.places import Folder
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.suites.command_line import judging_suite
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import read_metrics

@@ -11,7 +11,7 @@ import pytest
 from vivavoce.distributed.job import FILE, job_of, kept_job, read_job
 from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.suites.load import described_suite
 
 from .cases import begun, suite, write_jsonl, write_parquet

@@ -52,7 +52,7 @@ if place:
     setattr(owner, name, awaited if step.__code__.co_flags & 0x80 else done)
 main(arguments)
 """
-STORE = "vivavoce.store.batches.batches:Batches"
+STORE = "vivavoce.store.batches:Batches"
 OPENAI, ANTHROPIC = "vivavoce.models.batches.openai:OpenAIBatches", "vivavoce.models.batches.anthropic:AnthropicBatches"
 SAMPLES, NOWHERE = 6, ("", "", "")
 

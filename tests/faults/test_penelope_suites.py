@@ -21,7 +21,7 @@ from vivavoce import RunResult, run_suite
 from vivavoce.errors import UsageError
 from vivavoce.penelope.result import TestResult, read_test
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 

@@ -53,7 +53,7 @@ def respond(body: dict[str, Any]) -> Any:
 DEADLY = """
 import os, signal, sys
 from vivavoce.cli.main import main
-from vivavoce.store.jobs.queue import JobQueue
+from vivavoce.store.jobs import JobQueue
 
 left, save = int(sys.argv.pop(1)), JobQueue.save
 

@@ -11,7 +11,7 @@ import pytest
 
 from vivavoce import run_suite
 from vivavoce.records.run import Outcome
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer

@@ -11,7 +11,7 @@ import pytest
 
 from vivavoce import run_suite
 from vivavoce.errors import UsageError
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 
 SUITE: dict[str, Any] = {

@@ -17,7 +17,7 @@ import pytest
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.report.again import errors_again
 from vivavoce.report.tester import judgements
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import open_run
 from vivavoce.testing import LoopbackServer

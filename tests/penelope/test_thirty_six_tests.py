@@ -16,7 +16,7 @@ import pytest
 
 from vivavoce.messages import ToolCall
 from vivavoce.records.call_states import declare_visible_calls
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import open_run
 from vivavoce.targets.function import FunctionTarget

@@ -9,7 +9,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import open_run, reopen_run, run_suite

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from left_out import really_counted
 from vivavoce import RunOptions
-from vivavoce.run.execution import tuned_gc
+from vivavoce.run.gc_tuning import tuned_gc
 
 NAN, INFINITE = float("nan"), float("inf")
 

@@ -10,9 +10,10 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Event, RunStarted
-from vivavoce.run.execution import Build, RunOptions
+from vivavoce.run.execution import Build
 from vivavoce.run.experiment import Experiment, Scoring
 from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
 from vivavoce.run.regrading import Regrading
 from vivavoce.settings import settings
 from vivavoce.store.store import Store

@@ -12,7 +12,7 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptEnded, Event, Outcome, RunEnded, RunStarted, TurnEnded
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.load import load_suite

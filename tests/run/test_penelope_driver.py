@@ -16,8 +16,8 @@ from vivavoce.errors import UsageError
 from vivavoce.messages import ToolCall
 from vivavoce.penelope.result import read_test
 from vivavoce.records.run import AttemptEnded, Event, Outcome
-from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import open_run, reopen_run

@@ -24,7 +24,7 @@ from vivavoce.server.job_requests import SuiteJob
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import Channel
-from vivavoce.store.jobs.queue import JobRow
+from vivavoce.store.jobs import JobRow
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 

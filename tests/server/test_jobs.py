@@ -22,7 +22,7 @@ from vivavoce.server.job_requests import EvaluationJob, ResumeJob, SuiteJob
 from vivavoce.server.jobs import Jobs, OtherBody, TooManyJobs
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.database import schema as tables
-from vivavoce.store.jobs.queue import JobQueue
+from vivavoce.store.jobs import JobQueue
 from vivavoce.store.store import Store
 
 from .api.test_jobs import breaking_suite

@@ -22,7 +22,7 @@ from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.webhooks import Sender
 from vivavoce.store.labels.labels import LabelPlace, now_label
 from vivavoce.store.store import Store
-from vivavoce.store.webhooks.webhooks import LEASE, Delivery
+from vivavoce.store.webhooks import LEASE, Delivery
 from vivavoce.wire import outward
 from vivavoce.wire.outward import check_outward, post
 

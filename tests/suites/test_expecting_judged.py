@@ -13,7 +13,7 @@ import pytest
 
 from vivavoce import evaluate
 from vivavoce.errors import UsageError
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.settings import settings
 from vivavoce.store.store import Store

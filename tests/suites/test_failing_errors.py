@@ -13,7 +13,7 @@ from vivavoce.report.finding import finding
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.junit import write_junit
 from vivavoce.report.reasons import explained
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.store.store import Store
 from vivavoce.suites.load import load_suite

@@ -9,7 +9,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.report.reasons import explained
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import load_suite

@@ -12,7 +12,7 @@ import pytest
 from vivavoce import UsageError
 from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import Outcome
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.judge_exchange import judge_exchange
 from vivavoce.suites.opening import run_suite

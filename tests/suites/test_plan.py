@@ -16,8 +16,8 @@ from vivavoce.report.details import detail_lines
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.reasons import explained
-from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.settings import settings
 from vivavoce.store.store import Store

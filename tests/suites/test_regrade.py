@@ -11,7 +11,7 @@ import pytest
 from vivavoce import run_suite
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Event
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.settings import settings
 from vivavoce.store.runs.claim import Claimed

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.report.reasons import explained, unverified_lines
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.suites.opening import run_suite
 
 JUDGE = """\

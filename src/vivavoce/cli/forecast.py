@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 from rich.text import Text
 
 from vivavoce.cli.output import notes, out
-from vivavoce.errors import UsageError
 from vivavoce.lazy_names import lazy
-from vivavoce.records.details import by_role
-from vivavoce.report.details import latency_lines
 from vivavoce.report.text import count
-from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
+from vivavoce.store.database.address import is_postgresql, path_of
 from vivavoce.suites.check import Checked
 from vivavoce.suites.forecast import Forecast
-
-if TYPE_CHECKING:  # there may be no store yet
-    from vivavoce.store.store import Store
 
 
 def forecast_line(found: Forecast) -> str:
@@ -55,26 +46,7 @@ def print_forecast(found: Checked, place: str) -> None:
     for note in suite.notes:
         notes().print(note, style="dim", soft_wrap=True)
     out().print(forecast_line(found.forecast))
-    for line in expected_lines(place, suite.spec.name, found.forecast.conversations):
-        out().print(Text(safe(line), style="dim"))
-
-
-def expected_lines(place: str, suite: str, conversations: int) -> Iterator[str]:
-    """Yield what a run would use, and how long replies would take, by the latest complete run of its suite.
-
-    Nothing where there is no such run, or no store.
-    """
-    try:
-        store: Store = lazy("vivavoce.store.store:Store").open(place, create=False)
-    except UsageError:
-        return  # there is no store yet, and so no run before
-    with store:
-        before = next((run for run in store.runs() if run.suite == suite and run.status == "finished"), None)
-        grading = None if before is None else store.grading(before.id)
-    if before is None or grading is None or grading.summary is None:
-        return
-    summary = Summary.model_validate(grading.summary)
-    times = conversations / max(summary.attempts, 1)
-    if used := by_role({role: one.times(times) for role, one in summary.usage.items()}):
-        yield f"as run {before.id}: about {used}"
-    yield from (f"as run {before.id}: {line}" for line in latency_lines(summary))
+    if is_postgresql(place) or path_of(place).exists():
+        expected_lines = lazy("vivavoce.cli.expected_use:expected_lines")
+        for line in expected_lines(place, suite.spec.name, found.forecast.conversations):
+            out().print(Text(safe(line), style="dim"))

@@ -13,7 +13,7 @@ from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.report.again import errors_again
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.regrade import open_regrading

@@ -32,7 +32,7 @@ from vivavoce.models.batches.files import import_responses as read_responses
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.plugins import lazy
 from vivavoce.report.text import count, one_line
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite

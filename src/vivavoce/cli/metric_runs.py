@@ -20,7 +20,7 @@ from vivavoce.files.whole_file import whole_file
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.score import conversation_label
 from vivavoce.report.text import count
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample

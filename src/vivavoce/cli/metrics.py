@@ -13,7 +13,7 @@ from vivavoce.cli.metric_runs import INCONCLUSIVE, Chosen, MetricRuns, chosen_co
 from vivavoce.cli.options import CostOption, NoCacheOption, ReplayOption, named_paths
 from vivavoce.cli.output import StoreOption, existing, notes, out, print_json, print_lines, store_of
 from vivavoce.errors import UsageError
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.metric_names import read_metrics
 from vivavoce.testing.metric_test import MetricTest

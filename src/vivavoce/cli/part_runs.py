@@ -30,7 +30,7 @@ from vivavoce.records.details import dollars
 from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import STYLES, summary_table
 from vivavoce.report.text import count, one_line
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import EXIT_CODES, Summary
 from vivavoce.run.workers import INTERRUPTED
 from vivavoce.safe_text import safe

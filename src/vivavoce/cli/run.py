@@ -45,7 +45,7 @@ from vivavoce.cli.output import StoreOption, store_of
 from vivavoce.cli.runner import Against, Runner, loaded
 from vivavoce.errors import UsageError
 from vivavoce.plugins import lazy
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.runs.naming import is_latest
 from vivavoce.store.store import Store
 from vivavoce.suites.check import checked

@@ -24,8 +24,8 @@ from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.terminal import run_report
 from vivavoce.report.text import one_line
 from vivavoce.report.worst import worst
-from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import EXIT_CODES, RunResult
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store

@@ -23,7 +23,8 @@ from vivavoce.records.trajectory import Explore, Trajectory, Turn
 from vivavoce.report.tester import ending, try_title
 from vivavoce.report.text import one_line
 from vivavoce.report.transcript import exchange
-from vivavoce.run.execution import RunOptions, execute
+from vivavoce.run.execution import execute
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.store.store import Store
 from vivavoce.suites.command_line import GRADERS, read_target, testing_suite

@@ -19,8 +19,8 @@ from vivavoce.signatures import shows_options
 from vivavoce.store.browse.listing import CommentPage
 from vivavoce.store.labels.drawing import Selection
 from vivavoce.store.labels.queues import AssignedQueue
-from vivavoce.store.views.views import View
-from vivavoce.store.webhooks.webhooks import EVENTS, Delivery, Event, NewWebhook, Webhook
+from vivavoce.store.views import View
+from vivavoce.store.webhooks import EVENTS, Delivery, Event, NewWebhook, Webhook
 
 _COMMENTS = TypeAdapter(list[Comment])
 _DIFFERING = TypeAdapter(list[DifferingLabels])

@@ -16,8 +16,8 @@ from vivavoce.records.label import Calibration, Comment, Decision, DifferingLabe
 from vivavoce.records.run import AttemptKey
 from vivavoce.signatures import shows_options
 from vivavoce.store.labels.queues import AssignedQueue
-from vivavoce.store.views.views import View
-from vivavoce.store.webhooks.webhooks import EVENTS, Delivery, Event, NewWebhook, Webhook
+from vivavoce.store.views import View
+from vivavoce.store.webhooks import EVENTS, Delivery, Event, NewWebhook, Webhook
 
 
 class TogetherSync:

@@ -17,8 +17,8 @@ from vivavoce.errors import UsageError
 from vivavoce.files.places import Folder, absolute
 from vivavoce.messages import describe
 from vivavoce.records.run import described_targets
-from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment_run import new_id
+from vivavoce.run.options import RunOptions
 from vivavoce.suites.document import Described, filled
 from vivavoce.suites.load import Suite, dump_spec
 from vivavoce.suites.spec import SuiteSpec

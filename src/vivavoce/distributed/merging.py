@@ -17,8 +17,9 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.run import IN_PARTS, AttemptKey, Grading, Run, Status
 from vivavoce.run.corrected import corrected
-from vivavoce.run.execution import Execution, RunOptions, ended
+from vivavoce.run.execution import Execution, ended
 from vivavoce.run.experiment import Experiment
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.store.maintenance.copying import put_run
 from vivavoce.store.replies import ReplyStore

@@ -15,8 +15,8 @@ from vivavoce.errors import StoreError, UsageError
 from vivavoce.files.places import Folder
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.run import Run
-from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.store.maintenance.copying import put_run
 from vivavoce.store.runs.reading import Reader

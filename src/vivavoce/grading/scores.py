@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Protocol, cast
 
+from vivavoce.comparing.thresholds import Number, Operator, compare, exact
+from vivavoce.errors import UsageError
 from vivavoce.plugins import lazy
 from vivavoce.records.label import CalibrationNeed, CorrectedRate
 from vivavoce.records.run import BreachKind, Drawn, SampleTrials, Sampling
 
 if TYPE_CHECKING:
     from vivavoce.stats.sampled import PopulationMean
-from collections.abc import Collection
-from fractions import Fraction
-
-from vivavoce.comparing.thresholds import Number, Operator, compare, exact
-from vivavoce.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)

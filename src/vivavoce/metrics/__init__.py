@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from vivavoce.metrics.evaluation import EvaluationReport as EvaluationReport
     from vivavoce.metrics.evaluation import aevaluate_conversation as aevaluate_conversation
     from vivavoce.metrics.evaluation import evaluate_conversation as evaluate_conversation
-    from vivavoce.metrics.evaluation import evaluate_test_result as evaluate_test_result
     from vivavoce.metrics.evaluation import quality_metrics as quality_metrics
     from vivavoce.metrics.evaluation import security_metrics as security_metrics
     from vivavoce.metrics.exact.agents import HandoffsMetric as HandoffsMetric
@@ -86,6 +85,7 @@ if TYPE_CHECKING:
     from vivavoce.metrics.panel import Panel as Panel
     from vivavoce.metrics.result import Evidence as Evidence
     from vivavoce.metrics.result import MetricResult as MetricResult
+    from vivavoce.metrics.stored_conversation import evaluate_test_result as evaluate_test_result
     from vivavoce.metrics.streaming import StreamingEvaluator as StreamingEvaluator
     from vivavoce.metrics.types import GoalAchievementResponse as GoalAchievementResponse
     from vivavoce.metrics.types import MultiTurnEvaluationInput as MultiTurnEvaluationInput
@@ -101,7 +101,6 @@ __getattr__, __dir__ = lazy_names(
             "EvaluationReport",
             "aevaluate_conversation",
             "evaluate_conversation",
-            "evaluate_test_result",
             "quality_metrics",
             "security_metrics",
         ),
@@ -153,6 +152,7 @@ __getattr__, __dir__ = lazy_names(
         ".pairwise": ("PairwiseJudge", "acompare_conversations", "compare_conversations"),
         ".panel": ("Confirmed", "Panel"),
         ".result": ("Evidence", "MetricResult"),
+        ".stored_conversation": ("evaluate_test_result",),
         ".streaming": ("StreamingEvaluator",),
         ".types": ("GoalAchievementResponse", "MultiTurnEvaluationInput"),
     },

@@ -19,21 +19,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from vivavoce.errors import SuiteFault, UsageError, did_you_mean
+from jinja2 import TemplateError, meta
+
+from vivavoce.errors import GraderFault, SuiteFault, UsageError, did_you_mean
 from vivavoce.plugins import lazy
 from vivavoce.records.score import shorten
+from vivavoce.safe_template import SafeEnvironment
 from vivavoce.safe_text import quoted
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
-from typing import Literal
 
-from jinja2 import TemplateError, meta
-
-from vivavoce.errors import GraderFault
-from vivavoce.safe_template import SafeEnvironment
 
 HERE = Path(__file__).parent
 _SINGLE = re.compile(r"(?<!\{)\{\s*(\w+)\s*\}(?!\})")

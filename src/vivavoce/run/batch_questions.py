@@ -23,7 +23,7 @@ from vivavoce.models.prices import VARIABLE, batch_price
 from vivavoce.pacing.budget import Budget, Reservation
 from vivavoce.records.replies import AskedQuestion
 from vivavoce.records.score import Usage
-from vivavoce.store.batches.batches import ASKED, FAILED, Batches
+from vivavoce.store.batches import ASKED, FAILED, Batches
 from vivavoce.store.replies import ReplyStore
 
 

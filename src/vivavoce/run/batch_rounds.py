@@ -20,7 +20,7 @@ from vivavoce.records.run import BatchesAsked, Event
 from vivavoce.records.score import failure_of, usage_of
 from vivavoce.run.batch_questions import BatchQuestions, Part
 from vivavoce.run.workers import INTERRUPTED
-from vivavoce.store.batches.batches import ANSWERED, ASKED, FAILED
+from vivavoce.store.batches import ANSWERED, ASKED, FAILED
 from vivavoce.store.store import Store
 
 T = TypeVar("T")

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
-from vivavoce.records.details import Latency, SkipSummary, VarianceSummary
-from vivavoce.records.run import AttemptKey, Grading, ScoreRow
-from vivavoce.run.summary import Summary, TagSummary, grader_summary
-from vivavoce.run.tallies import Tallies, Tally, tally
-from vivavoce.stats.intervals import percentile
-from vivavoce.stats.planning import components
-from vivavoce.store.store import Store
-
-if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
-    from vivavoce.grading.grader import Grader
 import math
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from vivavoce.records.agents import Agents, key_of
 from vivavoce.records.call_states import call_records
@@ -32,14 +19,24 @@ from vivavoce.records.details import (
     CallsCovered,
     DifferenceKind,
     DifferentConversations,
+    Latency,
     PairedGrades,
     RecordingSummary,
+    SkipSummary,
     Unit,
+    VarianceSummary,
 )
-from vivavoce.records.run import Outcome
+from vivavoce.records.run import AttemptKey, Grading, Outcome, ScoreRow
 from vivavoce.records.score import Score, conversation_label, turn_label
-from vivavoce.stats.intervals import Estimate, mean_interval
+from vivavoce.run.summary import Summary, TagSummary, grader_summary
+from vivavoce.run.tallies import Tallies, Tally, tally
+from vivavoce.stats.intervals import Estimate, mean_interval, percentile
 from vivavoce.stats.paired import difference_of
+from vivavoce.stats.planning import components
+
+if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
+    from vivavoce.grading.grader import Grader
+    from vivavoce.store.store import Store
 
 
 def recording_summaries(store: Store, grading: Grading) -> list[RecordingSummary]:

@@ -1,33 +1,29 @@
-"""Garbage collection while many conversations are held or checked.
-
-Either makes many small objects, so that Python searches the whole heap often; with the modules of this package and the
-rows of a dataset in it, that took a quarter of the time of judging.
-"""
+"""`Execution`: a run of a store, from the experiment that it builds to its result."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
+import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from threading import Lock
-from typing import Self
-
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from typing import cast
 
 from vivavoce.grading.scores import ErrorLimit
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.loops import run as run_loop
+from vivavoce.plugins import lazy
 from vivavoce.records.details import TrialsSpent
 from vivavoce.records.run import Event, Grading, Listener, Run
 from vivavoce.run.corrected import correcting
 from vivavoce.run.details import detailed
 from vivavoce.run.experiment import Experiment, Scoring
+from vivavoce.run.gc_tuning import tuned_gc
+from vivavoce.run.options import RunOptions
 from vivavoce.run.stopping import Stopping, intervals_by
 from vivavoce.run.summary import RunResult, Summary, summarise
 from vivavoce.run.tallies import Tallies, tally
@@ -36,95 +32,12 @@ from vivavoce.run.workers import WorkerPool
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 
-RARELY = (50_000, 20, 100)
-"""Objects that may be created before the youngest ones are searched, and how often these are before older ones."""
 
-_FROZEN_AT_START = gc.get_freeze_count()
-"""What Python itself has left out already: nothing in most versions, a few hundred objects in 3.12."""
-
-_lock = Lock()
-_runs = 0
-_before = gc.get_threshold()
-_freezes = True
-
-
-@contextmanager
-def tuned_gc() -> Generator[None]:
-    """Tune garbage collection: existing objects are left out, and searches are rare, until the last run has ended.
-
-    Where a program has left out objects of its own with `gc.freeze`, exactly those stay left out: Python cannot take
-    back some of them only.
-    """
-    global _runs, _before, _freezes
-    with _lock:
-        if not _runs:
-            _before = gc.get_threshold()
-            _freezes = gc.get_freeze_count() <= _FROZEN_AT_START
-            gc.set_threshold(*RARELY)
-        _runs += 1
-        if _freezes:
-            gc.freeze()
-    try:
-        yield
-    finally:
-        with _lock:
-            _runs -= 1
-            if not _runs:
-                if _freezes:
-                    gc.unfreeze()
-                gc.set_threshold(*_before)
-
-
-class RunOptions(BaseModel):
-    """What a caller may set for one run, over what the suite says; None leaves it to the suite.
-
-    `trials`, `max_samples`, `tags`, `samples`, `sample` and `max_concurrent` choose what of a suite becomes the
-    experiment. The other limits are of the run alone and may differ when it is resumed: calls, cost and errors.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    trials: int | None = Field(default=None, ge=1)
-    max_samples: int | None = Field(default=None, ge=1)
-    tags: list[str] | None = None
-    samples: list[str] | None = None
-    sample: int | None = Field(default=None, ge=1)
-    """How many of the recorded conversations are drawn at random and judged, in place of all."""
-    sample_by: list[str] | None = None
-    """What conversations are told apart by, so that each kind is drawn in proportion."""
-    weight_by: str | None = None
-    """What the probability of a conversation is in proportion to; without it all are as likely."""
-    max_concurrent: int | None = Field(default=None, ge=1)
-    max_calls: int | None = Field(default=None, ge=0)
-    cache: bool = True
-    """Whether answers of judges are cached."""
-    replay: bool = False
-    """Whether only cached answers of judges are used, and no judge is called."""
-    batch: bool = False
-    """Whether judges are asked in batches, whose answers come within a day, and never directly."""
-    max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Maximum cost of model calls in US dollars; the cost of the target itself is not known."""
-    max_errors: str | None = None
-    """Maximum number of conversations with an error, as `3` or `5%`; the gate then uses the scores that exist."""
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
-        if self.batch and (self.replay or not self.cache):
-            raise ValueError("a batch asks for what is missing and keeps it: leave out replay, and cache=False")
-        return self
-
-    @model_validator(mode="after")
-    def _one_choice(self) -> Self:
-        if self.sample is None and (self.sample_by or self.weight_by is not None):
-            raise ValueError("what conversations are drawn by says nothing without sample, how many to draw")
-        if self.sample is not None and (self.max_samples is not None or self.samples is not None):
-            raise ValueError("sample draws from all conversations: leave out max_samples and samples")
-        return self
-
-    @field_validator("max_errors")
-    @classmethod
-    def _limit(cls, text: str | None) -> str | None:
-        return None if text is None else ErrorLimit(text).text
+def notebook_listeners() -> list[Listener]:
+    """Return what shows the progress of a run in a notebook, and nothing elsewhere."""
+    if "IPython" not in sys.modules:
+        return []
+    return cast("list[Listener]", lazy("vivavoce.run.notebook_progress:notebook_progress")())
 
 
 Build = Callable[[Budget, ReplyStore | None], Experiment]

@@ -8,24 +8,30 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vivavoce.records.run import Drawn, Sampling
-from vivavoce.records.trajectory import Trajectory
-from vivavoce.samples.sample import Sample
-from vivavoce.targets.target import Target
-
-if TYPE_CHECKING:  # an experiment without a tester or batches loads none
-    from vivavoce.run.batch_questions import BatchQuestions
-    from vivavoce.run.tester import Tester
 from vivavoce.grading.gates import Gate
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.rewards import Composer
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.model import Model
-from vivavoce.records.run import Severity
-from vivavoce.run.stopping import Stopping
-from vivavoce.run.summary import AgreementPair
+from vivavoce.records.run import Drawn, Sampling, Severity
+from vivavoce.records.trajectory import Trajectory
+from vivavoce.samples.sample import Sample
+from vivavoce.targets.target import Target
+
+if TYPE_CHECKING:  # what has no tester, no batches, and no summary yet loads none
+    from vivavoce.run.batch_questions import BatchQuestions
+    from vivavoce.run.stopping import Stopping
+    from vivavoce.run.tester import Tester
+
+
+class AgreementPair(NamedTuple):
+    """Two graders to compare; a pass counts as yes, or with a `threshold` any score from there on."""
+
+    predictor: str
+    truth: str
+    threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.result import TestResult
 from vivavoce.records.run import GIVEN_IN_PYTHON, AttemptKey, Grading, Run
 from vivavoce.records.score import Score
-from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring
 from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.run.tester import trajectory_of
 from vivavoce.samples.sample import Sample

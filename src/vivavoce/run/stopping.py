@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from vivavoce.grading.gates import Gate, SamplesGate, at_any_time
 from vivavoce.grading.scores import Scores
 from vivavoce.records.details import TrialsSpent
 from vivavoce.records.run import Run
-from vivavoce.run.summary import LEVEL
-from vivavoce.run.tallies import Intervals
+from vivavoce.stats.intervals import LEVEL
+
+if TYPE_CHECKING:
+    from vivavoce.run.tallies import Intervals
 
 
 @dataclass(frozen=True, slots=True)

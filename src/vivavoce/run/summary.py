@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -30,15 +30,12 @@ from vivavoce.run.verdict import Rules, decide
 from vivavoce.run.workers import INTERRUPTED
 from vivavoce.samples.table import Tabular
 from vivavoce.stats.agreement import agreement
-from vivavoce.stats.intervals import Estimate, mean_interval, passes_by_k, spoiled_bounds
-from vivavoce.store.store import Store
+from vivavoce.stats.intervals import LEVEL, Estimate, mean_interval, passes_by_k, spoiled_bounds
 
 if TYPE_CHECKING:
     from vivavoce.grading.grader import Grader
-
-
-LEVEL = 0.95
-"""The level of the intervals of a summary."""
+    from vivavoce.run.experiment import AgreementPair
+    from vivavoce.store.store import Store
 
 
 class GraderSummary(BaseModel):
@@ -98,14 +95,6 @@ class TagSummary(BaseModel):
 
     tag: str
     graders: list[GraderSummary]
-
-
-class AgreementPair(NamedTuple):
-    """Two graders to compare; a pass counts as yes, or with a `threshold` any score from there on."""
-
-    predictor: str
-    truth: str
-    threshold: float | None = None
 
 
 class AgreementSummary(BaseModel):
@@ -364,7 +353,7 @@ class RunResult(Tabular):
 
     def outcomes(self) -> Iterator[Outcome]:
         """Yield every conversation with its grades, read from the store."""
-        with closing(Store.open(self.place, create=False)) as store:
+        with closing(self._open_store()) as store:
             yield from store.outcomes(self.grading.id)
 
     def publish(self, to: str) -> list[str]:
@@ -377,9 +366,13 @@ class RunResult(Tabular):
             UsageError: there is no such tool, it cannot be reached, or it refuses something.
             MissingExtra: its package is not installed.
         """
-        with closing(Store.open(self.place, create=False)) as store:
+        with closing(self._open_store()) as store:
             graded = lazy("vivavoce.report.graded_run:GradedRun")(store, self.run, self.grading)
             return cast("list[str]", lazy("vivavoce.report.export:publish")(graded, to))
+
+    def _open_store(self) -> Store:
+        """Open the store; its code is loaded only when it is read."""
+        return cast("Store", lazy("vivavoce.store.store:Store").open(self.place, create=False))
 
     def __str__(self) -> str:
         means = ", ".join(f"{g.name} {g.mean:.3f}" for g in self.summary.graders if g.mean is not None)

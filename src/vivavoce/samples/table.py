@@ -14,10 +14,12 @@ of such a text. Every other text, in quotes or not, stays what it is: `007`, `20
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
+from vivavoce.comparing.json_values import BrokenJson, parse
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.plugins import lazy
 from vivavoce.safe_text import encodable
@@ -25,9 +27,6 @@ from vivavoce.safe_text import encodable
 if TYPE_CHECKING:
     from pandas import DataFrame as PandasFrame
     from polars import DataFrame as PolarsFrame
-import json
-
-from vivavoce.comparing.json_values import BrokenJson, parse
 
 
 def text_cell(text: str, *, lists: bool = False, empty_is_nothing: bool = True) -> str:

@@ -29,7 +29,7 @@ from vivavoce.records.score import shorten
 from vivavoce.records.trajectory import Turn, tool_calls
 from vivavoce.server.job_record import JobEvent, JobRecord, MessageNews
 from vivavoce.store.browse.listing import ScoreEntry
-from vivavoce.store.jobs.queue import KEPT, Claimant, JobRow
+from vivavoce.store.jobs import KEPT, Claimant, JobRow
 from vivavoce.store.store import Store
 
 SHOWN = 4000

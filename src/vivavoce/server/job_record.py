@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.records.run import Verdict
 from vivavoce.store.browse.listing import ScoreEntry
-from vivavoce.store.jobs.queue import JobRow
+from vivavoce.store.jobs import JobRow
 
 Kind = Literal["evaluation", "suite", "test", "grade", "resume", "demo"]
 JobStatus = Literal["waiting", "running", "finished", "interrupted", "failed"]

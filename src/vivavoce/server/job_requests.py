@@ -16,8 +16,9 @@ from vivavoce.penelope.strategies import strategies
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.run import Listener, Run
 from vivavoce.report.strict_json import strict_json
-from vivavoce.run.execution import Execution, RunOptions
+from vivavoce.run.execution import Execution
 from vivavoce.run.experiment_run import new_id
+from vivavoce.run.options import RunOptions
 from vivavoce.samples.row import PATHS
 from vivavoce.samples.rows import check_samples
 from vivavoce.server.demo import Release, demo_suite

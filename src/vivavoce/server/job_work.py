@@ -28,7 +28,7 @@ from vivavoce.server.monitoring import LogLevel, log
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import Task, WorkProcess, job_bytes
 from vivavoce.store.database.fence import Fenced
-from vivavoce.store.jobs.queue import KEPT, Claimant, JobRow
+from vivavoce.store.jobs import KEPT, Claimant, JobRow
 from vivavoce.store.store import Store
 
 AT_ONCE = 4

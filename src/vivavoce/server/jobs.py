@@ -30,7 +30,7 @@ from vivavoce.server.job_work import JobWork
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.processes import KILL_SECONDS, Task, call, job_bytes
 from vivavoce.settings import WORKSPACE
-from vivavoce.store.jobs.queue import USER_MARK_CHARS, JobQueue, JobRow, marked_request
+from vivavoce.store.jobs import USER_MARK_CHARS, JobQueue, JobRow, marked_request
 from vivavoce.store.store import Store
 
 MOST_WAITING = 100

@@ -19,7 +19,7 @@ from uvicorn.config import LOGGING_CONFIG
 
 from vivavoce.plugins import lazy
 from vivavoce.report.html.rendering import read_templates
-from vivavoce.run.execution import RARELY
+from vivavoce.run.gc_tuning import RARELY
 from vivavoce.server.app import create_app
 from vivavoce.server.connection import AcceptFailures, server_config
 from vivavoce.server.listening import Listening, listen

@@ -14,7 +14,7 @@ from typing import TypeGuard
 from vivavoce.errors import Problem, UsageError
 from vivavoce.metrics.factory import named_metric
 from vivavoce.plugins import is_file_reference
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
 from vivavoce.server.policy import ServerPolicy, is_suite
 from vivavoce.suites.dataset import check_dataset, dataset_source

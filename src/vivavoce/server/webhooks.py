@@ -22,7 +22,7 @@ from vivavoce.records.score import shorten
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.strict_json import strict_json
 from vivavoce.store.store import Store
-from vivavoce.store.webhooks.webhooks import FIRST_WAIT, Due, key_of
+from vivavoce.store.webhooks import FIRST_WAIT, Due, key_of
 from vivavoce.wire.outward import post
 
 PAUSE = 2.0

@@ -14,6 +14,9 @@ from typing import TypeAlias
 
 from vivavoce.comparing.thresholds import mean
 
+LEVEL = 0.95
+"""The level of the intervals of a summary, and of those that a plan is made for."""
+
 _MANY = 1_000
 """From so many degrees of freedom on, the expansion around the normal quantile is exact to the last digits."""
 
@@ -105,7 +108,7 @@ class Estimate:
 def mean_interval(
     values: Sequence[float],
     clusters: Sequence[Hashable] | None = None,
-    level: float = 0.95,
+    level: float = LEVEL,
     bounds: tuple[float, float] = (0.0, 1.0),
     weights: Sequence[float] | None = None,
 ) -> Estimate | None:
@@ -141,7 +144,7 @@ def mean_interval(
     return Estimate(found.mean, below, above, len(values), found.number)
 
 
-def share_interval(counts: TrialCounts, level: float = 0.95) -> Estimate | None:
+def share_interval(counts: TrialCounts, level: float = LEVEL) -> Estimate | None:
     """Return the interval that `mean_interval` gives for passes and failures, from counts of samples."""
     found = _Clusters({tries: number for tries, number in counts.items() if tries[1] and number})
     if not found.counts:
@@ -230,7 +233,7 @@ def effective_size(mean: float, variance: float, squares: float, heaviest: float
     return (mean * (1 - mean) + added / squares) / (variance + added)
 
 
-def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
+def wilson(successes: float, n: float, level: float = LEVEL) -> tuple[float, float]:
     """Return the interval of a proportion after `successes` of `n` independent tries.
 
     Source: E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference, JASA 22 (1927).

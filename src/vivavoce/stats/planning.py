@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vivavoce.stats.intervals import mean_interval, t_quantile
+from vivavoce.stats.intervals import LEVEL, mean_interval, t_quantile
 
 if TYPE_CHECKING:  # who only reads what is stored need not load it
     import numpy as np
@@ -124,7 +124,6 @@ def _variance(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
-LEVEL = 0.95
 MOST = 10_000_000
 """Samples beyond which nobody plans."""
 UNSEEN = 1.5

@@ -29,29 +29,29 @@ from vivavoce.store.runs.naming import find, is_latest
 from vivavoce.store.runs.reading import Reader, failing, with_current_status
 from vivavoce.store.runs.serialization import Encoder, grading_of, grading_values, run_of, run_values
 from vivavoce.store.runs.writer import OutcomeWriter, Replaced, remark, replaced_attempts
-from vivavoce.store.webhooks.webhooks import tell
+from vivavoce.store.webhooks import tell
 
 if TYPE_CHECKING:  # a part is loaded when it is used
     from vivavoce.store.access.audit import Audit
     from vivavoce.store.access.rates import Rates
     from vivavoce.store.access.sessions import Sessions
     from vivavoce.store.access.tokens import Secrets, Tokens
-    from vivavoce.store.batches.batches import Batches
+    from vivavoce.store.batches import Batches
     from vivavoce.store.browse.browse import Browse
     from vivavoce.store.browse.details import Details
     from vivavoce.store.browse.scenarios import Scenarios
     from vivavoce.store.browse.series import AllSeries
     from vivavoce.store.browse.watches import Watches
-    from vivavoce.store.comments.comments import Comments
-    from vivavoce.store.jobs.queue import JobQueue
+    from vivavoce.store.comments import Comments
+    from vivavoce.store.jobs import JobQueue
     from vivavoce.store.labels.calibrations import Calibrations
     from vivavoce.store.labels.decisions import Decisions
     from vivavoce.store.labels.labels import Labels
     from vivavoce.store.labels.queues import Queues
     from vivavoce.store.maintenance.maintenance import Maintenance
     from vivavoce.store.search.search import Hit, Searcher
-    from vivavoce.store.views.views import Views
-    from vivavoce.store.webhooks.webhooks import Webhooks
+    from vivavoce.store.views import Views
+    from vivavoce.store.webhooks import Webhooks
 
 T = TypeVar("T")
 
@@ -110,21 +110,21 @@ class Store:
         "vivavoce.store.labels.calibrations:Calibrations", "Calibrations of judges by labels of people."
     )
     batches: Part[Batches] = Part(
-        "vivavoce.store.batches.batches:Batches",
+        "vivavoce.store.batches:Batches",
         "What was given to batch services.",
     )
     queues: Part[Queues] = Part(
         "vivavoce.store.labels.queues:Queues", "Queues of conversations to label that are assigned to people."
     )
     views: Part[Views] = Part(
-        "vivavoce.store.views.views:Views",
+        "vivavoce.store.views:Views",
         "Pages that people keep under a name.",
     )
     webhooks: Part[Webhooks] = Part(
-        "vivavoce.store.webhooks.webhooks:Webhooks", "Addresses that are told of events, and what was sent to them."
+        "vivavoce.store.webhooks:Webhooks", "Addresses that are told of events, and what was sent to them."
     )
     comments: Part[Comments] = Part(
-        "vivavoce.store.comments.comments:Comments", "Comments of people on conversations and turns."
+        "vivavoce.store.comments:Comments", "Comments of people on conversations and turns."
     )
     details: Part[Details] = Part(
         "vivavoce.store.browse.details:Details",
@@ -145,7 +145,7 @@ class Store:
         "vivavoce.store.access.sessions:Sessions", "The sessions of browsers at all servers."
     )
     jobs: Part[JobQueue] = Part(
-        "vivavoce.store.jobs.queue:JobQueue",
+        "vivavoce.store.jobs:JobQueue",
         "The jobs of all servers.",
     )
     audit: Part[Audit] = Part(

@@ -41,8 +41,7 @@ from vivavoce.models.cache import OfflineModel
 from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, lazy, load_object
 from vivavoce.records.run import BreachKind
-from vivavoce.run.experiment import Scoring
-from vivavoce.run.summary import AgreementPair
+from vivavoce.run.experiment import AgreementPair, Scoring
 from vivavoce.samples.rows import SampleCount
 from vivavoce.settings import settings
 from vivavoce.suites.document import KeyPath

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.grading.asked import Asked
 from vivavoce.grading.call_mistakes import unknown_paths
 from vivavoce.grading.grader import Grader
+from vivavoce.models.json_schema import ignored_keywords, unchecked_formats
+from vivavoce.models.schema_texts import FORMATS
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import lazy, load_object
 from vivavoce.run.attempt import Grades
-from vivavoce.run.execution import RunOptions, tuned_gc
 from vivavoce.run.experiment import Scoring
+from vivavoce.run.gc_tuning import tuned_gc
+from vivavoce.run.options import RunOptions
 from vivavoce.samples.rows import SampleCount, UnusableRows, read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.build import Builder
 from vivavoce.suites.dataset import check_dataset, dataset_source
 from vivavoce.suites.expecting import Assertions, check_rules_of_rows, with_expect
 from vivavoce.suites.forecast import Forecast, forecast
+from vivavoce.suites.grader_spec import FunctionGraderSpec, MetricGraderSpec
 from vivavoce.suites.hooks import check_setup
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
@@ -32,14 +38,7 @@ from vivavoce.suites.toolbox import known_tools
 if TYPE_CHECKING:  # numpy takes long to load, and most runs are of all conversations
     from vivavoce.run.tester import Tester
     from vivavoce.suites.sampling import Sampler
-import tempfile
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
 
-from vivavoce.models.json_schema import ignored_keywords, unchecked_formats
-from vivavoce.models.schema_texts import FORMATS
-from vivavoce.suites.grader_spec import FunctionGraderSpec, MetricGraderSpec
 
 GRADER = "json_schema"
 

@@ -26,10 +26,10 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.file_handles import affordable
 from vivavoce.pacing.loops import wait_for
 from vivavoce.records.run import GIVEN_IN_PYTHON, Listener, Run
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.execution import notebook_listeners
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring
 from vivavoce.run.experiment_run import ExperimentRun
-from vivavoce.run.notebook_progress import notebook_progress
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.samples.given import GivenRow, GivenRows, as_rows, given_samples
 from vivavoce.samples.rows import read_samples
@@ -176,7 +176,7 @@ async def aevaluate(
     )
     with Store.open(store or settings().store) as opened:
         resumed = _resumed(opened.run(resume)) if resume else None
-        run = ExperimentRun(evaluation.build, opened, options, [*listeners, *notebook_progress()], resumed=resumed)
+        run = ExperimentRun(evaluation.build, opened, options, [*listeners, *notebook_listeners()], resumed=resumed)
         try:
             return await run.execute()
         except Exception as error:

@@ -15,9 +15,9 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import load_object
 from vivavoce.records.run import Listener, Run
 from vivavoce.run.attempt import RECORDED
-from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scripted
 from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.suites.build import needs_state

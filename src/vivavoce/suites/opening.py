@@ -14,9 +14,9 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.loops import wait_for
 from vivavoce.records.replies import Batch
 from vivavoce.records.run import Listener, Run, is_from_python, is_watched, lacks_key, parts_of
-from vivavoce.run.execution import RunOptions, kept_answers
+from vivavoce.run.execution import kept_answers, notebook_listeners
 from vivavoce.run.experiment_run import ExperimentRun
-from vivavoce.run.notebook_progress import notebook_progress
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.samples.rows import Selection, exactly
 from vivavoce.settings import settings
@@ -152,7 +152,7 @@ async def arun_suite(
 ) -> RunResult:
     """Async version of `run_suite`; `listeners` hear of each conversation as it goes on."""
     with Store.open(store or settings().store) as opened:
-        heard = [*listeners, *notebook_progress()]
+        heard = [*listeners, *notebook_listeners()]
         return await open_run(path, options, target=target, store=opened, listeners=heard).execute()
 
 

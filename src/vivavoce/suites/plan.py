@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.grading.gates import Gate, LogicalGate, SamplesGate, SimpleGate
 from vivavoce.pacing.file_handles import affordable
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.stopping import Stopping
-from vivavoce.run.summary import LEVEL
 from vivavoce.samples.rows import Selection, read_samples
 from vivavoce.samples.sample import Sample
+from vivavoce.stats.intervals import LEVEL
 from vivavoce.suites.dataset import dataset_source, policy_of, with_policy
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.gate_spec import (

@@ -9,8 +9,8 @@ from vivavoce.errors import UsageError
 from vivavoce.grading.asked import Asked
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.run import Listener, Run, is_watched
-from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring
+from vivavoce.run.options import RunOptions
 from vivavoce.run.regrading import Regrading, sample_of
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store

@@ -15,7 +15,8 @@ from vivavoce.models.names import UNUSED_KEY, open_model
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.score import conversation_label
 from vivavoce.run.drivers import replay
-from vivavoce.run.execution import RunOptions, kept_answers
+from vivavoce.run.execution import kept_answers
+from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.check import prepare

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import shlex
 import shutil
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, cast
+from uuid import uuid4
 
 from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError
 from vivavoce.exchange.own_traffic import marked_environment
 from vivavoce.messages import AnyMessage
 from vivavoce.records.call_states import default_calls
-from vivavoce.records.score import Usage, shorten
+from vivavoce.records.score import EVIDENCE_LIMIT, Usage, shorten
 from vivavoce.targets.letta_messages import Event, LettaTurn, UserContent, to_letta
 from vivavoce.targets.letta_server import AgentFactory, LettaAccess, make_agent
 from vivavoce.targets.target import Opening, Reply
 
 if TYPE_CHECKING:
     from letta_client import AsyncLetta
-import asyncio
-import json
-import signal
-from asyncio.subprocess import PIPE, Process
-from collections import deque
-from contextlib import suppress
-from uuid import uuid4
 
-from vivavoce.records.score import EVIDENCE_LIMIT
 
 LINE_LIMIT = 64 * 2**20
 """Bytes of one line of output."""

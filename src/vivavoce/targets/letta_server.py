@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
@@ -9,7 +11,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import BaseModel
 
 from vivavoce.errors import Fault, MissingExtra, RateLimited, SuiteFault, TargetFault
 from vivavoce.exchange.own_traffic import marked
@@ -20,11 +25,6 @@ from vivavoce.wire.http import Limits, checked_url, retry_after
 if TYPE_CHECKING:
     import httpx
     from letta_client import APIStatusError, AsyncLetta
-import ast
-import inspect
-from textwrap import dedent
-
-from pydantic import BaseModel
 
 
 class BaseTool(BaseModel):

@@ -17,7 +17,7 @@ from vivavoce.records.score import Score, to_number
 from vivavoce.report.again import show_command
 from vivavoce.report.reasons import explained
 from vivavoce.report.text import inert, one_line
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.expecting import states_requirement
 from vivavoce.suites.load import Suite, load_suite

@@ -15,9 +15,10 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.records.run import Outcome, Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.attempt import RECORDED
-from vivavoce.run.execution import RunOptions, execute
+from vivavoce.run.execution import execute
 from vivavoce.run.experiment import Experiment
 from vivavoce.run.experiment_run import ExperimentRun, new_id
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import Summary
 from vivavoce.run.workers import INTERRUPTED
 from vivavoce.store.replies import ReplyStore

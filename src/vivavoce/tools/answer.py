@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
-
-from pydantic import JsonValue
-
-from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
-from vivavoce.records.call_states import Source, notes_of
-
-if TYPE_CHECKING:  # who only reads a suite loads no target
-    from vivavoce.targets.target import Opening
-    from vivavoce.targets.tools import World
 import asyncio
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -27,6 +16,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    JsonValue,
     Tag,
     TypeAdapter,
     ValidationError,
@@ -36,8 +26,15 @@ from pydantic import (
 from pydantic import ValidationError as _ValidationError
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
+from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
 from vivavoce.metrics.exact.arguments import ArgumentRule
+from vivavoce.records.call_states import Source, notes_of
 from vivavoce.written import Written
+
+if TYPE_CHECKING:  # who only reads a suite loads no target
+    from vivavoce.targets.target import Opening
+    from vivavoce.targets.tools import World
+
 
 if TYPE_CHECKING:  # who only reads a suite loads no target
     from vivavoce.targets.tools import World

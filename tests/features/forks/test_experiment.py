@@ -19,7 +19,7 @@ from vivavoce.features.forks.report import Forked, forked
 from vivavoce.messages import ToolCall
 from vivavoce.records.run import Outcome, Run
 from vivavoce.report.capture import find_conversation
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import reopen_run

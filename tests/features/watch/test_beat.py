@@ -17,7 +17,7 @@ from vivavoce.features.watch.spool import Spool
 from vivavoce.features.watch.state import Watched, watched
 from vivavoce.features.watch.suite import watching_metrics, watching_suite
 from vivavoce.features.watch.watch import Watch, Watching
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.testing import LoopbackServer

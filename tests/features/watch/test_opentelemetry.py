@@ -20,7 +20,7 @@ from vivavoce.features.watch.settling import Rules
 from vivavoce.features.watch.spool import Spool
 from vivavoce.features.watch.suite import watching_metrics
 from vivavoce.features.watch.watch import Watch, Watching
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 
 from .traffic import post

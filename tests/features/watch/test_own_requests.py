@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.load import described_suite

@@ -33,8 +33,8 @@ from vivavoce.features.watch.watch import Watch, Watching
 from vivavoce.pacing import limiter
 from vivavoce.records.run import Run
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
 from vivavoce.server.access import Access
 from vivavoce.store.browse.watches import WatchRow
 from vivavoce.store.store import Store

@@ -12,7 +12,7 @@ import pytest
 
 from vivavoce.client import Client
 from vivavoce.errors import NotFound
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 from vivavoce.testing import LoopbackServer

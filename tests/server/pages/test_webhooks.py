@@ -9,7 +9,7 @@ from vivavoce.store.access.tokens import ROLES
 from vivavoce.store.database.schema import deliveries
 from vivavoce.store.database.text import json_text
 from vivavoce.store.store import Store
-from vivavoce.store.webhooks.webhooks import MOST_ATTEMPTS, tell
+from vivavoce.store.webhooks import MOST_ATTEMPTS, tell
 
 from ..live import get, serving
 from .cases import Elements

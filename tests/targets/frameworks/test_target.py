@@ -16,7 +16,7 @@ from exams import agent
 from stage import judge, player
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
 from vivavoce.pacing.budget import Budget
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import arun_suite, run_suite
 from vivavoce.targets import FrameworkTarget

@@ -18,7 +18,7 @@ from vivavoce.records.run import Outcome, Run
 from vivavoce.records.score import to_index
 from vivavoce.report.again import continuing
 from vivavoce.report.capture import find_conversation
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.run.workers import INTERRUPTED
 from vivavoce.store.store import Store

@@ -22,8 +22,8 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.records.run import Attempt, Listener, Outcome, Run, is_from_python, is_watched, lacks_key
 from vivavoce.records.score import Score, to_number
 from vivavoce.records.trajectory import Trajectory, tool_results
-from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scoring
+from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder

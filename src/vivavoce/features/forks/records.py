@@ -20,8 +20,8 @@ from vivavoce.store.store import Store
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from vivavoce.run.execution import RunOptions
     from vivavoce.run.experiment_run import ExperimentRun
+    from vivavoce.run.options import RunOptions
 
 FORK = "fork"
 """The option of a run under which its fork is stored."""

@@ -17,14 +17,15 @@ from pydantic_core import to_jsonable_python
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import describe
-from vivavoce.metrics.evaluation import evaluate_input, input_of, stored_attempt
+from vivavoce.metrics.evaluation import evaluate_input
+from vivavoce.metrics.stored_conversation import input_of, stored_attempt
 from vivavoce.metrics.types import metric_input
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import Score, conversation_name
 from vivavoce.report.compare import compare
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.transcript import words_of
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.samples.given import given_sample
 from vivavoce.samples.row import PATHS

@@ -24,7 +24,7 @@ from vivavoce.features.watch.watch import Watch, Watching
 from vivavoce.metrics.config import Scope
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.plugins import lazy
-from vivavoce.run.execution import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.metric_names import read_metrics

@@ -11,9 +11,9 @@ from vivavoce.metrics.config import Scope
 from vivavoce.models.cache import Replies
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.run import WATCHED, Listener, Run
-from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples
 from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder

@@ -21,8 +21,8 @@ from vivavoce.features.watch.suite import gate_of, watching_run
 from vivavoce.records.run import AttemptEnded, Event, Run, RunStarted
 from vivavoce.records.score import CANCELLED, Usage, total
 from vivavoce.report.text import count, one_line
-from vivavoce.run.execution import RunOptions
 from vivavoce.run.experiment_run import Changed, ExperimentRun
+from vivavoce.run.options import RunOptions
 from vivavoce.samples.given import given_sample
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store

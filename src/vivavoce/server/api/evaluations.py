@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import ExpectedCall, Messages, describe
-from vivavoce.metrics.evaluation import EvaluationReport, choose, evaluate_input, input_of, stored_attempt
+from vivavoce.metrics.evaluation import EvaluationReport, choose, evaluate_input
 from vivavoce.metrics.factory import Choice
+from vivavoce.metrics.stored_conversation import input_of, stored_attempt
 from vivavoce.metrics.types import metric_input
 from vivavoce.records.score import conversation_name
 from vivavoce.run.kept_tests import can_be_kept, keep_scores

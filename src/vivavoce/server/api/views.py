@@ -12,7 +12,7 @@ from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import Problem
 from vivavoce.server.users import user_of
 from vivavoce.store.store import Store
-from vivavoce.store.views.views import View
+from vivavoce.store.views import View
 
 router = APIRouter(prefix="/api/v1", tags=["views"], route_class=StrictRoute, responses=ERRORS)
 

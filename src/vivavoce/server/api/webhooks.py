@@ -11,7 +11,7 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.users import needs, user_of
 from vivavoce.store.store import Store
-from vivavoce.store.webhooks.webhooks import EVENTS, Delivery, Event, NewWebhook, Webhook
+from vivavoce.store.webhooks import EVENTS, Delivery, Event, NewWebhook, Webhook
 from vivavoce.wire.outward import check_outward
 
 router = APIRouter(

@@ -15,7 +15,7 @@ from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.pages.sign_in import local
 from vivavoce.server.users import user_of
 from vivavoce.store.store import Store
-from vivavoce.store.views.views import View
+from vivavoce.store.views import View
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

@@ -11,7 +11,7 @@ from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import needs
 from vivavoce.store.store import Store
-from vivavoce.store.webhooks.webhooks import Delivery, Webhook
+from vivavoce.store.webhooks import Delivery, Webhook
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

@@ -480,7 +480,7 @@ def _newest_gradings(connection: Connection, ids: Sequence[str]) -> dict[str, An
 
 
 def _comments_of_runs(connection: Connection, ids: Sequence[str]) -> Mapping[str, int]:
-    counts: Mapping[str, int] = lazy("vivavoce.store.comments.comments:comments_of_runs")(connection, ids)
+    counts: Mapping[str, int] = lazy("vivavoce.store.comments:comments_of_runs")(connection, ids)
     return counts
 
 
@@ -495,7 +495,7 @@ def _sample_entries(connection: Connection, page: Sequence[AnyRow], within: With
         .order_by(s.attempt_id, s.id)
     )
     by_attempt = {number: list(rows) for number, rows in groupby(score_rows.all(), attrgetter("attempt_id"))}
-    remarks: Mapping[int, int] = lazy("vivavoce.store.comments.comments:comment_counts")(connection, ids)
+    remarks: Mapping[int, int] = lazy("vivavoce.store.comments:comment_counts")(connection, ids)
     return [
         sample_entry(
             row, attempt_of[row.attempt_id], by_attempt.get(row.attempt_id, ()), remarks.get(row.attempt_id, 0)

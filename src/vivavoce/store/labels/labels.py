@@ -22,7 +22,7 @@ from vivavoce.store.database.database import AnyRow, Database
 from vivavoce.store.database.schema import attempts, labels, scores, turns
 from vivavoce.store.labels.drawing import MOST, GraderScores, drawn_in
 from vivavoce.store.runs.naming import keys_of, no_conversation
-from vivavoce.store.webhooks.webhooks import tell
+from vivavoce.store.webhooks import tell
 
 _KEY = (attempts.c.sample_id, attempts.c.target, attempts.c.trial)
 _SAID = (

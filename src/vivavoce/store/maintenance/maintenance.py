@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, t
 from vivavoce.errors import NotFound
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.watches import copy_watches
-from vivavoce.store.comments.comments import copy_comments
+from vivavoce.store.comments import copy_comments
 from vivavoce.store.database.database import Database, for_writing, on_postgresql
 from vivavoce.store.database.schema import (
     HEAD,
@@ -46,7 +46,7 @@ from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
 from vivavoce.store.runs.naming import find
 from vivavoce.store.search.search import forget, read_again
-from vivavoce.store.views.views import copy_views
+from vivavoce.store.views import copy_views
 
 if TYPE_CHECKING:
     from vivavoce.store.store import Store

@@ -8,7 +8,7 @@ import pytest
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.store import Store
-from vivavoce.store.webhooks.webhooks import FIRST_WAIT, LEASE, MOST_ATTEMPTS, Due, tell
+from vivavoce.store.webhooks import FIRST_WAIT, LEASE, MOST_ATTEMPTS, Due, tell
 
 URL = "https://hooks.example.org/viva"
 LATER = 4e9

@@ -9,8 +9,8 @@ from vivavoce.records.run import AttemptKey
 from vivavoce.store.access.tokens import NotYours
 from vivavoce.store.store import Store
 
-from .. import cases
-from ..cases import FINGERPRINTS, GRADING, RUN
+from . import cases
+from .cases import FINGERPRINTS, GRADING, RUN
 
 KEY = AttemptKey("sample-1", "bot", 0)
 

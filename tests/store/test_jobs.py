@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vivavoce.store.database.fence import Fence, Fenced
-from vivavoce.store.jobs.queue import KEPT, Claimant, JobRow, marked_request, unmarked_request
+from vivavoce.store.jobs import KEPT, Claimant, JobRow, marked_request, unmarked_request
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
 
-from ..cases import FINGERPRINTS, GRADING, RUN, outcome
+from .cases import FINGERPRINTS, GRADING, RUN, outcome
 
 ONE = Claimant("one", "/suites", 1000)
 OTHER = Claimant("other", "/suites", 1000)

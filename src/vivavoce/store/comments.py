@@ -20,7 +20,7 @@ from vivavoce.store.browse.listing import CommentPage
 from vivavoce.store.database.database import AnyRow, Database, values_of
 from vivavoce.store.database.schema import attempts, comments
 from vivavoce.store.labels.labels import LabelPlace, attempt_number, labelled_attempt
-from vivavoce.store.webhooks.webhooks import tell
+from vivavoce.store.webhooks import tell
 
 BATCH = 500
 _KEY = (attempts.c.sample_id, attempts.c.target, attempts.c.trial)

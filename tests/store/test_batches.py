@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from vivavoce.records.replies import AskedQuestion, Batch
 from vivavoce.records.score import Failure, Usage
-from vivavoce.store.batches.batches import ANSWERED, ASKED, FAILED
+from vivavoce.store.batches import ANSWERED, ASKED, FAILED
 from vivavoce.store.store import Store
 
 JUDGE = "openai:gpt-4.1-mini"

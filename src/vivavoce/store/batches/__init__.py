@@ -1,1 +1,0 @@
-"""What was given to batch services."""

@@ -1,1 +1,0 @@
-"""Comments of people on conversations and turns."""

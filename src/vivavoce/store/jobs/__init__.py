@@ -1,1 +1,0 @@
-"""Jobs of servers, which all servers of a store share."""

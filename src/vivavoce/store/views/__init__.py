@@ -1,1 +1,0 @@
-"""Views: addresses of pages that people keep under a name."""

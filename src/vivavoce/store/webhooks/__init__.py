@@ -1,1 +1,0 @@
-"""Webhooks: who is told of events, and what is still to be sent."""
