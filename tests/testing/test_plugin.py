@@ -390,8 +390,9 @@ def reply(message):
     return "EUR"
 """
 CONTROLLER = """
-import os
+import os, signal
 def pytest_configure(config):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script that starts tests with & ignores it for them
     if not hasattr(config, "workerinput"):
         os.environ["INTERRUPTED"] = str(os.getpid() if config.getoption("numprocesses", None) else 0)
 """
