@@ -13,14 +13,13 @@ from contextlib import suppress
 from io import TextIOWrapper
 from itertools import pairwise
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from vivavoce.cli import RUN
 from vivavoce.cli.listing import commands, full_name, own_name, panels, parts_of
-from vivavoce.cli.standard_streams import drop_unwritten, open_closed_streams
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.extensions import Command, PluginWarning
 from vivavoce.lazy_names import lazy
@@ -180,11 +179,13 @@ _MANY_CONVERSATIONS = 15
 _PATIENCE = 2.0
 """Seconds for threads to end when the program does."""
 
+_STREAMS = ("stdin", "stdout", "stderr")
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one line and exit code 2, never a traceback."""
     if arguments is None:
-        open_closed_streams()
+        _open_closed_streams()
         _end_on_hangup()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -200,10 +201,44 @@ def main(arguments: list[str] | None = None) -> None:
         code = 2
     if arguments is None and (left := _threads_left()):
         _complain(f"what was tested left threads running, which are not waited for: {', '.join(left)}")
-        drop_unwritten()
+        _drop_unwritten()
         os._exit(code)
-    drop_unwritten()
+    _drop_unwritten()
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Open the null device in place of each standard stream that is closed.
+
+    Otherwise the next file, such as the store, would get its number, and what is printed would go into that file.
+    """
+    for number, name in enumerate(_STREAMS):
+        try:
+            os.fstat(number)
+        except OSError:
+            mode, flags = ("r", os.O_RDONLY) if number == 0 else ("w", os.O_WRONLY)
+            os.open(os.devnull, flags)  # it gets the lowest free number, which is this one
+            if not _leads_elsewhere(getattr(sys, name), number):
+                setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
+def _drop_unwritten() -> None:
+    """Drop output that cannot be written; otherwise Python tries it again when it ends, and changes the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _leads_elsewhere(stream: TextIO | None, number: int) -> bool:
+    """Return whether a stream is open, and not the standard stream of this number."""
+    if stream is None or stream.closed:
+        return False
+    try:
+        return stream.fileno() != number
+    except OSError:
+        return True
 
 
 def _end_on_hangup() -> None:
