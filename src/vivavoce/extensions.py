@@ -26,7 +26,19 @@ from vivavoce.lazy_names import lazy
 
 PROJECT = "vivavoce"
 """The name of the hooks, and of the entry point group in which packages name their plugins."""
-FEATURES = ("compare", "trends", "groups", "calibration", "clusters", "forks", "mcp", "realism", "watch", "publish")
+FEATURES = (
+    "sampling",
+    "compare",
+    "trends",
+    "groups",
+    "calibration",
+    "clusters",
+    "forks",
+    "mcp",
+    "realism",
+    "watch",
+    "publish",
+)
 """The built-in plugins, in the order in which they are asked."""
 WITHOUT = "VIVAVOCE_WITHOUT"
 """The environment variable with the names of plugins to switch off, separated by commas."""

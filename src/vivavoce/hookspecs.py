@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from vivavoce.records.run import AttemptKey, Grading, Listener, Run
     from vivavoce.run.execution import RunOptions
     from vivavoce.run.experiment_run import ExperimentRun
+    from vivavoce.run.summary import Summary
     from vivavoce.server.pages.run import RunView
     from vivavoce.store.store import Store
+    from vivavoce.suites.plan import Sampler
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 
@@ -123,6 +125,16 @@ def resume_run(
     run: Run, options: RunOptions, store: Store, listeners: Sequence[Listener], errors: bool
 ) -> ExperimentRun | None:
     """Return an interrupted run that this plugin made, ready to continue; with `errors` its errors are retried."""
+
+
+@hookspec
+def open_sampler(size: int, by: Sequence[str], weight_by: str | None, base: Path) -> Sampler | None:
+    """Return what draws `size` recorded conversations to judge, by what is named; files are relative to `base`."""
+
+
+@hookspec
+def sampling_report(summary: Summary) -> Iterable[str]:  # pyright: ignore[reportReturnType]
+    """Return lines that every report shows of a run whose conversations were drawn from more."""
 
 
 @hookspec

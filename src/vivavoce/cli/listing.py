@@ -24,7 +24,6 @@ PANELS: Mapping[str, Mapping[str, str]] = {
     "Trust": {
         "labels": "Export people's labels, or compare a judge with them.",
         "metrics": "Test metrics with known defects in good conversations.",
-        "plan": "Say how many samples, trials and labels show a change.",
     },
     "Data": {
         "convert": "Write conversations of one format in another.",

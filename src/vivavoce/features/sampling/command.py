@@ -10,8 +10,8 @@ from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, existing, out, print_json, store_of
 from vivavoce.errors import UsageError
+from vivavoce.features.sampling.planning import Need, Planned, basis, cost_of, outlook, planned, variances, wrong_share
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.planning import Need, Planned, basis, cost_of, outlook, planned, variances, wrong_share
 from vivavoce.report.text import Column, FittingTable
 from vivavoce.run.summary import Summary
 from vivavoce.store.store import Store

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
@@ -33,6 +33,7 @@ from vivavoce.samples.sample import Sample
 from vivavoce.stats.sampled import allocation, inclusion, systematic, with_floor
 from vivavoce.suites.grader_spec import MetricGraderSpec
 from vivavoce.suites.metric_names import metric_of
+from vivavoce.suites.plan import Draw
 
 if TYPE_CHECKING:
     from vivavoce.models.model import Model
@@ -209,14 +210,6 @@ OTHER = "other"
 Places = NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """The conversations that were drawn, by their place in the file from 0, and how."""
-
-    sampling: Sampling
-    places: Mapping[int, Drawn]
-
-
 @dataclass(slots=True)
 class Sampler:
     """Reads a whole dataset, keeps of each conversation what it is told apart by, and draws `size` of them."""
@@ -276,6 +269,22 @@ class Sampler:
         )
         return Draw(sampling, ordered)
 
+    def check_gate(self, gate: Gate | None) -> None:
+        """Refuse a gate that conversations which were not judged could decide otherwise.
+
+        Raises:
+            UsageError: it is about each conversation, and not about a mean.
+        """
+        if isinstance(gate, LogicalGate):
+            for one in gate.conditions:
+                self.check_gate(one)
+            return
+        if isinstance(gate, SamplesGate):
+            raise UsageError("a gate about each sample is about all of them, and not all are judged: leave out sample")
+        what = None if gate is None else gate.threshold.aggregation
+        if what not in (None, "avg_score", "accuracy"):
+            raise UsageError(f"a gate on {what} cannot be decided by a sample: use avg_score or accuracy, or judge all")
+
     @property
     def note(self) -> str:
         """What to say where all are judged."""
@@ -315,20 +324,10 @@ def _with_rare(joined: Places, names: Sequence[str], size: int) -> tuple[Places,
     return place[joined], [*(names[one] for one in kept), *last]
 
 
-def check_gate(gate: Gate | None) -> None:
-    """Refuse a gate that conversations which were not judged could decide otherwise.
+def open_sampler(size: int, by: Sequence[str], weight_by: str | None, base: Path) -> Sampler:
+    """Return what draws `size` conversations, by what is named; files are relative to `base`.
 
     Raises:
-        UsageError: it is about each conversation, and not about a mean.
+        UsageError: they cannot be told apart by that.
     """
-    if gate is None:
-        return
-    if isinstance(gate, LogicalGate):
-        for one in gate.conditions:
-            check_gate(one)
-        return
-    if isinstance(gate, SamplesGate):
-        raise UsageError("a gate about each sample is about all of them, and not all are judged: leave out sample")
-    what = gate.threshold.aggregation
-    if what not in ("avg_score", "accuracy"):
-        raise UsageError(f"a gate on {what} cannot be decided by a sample: use avg_score or accuracy, or judge all")
+    return Sampler.of(size, by, weight_by, base)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
+from vivavoce.features.sampling.sampler import MOST, Sampler, trait_of
 from vivavoce.run.execution import RunOptions
 from vivavoce.run.summary import RunResult
 from vivavoce.samples.sample import Sample
@@ -17,7 +18,6 @@ from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.opening import reopen_run, run_suite
-from vivavoce.suites.sampling import MOST, Sampler, trait_of
 
 SUITE = """\
 name: log

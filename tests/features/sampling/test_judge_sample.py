@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from command_line import Viva
 from vivavoce import Store
 from vivavoce.run import batch_rounds
 from vivavoce.run.batch_rounds import Patience
@@ -16,8 +17,6 @@ from vivavoce.run.execution import RunOptions
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.suites.opening import run_suite
 from vivavoce.testing import BatchServer, LoopbackServer
-
-from .conftest import Viva
 
 Row = dict[str, Any]
 FEW = ("judge", "talks.jsonl", "--metrics", "safety", "--sample", "20", "--by", "metadata.plan")
