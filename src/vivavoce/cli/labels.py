@@ -12,8 +12,8 @@ from vivavoce.cli.output import StoreOption, files, notes, out, print_json, stor
 from vivavoce.errors import UsageError
 from vivavoce.records.label import DifferingLabels, Label, LabelAgreement
 from vivavoce.records.score import conversation_label, to_number, turn_label
-from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.html.labelling import check_question, questions
+from vivavoce.report.graded_run import GradedRun, require_grader
+from vivavoce.report.html.labelling import questions
 from vivavoce.report.label_agreement import differing_line, figures, items, people_lines, people_markdown, rated
 from vivavoce.report.markdown_agreement import agreement_lines
 from vivavoce.report.rows import cell
@@ -83,7 +83,7 @@ def command(
         if grader is None:
             raise UsageError("name the grader to compare with: --grader NAME")
         scores = opened.grading(found.id)
-        check_question(grader, scores)
+        require_grader(grader, scores)
         pairs = opened.labels.paired(scores, grader, author=author, turns=turns)
         decisions = opened.decisions.all(found.id, grader=grader) if author is None else []
     agreement = agreement_of_all(pairs, decisions)
@@ -116,7 +116,7 @@ def _agree_with_dataset(
 ) -> None:
     """Print how far graders, or the one that is named, agree with a label of the dataset."""
     if grader is not None:
-        check_question(grader, graded.grading)
+        require_grader(grader, graded.grading)
     graders = [grader] if grader is not None else [one.grader for one in questions(graded.grading)]
     for found in rated(graded.outcomes(), graders, label, tag):
         measures, listed = figures(found, good_from), items(found, good_from)

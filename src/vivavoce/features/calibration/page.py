@@ -13,7 +13,7 @@ from vivavoce.extensions import Page
 from vivavoce.features.calibration.calibration import calibration_report, find_calibration, from_people
 from vivavoce.features.calibration.report import NAMES, closing, heading
 from vivavoce.records.run import Grading
-from vivavoce.report.html.labelling import check_question
+from vivavoce.report.graded_run import require_grader
 from vivavoce.report.label_agreement import people_lines
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import assign_page, calibration_data, calibration_page, label_page, run_page
@@ -76,5 +76,5 @@ def keep(request: Request, run: str, grader: str, form: Form, grading: str | Non
 def _graded(request: Request, run: str, grading: str | None, grader: str) -> tuple[Store, Grading]:
     store = cast("Store", request.app.state.store)
     scores = store.grading(store.run(run).id, grading)
-    check_question(grader, scores)
+    require_grader(grader, scores)
     return store, scores

@@ -10,12 +10,12 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from vivavoce.errors import NotFound
 from vivavoce.metrics.factory import CLASSES, MetricClass, metrics
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import AttemptKey, Grading, Outcome
 from vivavoce.records.score import Score
 from vivavoce.report.details import score_number
+from vivavoce.report.graded_run import grader_names
 from vivavoce.report.html.plots import Range, Scale, range_plot
 from vivavoce.report.html.score_notes import WORDS, State, state_of
 from vivavoce.report.html.wording import score
@@ -117,24 +117,7 @@ class Question:
 
 def questions(grading: Grading) -> list[Question]:
     """Return the questions of a set of scores, those of judged graders first."""
-    return sorted((question(grading, name) for name in _graders(grading)), key=lambda one: not one.judged)
-
-
-def check_question(grader: str, *gradings: Grading) -> None:
-    """Check that a grader is in one of the sets of scores of a run.
-
-    Raises:
-        NotFound: it is in none of them.
-    """
-    if not any(grader in _graders(grading) for grading in gradings):
-        known = [one.grader for grading in gradings for one in questions(grading)]
-        raise NotFound("grader", grader, within=f"run {gradings[0].run_id}" if gradings else "", known=known)
-
-
-def _graders(grading: Grading) -> list[str]:
-    graders: Mapping[str, Any] = grading.spec.get("graders") or {}
-    summed: list[Mapping[str, Any]] = (grading.summary or {}).get("graders") or []
-    return list(dict.fromkeys([*graders, *(str(one["name"]) for one in summed if one["name"] != "reward")]))
+    return sorted((question(grading, name) for name in grader_names(grading)), key=lambda one: not one.judged)
 
 
 def question(grading: Grading, grader: str) -> Question:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.records.label import LONGEST_NOTE, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
-from vivavoce.report.html.labelling import check_question
+from vivavoce.report.graded_run import require_grader
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.labels import Grader, Target, Turn, place_of
 from vivavoce.server.api.runs import RunName, Trial
@@ -40,7 +40,7 @@ def differing(
     store = _store(request)
     found = store.run(run)
     if grader:
-        check_question(grader, store.grading(found.id))
+        require_grader(grader, store.grading(found.id))
     return answer(store.decisions.differing(found.id, grader=grader))
 
 

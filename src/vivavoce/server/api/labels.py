@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.errors import UsageError
 from vivavoce.records.label import LONGEST_NOTE, HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import AttemptKey
-from vivavoce.report.html.labelling import check_question
+from vivavoce.report.graded_run import require_grader
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, GradingName, Limit, RunName, Trial
 from vivavoce.server.api.strict import StrictRoute
@@ -56,7 +56,7 @@ def labels(
     store: Store = request.app.state.store
     found = store.run(run)
     if grader:
-        check_question(grader, *store.gradings(found.id))
+        require_grader(grader, *store.gradings(found.id))
     return answer(store.labels.page(found.id, grader=grader, author=author, after=after, limit=limit))
 
 
@@ -76,7 +76,7 @@ def agreement(
     """
     store: Store = request.app.state.store
     scores = store.grading(store.run(run).id, grading)
-    check_question(grader, scores)
+    require_grader(grader, scores)
     pairs = store.labels.paired(scores, grader, author=author, turns=turns)
     decisions = store.decisions.all(scores.run_id, grader=grader) if author is None else []
     return answer(agreement_of_all(pairs, decisions))

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.records.run import AttemptKey
-from vivavoce.report.html.labelling import check_question
+from vivavoce.report.graded_run import require_grader
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.users import user_of
@@ -50,7 +50,7 @@ def assign(request: Request, body: QueueToAssign) -> Response:
     store = _store(request)
     grading = store.grading(store.run(body.run).id)
     if body.grader:
-        check_question(body.grader, grading)
+        require_grader(body.grader, grading)
     return answer(store.queues.create(grading, body.plan, user_of(request).name), 201)
 
 

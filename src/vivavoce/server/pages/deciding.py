@@ -14,8 +14,9 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import DifferingLabels
 from vivavoce.records.run import AttemptKey, Grading, Outcome
 from vivavoce.records.score import conversation_label, to_number, turn_label
+from vivavoce.report.graded_run import require_grader
 from vivavoce.report.html.conversation import conversation
-from vivavoce.report.html.labelling import VERDICTS, check_question, human_label, question
+from vivavoce.report.html.labelling import VERDICTS, human_label, question
 from vivavoce.report.html.transcript import Showing
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.forms import Form, form_key, index_of
@@ -49,7 +50,7 @@ def differing(request: Request, run: str, grader: str | None = None) -> Response
     store = _store(request)
     found = store.run(run)
     if grader:
-        check_question(grader, store.grading(found.id))
+        require_grader(grader, store.grading(found.id))
     places = _places(store, found.id, grader)
     values: dict[str, object] = {
         "section": "label",

@@ -14,6 +14,7 @@ from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import to_index, to_number
+from vivavoce.report.graded_run import require_grader
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.labelling import (
@@ -21,7 +22,6 @@ from vivavoce.report.html.labelling import (
     HumanLabel,
     Question,
     agreement_shown,
-    check_question,
     human_label,
     human_labels,
     progress,
@@ -87,7 +87,7 @@ def choose(
         return page("label_choice.html", _choices(request, run, after))
     scores = store.grading(store.run(run).id)
     if grader:
-        check_question(grader, scores)
+        require_grader(grader, scores)
     user = user_of(request)
     if not user.may("write"):
         raise HTTPException(403, "labelling needs the role write")

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import UsageError
-from vivavoce.report.html.labelling import check_question, question, questions
+from vivavoce.report.graded_run import require_grader
+from vivavoce.report.html.labelling import question, questions
 from vivavoce.server.label_queue import find_queue, labels_of_task
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import differing_page, label_item, queue_page, run_page
@@ -28,7 +29,7 @@ def ask(request: Request, run: str, grader: Annotated[str, Query()] = "") -> Res
     store = _store(request)
     grading = store.grading(store.run(run).id)
     if grader:
-        check_question(grader, grading)
+        require_grader(grader, grading)
     values: dict[str, object] = {
         "section": "label",
         "run": store.run(run),
@@ -55,7 +56,7 @@ def assign(request: Request, form: Form) -> Response:
         blind="blind" in form,
     )
     if plan.grader:
-        check_question(plan.grader, grading)
+        require_grader(plan.grader, grading)
     return RedirectResponse(queue_page(store.queues.create(grading, plan, user_of(request).name).id), 303)
 
 
