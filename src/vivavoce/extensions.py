@@ -31,6 +31,7 @@ FEATURES = (
     "compare",
     "trends",
     "groups",
+    "labels",
     "calibration",
     "clusters",
     "forks",
@@ -95,6 +96,14 @@ class PagePart:
     template: str
     values: Mapping[str, object]
     status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PageLine:
+    """A line of a page: plain text, and the links that follow it."""
+
+    text: str
+    pages: tuple[Page, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,6 @@ PANELS: Mapping[str, Mapping[str, str]] = {
         "export": "Write a run to a file for another program.",
     },
     "Trust": {
-        "labels": "Export people's labels, or compare a judge with them.",
         "metrics": "Test metrics with known defects in good conversations.",
     },
     "Data": {

@@ -11,16 +11,17 @@ from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.features.labels.labelling import VERDICTS, human_label, question
+from vivavoce.features.labels.links import decide_page, differing_page
 from vivavoce.records.label import DifferingLabels
 from vivavoce.records.run import AttemptKey, Grading, Outcome
 from vivavoce.records.score import conversation_label, to_number, turn_label
 from vivavoce.report.graded_run import require_grader
 from vivavoce.report.html.conversation import conversation
-from vivavoce.report.html.labelling import VERDICTS, human_label, question
 from vivavoce.report.html.transcript import Showing
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.forms import Form, form_key, index_of
-from vivavoce.server.pages.links import FirstTurn, decide_page, differing_page, run_page
+from vivavoce.server.pages.links import FirstTurn, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import needs, user_of

@@ -6,13 +6,12 @@ from urllib.parse import quote
 
 import pytest
 
+from server.live import get, send, serving
+from server.pages.cases import keep, outcome, per_turn, turn
 from vivavoce.records.label import Label, LabelAgreement
 from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.browse.listing import LabelPage
 from vivavoce.store.store import Store
-
-from ..live import get, send, serving
-from ..pages.cases import keep, outcome, per_turn, turn
 
 ME = whoever_sits_here().name
 ODD = "a/b ?#é"

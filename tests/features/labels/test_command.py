@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from command_line import Viva
 from server.pages.cases import keep, outcome
 from vivavoce.records.label import Decision, Label
 from vivavoce.records.score import Score
 from vivavoce.store.store import Store
-
-from .conftest import Viva
 
 
 @pytest.fixture

@@ -5,14 +5,15 @@ from typing import cast
 
 import pytest
 
+from report.cases import BROKEN_JUDGE, TIMEOUT
 from vivavoce.errors import UsageError
+from vivavoce.features.labels.agreement import Figure, figures, items
 from vivavoce.records.score import FindingState, Score, Usage, failed, skipped
-from vivavoce.report.label_agreement import Figure, Rated, figures, items, rated
+from vivavoce.report.label_agreement import Rated, rated
 from vivavoce.stats.ranking import spearman
 from vivavoce.stats.raters import Ratings
 
-from .cases import BROKEN_JUDGE, TIMEOUT
-from .label_cases import judged, labelled, sure
+from .cases import judged, labelled, sure
 
 NAMES = ("accuracy", "κ", "AUROC", "Brier score")
 

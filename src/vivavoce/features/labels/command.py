@@ -10,12 +10,12 @@ import typer
 
 from vivavoce.cli.output import StoreOption, files, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
+from vivavoce.features.labels.agreement import agreement_lines, differing_line, figures, items, people_markdown
+from vivavoce.features.labels.labelling import questions
 from vivavoce.records.label import DifferingLabels, Label, LabelAgreement
 from vivavoce.records.score import conversation_label, to_number, turn_label
 from vivavoce.report.graded_run import GradedRun, require_grader
-from vivavoce.report.html.labelling import questions
-from vivavoce.report.label_agreement import differing_line, figures, items, people_lines, people_markdown, rated
-from vivavoce.report.markdown_agreement import agreement_lines
+from vivavoce.report.label_agreement import people_lines, rated
 from vivavoce.report.rows import cell
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.terminal import number

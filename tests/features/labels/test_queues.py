@@ -8,16 +8,15 @@ from urllib.parse import urlencode
 
 import pytest
 
+from server.live import Reply, get, send, serving
+from server.pages.cases import keep, outcome, turn
+from server.pages.hostile import TEXTS
+from server.pages.test_hostile import harmless
 from vivavoce.client import Client
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.score import Score
 from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.store import Store
-
-from ..live import Reply, get, send, serving
-from .cases import keep, outcome, turn
-from .hostile import TEXTS
-from .test_hostile import harmless
 
 ME = whoever_sits_here().name
 

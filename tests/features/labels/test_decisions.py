@@ -8,6 +8,10 @@ from urllib.parse import urlencode
 
 import pytest
 
+from server.live import Reply, get, send, serving
+from server.pages.cases import keep, outcome, per_turn, turn
+from server.pages.hostile import TEXTS
+from server.pages.test_hostile import harmless
 from vivavoce.client import Client
 from vivavoce.errors import UsageError
 from vivavoce.records.label import HumanVerdict
@@ -16,11 +20,6 @@ from vivavoce.safe_text import safe
 from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.labels.labels import LabelPlace, now_label
 from vivavoce.store.store import Store
-
-from ..live import Reply, get, send, serving
-from .cases import keep, outcome, per_turn, turn
-from .hostile import TEXTS
-from .test_hostile import harmless
 
 ME = whoever_sits_here().name
 

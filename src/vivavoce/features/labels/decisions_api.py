@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.features.labels.api import Grader
 from vivavoce.records.label import LONGEST_NOTE, Decision, DifferingLabels
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.graded_run import require_grader
 from vivavoce.server.api.answers import ERRORS, answer
-from vivavoce.server.api.labels import Grader, Target, Turn, place_of
-from vivavoce.server.api.runs import RunName, Trial
+from vivavoce.server.api.runs import RunName, Target, Trial, Turn, place_of
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.store.labels.labels import now_decision
 from vivavoce.store.store import Store

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from vivavoce.features.labels.agreement import people_markdown
 from vivavoce.records.label import HumanVerdict, Label
-from vivavoce.report.label_agreement import people_lines, people_markdown
+from vivavoce.report.label_agreement import people_lines
 from vivavoce.store.labels.people import people_agreement
 
 FIRST, SECOND = "0100000010", "1110010000"

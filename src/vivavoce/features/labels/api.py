@@ -7,14 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.errors import UsageError
 from vivavoce.records.label import LONGEST_NOTE, HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.graded_run import require_grader
 from vivavoce.server.api.answers import ERRORS, answer
-from vivavoce.server.api.runs import After, GradingName, Limit, RunName, Trial
+from vivavoce.server.api.runs import After, GradingName, Limit, RunName, Target, Trial, Turn, place_of
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.users import user_of
 from vivavoce.store.browse.listing import LabelPage
 from vivavoce.store.labels.labels import LabelPlace, now_label
 from vivavoce.store.labels.people import agreement_of_all
@@ -22,8 +20,6 @@ from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)
 
-Target = Annotated[str | None, Query(description="Required if the run has several targets.")]
-Turn = Annotated[int | None, Query(ge=0, le=2**31 - 1, description="A turn, from 0; default: the whole conversation.")]
 Grader = Annotated[str, Query(description="The grader whose question is answered; default: none.")]
 Author = Annotated[str | None, Query(description="Only labels by this person.")]
 
@@ -122,15 +118,3 @@ def delete(
     """Remove one's own label, and return it."""
     place = place_of(request, run, AttemptKey(sample, target or "", trial), turn, grader)
     return answer(request.app.state.store.labels.remove(place))
-
-
-def place_of(request: Request, run: str, key: AttemptKey, turn: int | None = None, grader: str = "") -> LabelPlace:
-    """Return the place of what the user adds; without a target in the request, the run must have only one."""
-    store: Store = request.app.state.store
-    found = store.run(run)
-    if not key.target:
-        same = [one.key for one in store.attempts(found.id, sample_id=key.sample_id) if one.key.trial == key.trial]
-        if len(same) > 1:
-            raise UsageError(f"name the target, one of {', '.join(one.target for one in same)}")
-        key = same[0] if same else key
-    return LabelPlace(found.id, key, turn, grader, user_of(request).name)

@@ -8,15 +8,14 @@ from urllib.parse import urlencode
 
 import pytest
 
+from server.live import Reply, get, send, serving
+from server.pages.cases import Elements, keep, outcome, per_turn, turn
 from vivavoce.records.run import AttemptKey
 from vivavoce.records.score import Score
 from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.labels.labels import LabelPlace as Place
 from vivavoce.store.labels.labels import now_label
 from vivavoce.store.store import Store
-
-from ..live import Reply, get, send, serving
-from .cases import Elements, keep, outcome, per_turn, turn
 
 ME = whoever_sits_here().name
 RUN = "the-run-nobody-may-know"

@@ -8,11 +8,12 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import UsageError
+from vivavoce.features.labels.labelling import question, questions
+from vivavoce.features.labels.links import differing_page, label_item, queue_page
+from vivavoce.features.labels.queues import find_queue, labels_of_task
 from vivavoce.report.graded_run import require_grader
-from vivavoce.report.html.labelling import question, questions
-from vivavoce.server.label_queue import find_queue, labels_of_task
 from vivavoce.server.pages.forms import Form, form_key
-from vivavoce.server.pages.links import differing_page, label_item, queue_page, run_page
+from vivavoce.server.pages.links import run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import needs, user_of

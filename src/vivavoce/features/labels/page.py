@@ -11,13 +11,9 @@ from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
 from vivavoce.errors import NotFound, UsageError
-from vivavoce.records.label import Label
-from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import to_index, to_number
-from vivavoce.report.graded_run import require_grader
-from vivavoce.report.html.conversation import conversation
-from vivavoce.report.html.evidence import Register
-from vivavoce.report.html.labelling import (
+from vivavoce.extensions import Page, PageLine, PagePart, answers_of
+from vivavoce.features.labels.agreement import labels_line
+from vivavoce.features.labels.labelling import (
     VERDICTS,
     HumanLabel,
     Question,
@@ -28,25 +24,24 @@ from vivavoce.report.html.labelling import (
     question,
     questions,
 )
+from vivavoce.features.labels.links import assign_page, differing_page, label_item, label_page, queue_page
+from vivavoce.features.labels.queues import LabelQueue, LabelTask, Order, begin_queue, find_queue, labels_of_task
+from vivavoce.records.label import Label
+from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
+from vivavoce.records.score import to_index, to_number
+from vivavoce.report.graded_run import require_grader
+from vivavoce.report.html.conversation import conversation
+from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.score_notes import ScoreNote, whole_notes
 from vivavoce.report.html.transcript import Showing
 from vivavoce.report.label_agreement import people_lines
-from vivavoce.server.label_queue import LabelQueue, LabelTask, Order, begin_queue, find_queue, labels_of_task
 from vivavoce.server.pages.forms import Form, form_key, index_of
-from vivavoce.server.pages.links import (
-    FirstTurn,
-    assign_page,
-    differing_page,
-    label_item,
-    label_page,
-    queue_page,
-    sample_page,
-)
+from vivavoce.server.pages.links import FirstTurn, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import user_of
 from vivavoce.store.labels.labels import LabelPlace, agreement_with, now_label
-from vivavoce.store.labels.people import people_agreement
+from vivavoce.store.labels.people import agreement_of_all, people_agreement
 from vivavoce.store.labels.queues import AssignedQueue, PersonProgress
 from vivavoce.store.store import Store
 
@@ -154,8 +149,39 @@ def save_label_beside(request: Request, form: Form) -> Response:
     return RedirectResponse(f"{_page_of(stands.run_id, key, part)}#{anchor}", 303)
 
 
-def human_labelling(request: Request, run: Run, outcome: Outcome) -> dict[str, object]:
-    """Return the human labels for the page of a conversation, and the values for its label form."""
+MAX_LABELS_READ = 2000
+"""Labels of a run that its page reads."""
+
+
+def lines_of_run(store: Store, grading: Grading) -> list[PageLine]:
+    """Return a line for each grader whose scores people labelled, with links to label more and to what plugins add."""
+    listed = store.labels.page(grading.run_id, limit=MAX_LABELS_READ)
+    by_grader: dict[str, list[Label]] = {}
+    for label in listed.labels:
+        by_grader.setdefault(label.grader, []).append(label)
+    more = "" if listed.next is None else f", of the first {MAX_LABELS_READ:,}"
+    link = Page("Label", label_page(run=grading.run_id))
+    return [
+        PageLine(
+            labels_line(name, some, agreement_of_all(store.labels.paired(grading, name))) + more,
+            (link, *answers_of(Page, "label_links", grading=grading, grader=name)),
+        )
+        for name, some in by_grader.items()
+    ]
+
+
+def ways_to_label(run: str, grader: str) -> list[Page]:
+    """Return links to label conversations of a run so that rates can be estimated."""
+    blind = label_page(run=run, grader=grader, blind=1, seed=1)
+    return [Page("Label blind, at random", blind), Page("Assign to people", assign_page(run=run, grader=grader))]
+
+
+def parts_of_conversation(request: Request, run: Run, outcome: Outcome) -> list[PagePart]:
+    """Return the labels of a conversation and the form for one's own."""
+    return [PagePart("conversation_labels.html", _labelling(request, run, outcome))]
+
+
+def _labelling(request: Request, run: Run, outcome: Outcome) -> dict[str, object]:
     key, user = outcome.attempt.key, user_of(request)
     labels = _store(request).labels.of(run.id, key)
     return {

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
+from report.cases import BROKEN_JUDGE
+from vivavoce.features.labels.agreement import agreement_lines, figures, items
 from vivavoce.records.score import FindingState, Score, Usage, failed, skipped
-from vivavoce.report.label_agreement import figures, items
-from vivavoce.report.markdown_agreement import agreement_lines
 
-from .cases import BROKEN_JUDGE
-from .label_cases import judged, labelled, sure
+from .cases import judged, labelled, sure
 
 
 def test_the_tables_say_what_was_compared_and_what_was_not() -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from report.cases import outcome
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding, FindingState, Score
 from vivavoce.report.label_agreement import Rated, rated
-
-from .cases import outcome
 
 
 def labelled(sample: str, score: Score | float, label: object, said: str = "Hello!", **more: Any) -> Outcome:

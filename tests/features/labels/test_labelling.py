@@ -6,10 +6,7 @@ from typing import Any
 import pytest
 
 from server.pages.cases import outcome, per_turn
-from vivavoce.records.label import Label, LabelAgreement
-from vivavoce.records.run import AttemptKey, Grading
-from vivavoce.records.score import Failure, Score, failed
-from vivavoce.report.html.labelling import (
+from vivavoce.features.labels.labelling import (
     Question,
     agreement_shown,
     human_labels,
@@ -17,6 +14,9 @@ from vivavoce.report.html.labelling import (
     question,
     questions,
 )
+from vivavoce.records.label import Label, LabelAgreement
+from vivavoce.records.run import AttemptKey, Grading
+from vivavoce.records.score import Failure, Score, failed
 from vivavoce.stats.agreement import Agreement
 
 BROKEN = Failure(blame="judge", kind="timeout", message="no answer")
