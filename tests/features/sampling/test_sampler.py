@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,16 @@ graders: {said: {kind: function, function: contains}}
 
 
 def sample(number: int, **fields: Any) -> Sample:
-    talk = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": f"Answer {number}."}]
+    talk: list[dict[str, Any]] = [
+        {"role": "user", "content": "Hi."},
+        {"role": "assistant", "content": f"Answer {number}."},
+    ]
     return Sample.model_validate({"id": f"c{number}", "messages": talk * (1 + number % 3), **fields})
 
 
-def sampler(size: int, by: str = "", weight_by: str | None = None, count: int = 300, **fields: Any) -> Sampler:
+def sampler(
+    size: int, by: str = "", weight_by: str | None = None, count: int = 300, **fields: Callable[[int], Any]
+) -> Sampler:
     found = Sampler.of(size, [one for one in by.split(",") if one], weight_by, Path())
     for number in range(count):
         values = {name: value(number) for name, value in fields.items()}
@@ -88,7 +94,7 @@ def test_few_numbers_stand_for_themselves_and_many_are_cut_at_quantiles() -> Non
 )
 def test_errors_of_tools_are_told_by_their_mark_or_their_beginning(content: str, about: Any, errors: int) -> None:
     result = {"role": "tool", "content": content, "tool_call_id": "c", **about}
-    call = {"role": "assistant", "tool_calls": [{"id": "c", "name": "seats", "args": {}}]}
+    call: dict[str, Any] = {"role": "assistant", "tool_calls": [{"id": "c", "name": "seats", "args": {}}]}
     talk = [{"role": "user", "content": "Seats?"}, call, result]
     trait = trait_of("tool_errors", Path())
     trait.add(Sample.model_validate({"id": "x", "messages": talk}))
