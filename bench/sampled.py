@@ -17,10 +17,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+from vivavoce.features.sampling.sampler import Sampler
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.stats.sampled import Design, Units, allocation, inclusion, population_mean, systematic, with_floor
-from vivavoce.suites.sampling import Sampler
 
 LOGS, DRAWS = 2000, 500
 SIZE = 4000

@@ -17,8 +17,7 @@ from limits_page import limits_page
 from metric_cards import metric_cards
 from python_pages import python_pages
 
-from vivavoce.cli.listing import commands, full_name, panels, parts_of
-from vivavoce.cli.main import load_command
+from vivavoce.cli.main import commands, full_name, load_command, panels, parts_of
 from vivavoce.cli.schema import schema_text
 
 REFERENCE = Path(__file__).parent / "reference"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce import extensions
-from vivavoce.cli.listing import commands, full_name, panels, parts_of
+from vivavoce.cli.main import commands, full_name, panels, parts_of
 from vivavoce.extensions import PageSection, Plugins, PluginWarning, answers_of
 
 PLUGIN = """
@@ -33,7 +33,7 @@ def plugins_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **sources: str
 
 
 def commands_with(found: Plugins, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    monkeypatch.setattr("vivavoce.cli.listing.plugins", lambda: found)
+    monkeypatch.setattr("vivavoce.cli.main.plugins", lambda: found)
     commands.cache_clear()
     try:
         return dict(commands())
@@ -46,7 +46,7 @@ def test_a_command_of_a_plugin_is_listed_where_it_says(
     place: str, panel: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = PLUGIN.replace('command")', f'command"{place})')
-    monkeypatch.setattr("vivavoce.cli.listing.plugins", lambda: plugins_with(tmp_path, monkeypatch, acme_one=source))
+    monkeypatch.setattr("vivavoce.cli.main.plugins", lambda: plugins_with(tmp_path, monkeypatch, acme_one=source))
     commands.cache_clear()
     try:
         assert next((heading for heading, names in panels().items() if "greet" in names), None) == panel

@@ -26,7 +26,20 @@ from vivavoce.lazy_names import lazy
 
 PROJECT = "vivavoce"
 """The name of the hooks, and of the entry point group in which packages name their plugins."""
-FEATURES = ("compare", "trends", "groups", "calibration", "clusters", "forks", "mcp", "realism", "watch", "publish")
+FEATURES = (
+    "sampling",
+    "compare",
+    "trends",
+    "groups",
+    "labels",
+    "calibration",
+    "clusters",
+    "forks",
+    "mcp",
+    "realism",
+    "watch",
+    "publish",
+)
 """The built-in plugins, in the order in which they are asked."""
 WITHOUT = "VIVAVOCE_WITHOUT"
 """The environment variable with the names of plugins to switch off, separated by commas."""
@@ -83,6 +96,14 @@ class PagePart:
     template: str
     values: Mapping[str, object]
     status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PageLine:
+    """A line of a page: plain text, and the links that follow it."""
+
+    text: str
+    pages: tuple[Page, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,19 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from vivavoce.extensions import PROJECT, Command, Page, PagePart, PageSection, RunDescription
+from vivavoce.extensions import PROJECT, Command, Page, PageLine, PagePart, PageSection, RunDescription
 
 if TYPE_CHECKING:
+    from fastapi import Request
     from rich.console import RenderableType
 
-    from vivavoce.records.run import AttemptKey, Grading, Listener, Run
+    from vivavoce.records.run import AttemptKey, Grading, Listener, Outcome, Run
     from vivavoce.run.experiment_run import ExperimentRun
     from vivavoce.run.options import RunOptions
+    from vivavoce.run.summary import Summary
     from vivavoce.server.pages.run import RunView
     from vivavoce.store.store import Store
+    from vivavoce.suites.plan import Sampler
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 
@@ -126,6 +129,16 @@ def resume_run(
 
 
 @hookspec
+def open_sampler(size: int, by: Sequence[str], weight_by: str | None, base: Path) -> Sampler | None:
+    """Return what draws `size` recorded conversations to judge, by what is named; files are relative to `base`."""
+
+
+@hookspec
+def sampling_report(summary: Summary) -> Iterable[str]:  # pyright: ignore[reportReturnType]
+    """Return lines that every report shows of a run whose conversations were drawn from more."""
+
+
+@hookspec
 def run_report(store: Store, run: Run) -> Iterable[RenderableType]:  # pyright: ignore[reportReturnType]
     """Return what `viva show RUN` prints above the results of a run."""
 
@@ -176,6 +189,16 @@ def page_tabs() -> Iterable[Page]:  # pyright: ignore[reportReturnType]
 
 
 @hookspec
+def run_page_lines(store: Store, grading: Grading) -> Iterable[PageLine]:  # pyright: ignore[reportReturnType]
+    """Return lines that the page of a run shows below its results."""
+
+
+@hookspec
+def ways_to_label(run: str, grader: str) -> Iterable[Page]:  # pyright: ignore[reportReturnType]
+    """Return links to label conversations of a run for the question of a grader."""
+
+
+@hookspec
 def label_links(grading: Grading, grader: str) -> Iterable[Page]:  # pyright: ignore[reportReturnType]
     """Return links that follow the line about the labels of a grader on the page of a run."""
 
@@ -183,3 +206,12 @@ def label_links(grading: Grading, grader: str) -> Iterable[Page]:  # pyright: ig
 @hookspec
 def conversation_page_sections(store: Store, run: Run, key: AttemptKey) -> Iterable[PageSection]:  # pyright: ignore[reportReturnType]
     """Return sections that the page of a conversation shows above its turns."""
+
+
+@hookspec
+def conversation_page_parts(request: Request, run: Run, outcome: Outcome) -> Iterable[PagePart]:  # pyright: ignore[reportReturnType]
+    """Return parts of the page of a conversation.
+
+    Each template defines three macros: `head()` for the head of the page, `beside(values, turn)` for what stands
+    beside the turn with this index, and `below(values, turns)` for what stands below the scores.
+    """

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from forked import program
-from vivavoce.cli.listing import commands, full_name, panels
-from vivavoce.cli.main import load_command
+from vivavoce.cli.main import commands, full_name, load_command, panels
 
 from .conftest import Viva
 

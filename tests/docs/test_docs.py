@@ -29,8 +29,7 @@ import pytest
 from pydantic import BaseModel
 
 from forked import program
-from vivavoce.cli.listing import own_name, parts_of
-from vivavoce.cli.main import load_command
+from vivavoce.cli.main import load_command, own_name, parts_of
 from vivavoce.grading.extractors import extractors
 from vivavoce.grading.functions import option_names
 from vivavoce.grading.metrics import FunctionGrader

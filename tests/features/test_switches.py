@@ -18,8 +18,7 @@ from vivavoce.lazy_names import lazy
 
 CHECK = """
 import json, sys
-from vivavoce.cli.main import main
-from vivavoce.cli.listing import commands
+from vivavoce.cli.main import commands, main
 from vivavoce.extensions import plugins
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app

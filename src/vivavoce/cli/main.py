@@ -1,4 +1,4 @@
-"""`viva`: the commands, each loaded only when it is called."""
+"""`viva`: which commands there are, how they are grouped, and how each is loaded when it is called."""
 
 from __future__ import annotations
 
@@ -10,20 +10,128 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from io import TextIOWrapper
 from itertools import pairwise
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from vivavoce.cli import RUN
-from vivavoce.cli.listing import commands, full_name, own_name, panels, parts_of
-from vivavoce.cli.standard_streams import drop_unwritten, open_closed_streams
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
-from vivavoce.extensions import Command, PluginWarning
+from vivavoce.extensions import Command, PluginWarning, plugins
 from vivavoce.lazy_names import lazy
+
+PANELS: Mapping[str, Mapping[str, str]] = {
+    "Test": {
+        "run": "Run a suite: hold its conversations and grade them.",
+        "test": "Test one goal: a tester model talks to your target.",
+        "judge": "Measure recorded conversations with metrics.",
+        "validate": "Check a suite and its dataset without running it.",
+        "init": "Write a first suite, with a bot and a workflow for CI.",
+    },
+    "Results": {
+        "show": "Show a run, or one of its conversations.",
+        "runs": "List the stored runs, newest first.",
+        "view": "Open the pages in a browser, on this machine only.",
+        "export": "Write a run to a file for another program.",
+    },
+    "Trust": {
+        "metrics": "Test metrics with known defects in good conversations.",
+    },
+    "Data": {
+        "convert": "Write conversations of one format in another.",
+        "dataset": "Keep versions of a dataset, and show what changed.",
+        "scenarios": "Write test scenarios from a description or recordings.",
+    },
+    "Operate": {
+        "serve": "Start a server with the API and the pages.",
+        "store": "Maintain the store: migrate, backup, restore, gc, copy.",
+    },
+}
+"""The commands of the core by what they are for, those that most people need first."""
+
+PLUGINS = "Plugins"
+"""The panel of the commands that installed packages add."""
+
+PARTS: Mapping[str, Mapping[str, str]] = {
+    "judge": {"batches": "List what is with batch services, or cancel it."},
+    "validate": {
+        "list": "List the names a suite can use: graders, metrics, and more.",
+        "schema": "Print the JSON Schema of a suite or its rows, for editors.",
+        "doctor": "Check what is installed on this machine and what is missing.",
+    },
+    "runs": {
+        "grade": "Grade the stored conversations of a run again.",
+        "merge": "Make one run of the parts that several processes worked on.",
+        "note": "Give a run a title, notes and tags.",
+        "search": "Find words in all conversations, reasons and runs.",
+    },
+    "dataset": {"capture": "Make a row of a dataset of a stored conversation."},
+    "serve": {"jobs": "List the jobs of servers, or cancel one."},
+    "store": {
+        "token": "Create, list and revoke the tokens for a server.",
+        "cache": "Show, export or import cached replies of models.",
+    },
+}
+"""The commands of the core that are parts of others, as in `viva store token`; each can be called without the other."""
+
+_MODULES = {"list": "names"}
+"""Modules that are not named after their command."""
+
+
+@cache
+def commands() -> Mapping[str, Command]:
+    """Return all commands by their own name, those of plugins last."""
+    listed = {
+        name: Command(text, f"vivavoce.cli.{_MODULES.get(name, name)}:command", of=whole, panel=panel)
+        for whole, panel, texts in (
+            *((None, panel, texts) for panel, texts in PANELS.items()),
+            *((whole, None, texts) for whole, texts in PARTS.items()),
+        )
+        for name, text in texts.items()
+    }
+    for plugin, added in list(plugins().results("register_commands")):
+        if twice := sorted(added.keys() & listed.keys()):
+            plugins().switch_off(plugin, f"it adds the command '{twice[0]}', which exists")
+            continue
+        listed |= added
+    return listed
+
+
+def panels() -> dict[str, list[str]]:
+    """Return the names of the commands that are listed, by panel; the parts of others are not."""
+    shown: dict[str, list[str]] = {panel: [] for panel in (*PANELS, PLUGINS)}
+    for name, command in commands().items():
+        if not _whole_of(command):
+            shown[command.panel if command.panel in shown else PLUGINS].append(name)
+    return {panel: names for panel, names in shown.items() if names}
+
+
+def parts_of(whole: str) -> dict[str, Command]:
+    """Return the commands that are parts of another, by name."""
+    return {name: command for name, command in commands().items() if _whole_of(command) == whole}
+
+
+def full_name(name: str) -> str:
+    """Return what to type for a command after `viva`, as in `store token`."""
+    whole = _whole_of(commands()[name])
+    return f"{whole} {name}" if whole else name
+
+
+def own_name(name: str) -> str | None:
+    """Return the name of a command, by that or by a former one; None where there is none."""
+    if name in commands():
+        return name
+    return next((each for each, command in commands().items() if command.former_name == name), None)
+
+
+def _whole_of(command: Command) -> str | None:
+    """Return the command that another one is a part of; None where that is not there."""
+    return command.of if command.of in commands() else None
+
 
 PROBLEMS_SHOWN = 20
 """Mistakes that a command lists."""
@@ -180,11 +288,13 @@ _MANY_CONVERSATIONS = 15
 _PATIENCE = 2.0
 """Seconds for threads to end when the program does."""
 
+_STREAMS = ("stdin", "stdout", "stderr")
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one line and exit code 2, never a traceback."""
     if arguments is None:
-        open_closed_streams()
+        _open_closed_streams()
         _end_on_hangup()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -200,10 +310,44 @@ def main(arguments: list[str] | None = None) -> None:
         code = 2
     if arguments is None and (left := _threads_left()):
         _complain(f"what was tested left threads running, which are not waited for: {', '.join(left)}")
-        drop_unwritten()
+        _drop_unwritten()
         os._exit(code)
-    drop_unwritten()
+    _drop_unwritten()
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Open the null device in place of each standard stream that is closed.
+
+    Otherwise the next file, such as the store, would get its number, and what is printed would go into that file.
+    """
+    for number, name in enumerate(_STREAMS):
+        try:
+            os.fstat(number)
+        except OSError:
+            mode, flags = ("r", os.O_RDONLY) if number == 0 else ("w", os.O_WRONLY)
+            os.open(os.devnull, flags)  # it gets the lowest free number, which is this one
+            if not _leads_elsewhere(getattr(sys, name), number):
+                setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
+def _drop_unwritten() -> None:
+    """Drop output that cannot be written; otherwise Python tries it again when it ends, and changes the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _leads_elsewhere(stream: TextIO | None, number: int) -> bool:
+    """Return whether a stream is open, and not the standard stream of this number."""
+    if stream is None or stream.closed:
+        return False
+    try:
+        return stream.fileno() != number
+    except OSError:
+        return True
 
 
 def _end_on_hangup() -> None:

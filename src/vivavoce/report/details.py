@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from vivavoce.comparing.thresholds import score_text
 from vivavoce.errors import UsageError
-from vivavoce.plugins import lazy
+from vivavoce.extensions import answers_of
 from vivavoce.records.details import (
     AgentSummary,
     CallsCovered,
@@ -20,7 +20,7 @@ from vivavoce.records.details import (
     by_role,
 )
 from vivavoce.records.details import RecordingSummary as Recorded
-from vivavoce.records.run import Run, Sampling
+from vivavoce.records.run import Run
 from vivavoce.records.score import conversation_label, turn_label
 from vivavoce.report.best_target import target_names
 from vivavoce.report.text import count, one_line
@@ -320,9 +320,6 @@ def _interval(low: float | None, high: float | None) -> str:
     return "–" if low is None or high is None else f"{low:.1%} to {high:.1%}"
 
 
-_GROUPS_SHOWN = 5
-
-
 def judged_text(one: GraderSummary | Headline | Point | Side) -> str:
     """Return how many conversations were judged of how many; empty where all were."""
     if one.population is None:
@@ -343,43 +340,20 @@ def estimate_text(one: GraderSummary) -> str:
 
 
 def sampled_lines(summary: Summary) -> Iterator[str]:
-    """Yield how conversations were drawn, what each grader says of all of them, and what half the width takes."""
-    sampling = summary.sampling
-    if sampling is None:
-        return
-    yield safe(drawn_text(sampling))
+    """Yield what a plugin says about conversations that were drawn from more, or the estimates for all of them.
+
+    Where all of a dataset run, there is nothing to say.
+    """
+    if summary.sampling is not None:
+        lines = list(answers_of(str, "sampling_report", summary=summary)) or estimate_lines(summary)
+        yield from map(safe, lines)
+
+
+def estimate_lines(summary: Summary) -> Iterator[str]:
+    """Yield what each grader says of all conversations that some were drawn from."""
     several = len(target_names(summary)) > 1
     for one in summary.graders:
-        yield f"{safe(f'{one.name} of {one.target}' if several else one.name)}: {estimate_text(one)}"
-    if summary.attempts < sampling.drawn:
-        so_far = f"{summary.attempts:,} of the {sampling.drawn:,} drawn are judged, from the beginning of the file"
-        yield f"{so_far}: it may not be like the rest"
-    else:
-        yield f"for half the width: {_half(sampling, summary.graders)}"
-
-
-def drawn_text(sampling: Sampling) -> str:
-    """Return how conversations were drawn; what strata are called may come from a file."""
-    of = f"drawn: {sampling.drawn:,} of {count(sampling.population, 'conversation')}"
-    if sampling.by:
-        found = [f"{one_line(one.name, 60)} ({one.drawn:,} of {one.size:,})" for one in sampling.strata]
-        more = len(found) - _GROUPS_SHOWN
-        shown = "; ".join(found[:_GROUPS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
-        how = f", in proportion from {count(len(found), 'group')} by {', '.join(sampling.by)}: {shown}"
-    else:
-        how = ", at random"
-    weight = "" if sampling.weight_by is None else f", more often where there is more {sampling.weight_by}"
-    return of + (f"{weight}{how}" if sampling.by else f"{weight or how}")
-
-
-def _half(sampling: Sampling, graders: Iterable[GraderSummary]) -> str:
-    """Return how many conversations have to be judged, so that the interval of every grader has half the width."""
-    rates = [grader.pass_rate for grader in graders if grader.pass_rate is not None] or [0.5]
-    count_for = lazy("vivavoce.stats.sampled:drawn_for_half_width")
-    size = max(count_for(sampling.drawn, sampling.population, rate) for rate in rates)
-    if size >= sampling.population:
-        return f"judge all {sampling.population:,}"
-    return f"about {size - sampling.drawn:,} more, --sample {size}"
+        yield f"{f'{one.name} of {one.target}' if several else one.name}: {estimate_text(one)}"
 
 
 def uneven_note(run: Run) -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
+from vivavoce.errors import NotFound
 from vivavoce.extensions import description
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Outcome, Run
@@ -27,6 +28,24 @@ def partial_note(run: Run) -> str | None:
     if (special := description(run)) is not None:
         return f"{special.words}; it is no baseline and no point of a trend"
     return f"partial: it repeats a part of {run.partial_of}, and is no baseline and no point of a trend"
+
+
+def grader_names(grading: Grading) -> list[str]:
+    """Return the names of the graders of a set of scores, those of the suite first; the reward is not a grader."""
+    graders: Mapping[str, Any] = grading.spec.get("graders") or {}
+    summed: list[Mapping[str, Any]] = (grading.summary or {}).get("graders") or []
+    return list(dict.fromkeys([*graders, *(str(one["name"]) for one in summed if one["name"] != "reward")]))
+
+
+def require_grader(grader: str, *gradings: Grading) -> None:
+    """Check that a grader is in one of the sets of scores of a run.
+
+    Raises:
+        NotFound: it is in none of them.
+    """
+    known = [name for grading in gradings for name in grader_names(grading)]
+    if grader not in known:
+        raise NotFound("grader", grader, within=f"run {gradings[0].run_id}" if gradings else "", known=known)
 
 
 @dataclass(frozen=True, slots=True)

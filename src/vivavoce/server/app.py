@@ -25,7 +25,6 @@ from vivavoce.server.api import (
     evaluations,
     exports,
     jobs,
-    labels,
     remarks,
     runs,
     search,
@@ -50,14 +49,13 @@ from vivavoce.server.pages import (
 )
 from vivavoce.server.pages import deletion as run_deletion
 from vivavoce.server.pages import jobs as job_pages
-from vivavoce.server.pages import label as label_pages
 from vivavoce.server.pages import remarks as remark_form
 from vivavoce.server.pages import search as search_pages
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.process_route import RequestProcesses
 from vivavoce.server.refusals import handle_errors
 from vivavoce.server.sharing_limits import sharing_limits
-from vivavoce.server.together import LAST_PAGES, SHARED_API, SHARED_PAGES
+from vivavoce.server.together import SHARED_API, SHARED_PAGES
 from vivavoce.server.traffic import TrafficMiddleware
 from vivavoce.server.webhooks import sending
 from vivavoce.store.store import Store
@@ -77,15 +75,16 @@ EXPORTS_FOR_USER = 4
 
 API = (
     *SHARED_API,
-    *(about, exports, labels, runs, captures, remarks, deletion),
+    *(about, exports, captures, remarks, deletion),
     *(audit, search, evaluations, jobs),
 )
+LAST_API = (runs,)
+"""After the routes of features, because `/runs/{run}/samples/{sample:path}/{trial}` would take theirs."""
 PAGES = (
     *SHARED_PAGES,
     *(run_list, run, remark_form, run_deletion, conversation, exchange, content),
-    *(label_pages, search_pages),
+    search_pages,
     *(first_visit, starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
-    *LAST_PAGES,
 )
 
 
@@ -109,7 +108,7 @@ def _secret(store: Store) -> bytes:
 def routers() -> list[APIRouter]:
     """Return the routers of the API, of features, and of pages, in the order in which a path is looked for."""
     features = [lazy(reference) for reference in answers("register_routes")]
-    return [*(module.router for module in API), *features, *(module.router for module in PAGES)]
+    return [*(module.router for module in API), *features, *(module.router for module in (*LAST_API, *PAGES))]
 
 
 def _static_files() -> StaticFiles:

@@ -13,7 +13,7 @@ from vivavoce.grading.extractors import extractors
 from vivavoce.metrics.config import Scope
 from vivavoce.metrics.factory import LOCAL, Choice, named_metric, reaches_out
 from vivavoce.records.run import Grading
-from vivavoce.report.html.labelling import check_question
+from vivavoce.report.graded_run import require_grader
 from vivavoce.store.browse.filter import NUMBERS, Compares, Term
 from vivavoce.suites.part import SettingsOfModel
 
@@ -235,4 +235,4 @@ def check_grader(name: str, *gradings: Grading) -> None:
         NotFound: none has one of that name.
     """
     if name != "reward":
-        check_question(name, *gradings)
+        require_grader(name, *gradings)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError
+from vivavoce.extensions import first_answer
 from vivavoce.grading.asked import Asked
 from vivavoce.grading.call_mistakes import unknown_paths
 from vivavoce.grading.grader import Grader
@@ -31,13 +32,12 @@ from vivavoce.suites.grader_spec import FunctionGraderSpec, MetricGraderSpec
 from vivavoce.suites.hooks import check_setup
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
-from vivavoce.suites.plan import Plan, plan_of
+from vivavoce.suites.plan import Plan, Sampler, plan_of
 from vivavoce.suites.targets import build_targets, check_rows, has_client
 from vivavoce.suites.toolbox import known_tools
 
-if TYPE_CHECKING:  # numpy takes long to load, and most runs are of all conversations
+if TYPE_CHECKING:
     from vivavoce.run.tester import Tester
-    from vivavoce.suites.sampling import Sampler
 
 
 GRADER = "json_schema"
@@ -200,7 +200,7 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     check_argument_paths(complete, scoring.graders)
     notes = (*complete.notes, *found.notes, *(covers or ()), *(formats or ()))
     if sampler is not None:
-        lazy("vivavoce.suites.sampling:check_gate")(scoring.gate)
+        sampler.check_gate(scoring.gate)
         plan = replace(plan, draw=sampler.draw(plan.dataset))
         notes = notes if plan.draw is not None else (*notes, sampler.note)
     return Prepared(replace(complete, notes=notes), scoring, found, asked, plan)
@@ -233,11 +233,18 @@ def check_argument_paths(suite: Suite, graders: Sequence[Grader]) -> None:
 
 
 def _sampler(suite: Suite, plan: Plan) -> Sampler | None:
-    """Return what draws the conversations, None where all of them run."""
+    """Return what draws the conversations, None where all of them run.
+
+    Raises:
+        UsageError: conversations cannot be told apart by what is named, or no plugin draws.
+    """
     if plan.sample is None:
         return None
-    made = lazy("vivavoce.suites.sampling:Sampler")
-    return cast("Sampler", made.of(plan.sample, plan.sample_by, plan.weight_by, suite.base))
+    arguments = {"size": plan.sample, "by": plan.sample_by, "weight_by": plan.weight_by, "base": suite.base}
+    sampler: Sampler | None = first_answer("open_sampler", **arguments)
+    if sampler is None:
+        raise UsageError("sample needs the plugin 'sampling', which is switched off")
+    return sampler
 
 
 def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed: bool = False) -> Forecast:

@@ -7,11 +7,12 @@ import json
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.grading.gates import Gate, LogicalGate, SamplesGate, SimpleGate
 from vivavoce.pacing.file_handles import affordable
+from vivavoce.records.run import Drawn, Sampling
 from vivavoce.run.options import RunOptions
 from vivavoce.run.stopping import Stopping
 from vivavoce.samples.rows import Selection, read_samples
@@ -30,12 +31,49 @@ from vivavoce.suites.gate_spec import (
 from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import SuiteSpec, TrialsUntil
 
-if TYPE_CHECKING:
-    from vivavoce.suites.sampling import Draw
-
-
 IN_ONE_RUN = "only a run of a suite, or viva judge, asks its judges in batches"
 """What is wrong with batches for anything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The conversations that were drawn, by their place in the file from 0, and how."""
+
+    sampling: Sampling
+    places: Mapping[int, Drawn]
+
+
+class Sampler(Protocol):
+    """Reads a whole dataset and draws some of its conversations."""
+
+    def add(self, sample: Sample) -> None:
+        """Take the next conversation.
+
+        Raises:
+            UsageError: a metric cannot measure it.
+        """
+        ...
+
+    def check_gate(self, gate: Gate | None) -> None:
+        """Refuse a gate that conversations which were not judged could decide otherwise.
+
+        Raises:
+            UsageError: it is about each conversation, and not about a mean.
+        """
+        ...
+
+    def draw(self, dataset: str) -> Draw | None:
+        """Return what was drawn, the same for the same `dataset`, a hash; None where all are to be judged.
+
+        Raises:
+            UsageError: no conversation has what they are told apart by.
+        """
+        ...
+
+    @property
+    def note(self) -> str:
+        """What to say where all are judged."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

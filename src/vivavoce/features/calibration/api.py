@@ -17,7 +17,7 @@ from vivavoce.features.calibration.calibration import (
 )
 from vivavoce.records.label import Calibration
 from vivavoce.records.run import Grading
-from vivavoce.report.html.labelling import check_question
+from vivavoce.report.graded_run import require_grader
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import GradingName, RunName
 from vivavoce.server.api.strict import StrictRoute
@@ -67,7 +67,7 @@ def calibrations(
     store = _store(request)
     found = store.run(run)
     if grader is not None:
-        check_question(grader, store.grading(found.id))
+        require_grader(grader, store.grading(found.id))
     return answer(store.calibrations.of_run(found.id, grader))
 
 
@@ -85,7 +85,7 @@ def keep(request: Request, run: RunName, body: JudgeToCalibrate) -> Response:
 def _graded(request: Request, run: str, grading: str | None, grader: str) -> tuple[Store, Grading]:
     store = _store(request)
     scores = store.grading(store.run(run).id, grading)
-    check_question(grader, scores)
+    require_grader(grader, scores)
     return store, scores
 
 

@@ -19,8 +19,7 @@ from vivavoce.features.calibration.label_source import (
     RandomOption,
 )
 from vivavoce.features.calibration.report import markdown_lines, terminal_lines
-from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.html.labelling import check_question
+from vivavoce.report.graded_run import GradedRun, require_grader
 from vivavoce.report.text import count
 from vivavoce.settings import user_name
 from vivavoce.store.labels.queues import QueuePlan
@@ -69,7 +68,7 @@ def calibrate(
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         graded = GradedRun(opened, found, opened.grading(found.id, grading))
-        check_question(grader, graded.grading)
+        require_grader(grader, graded.grading)
         if draw is not None:
             _draw(graded, grader, draw, people or "", seed)
             return
@@ -120,8 +119,8 @@ def cascade(
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         graded = GradedRun(opened, found, opened.grading(found.id, grading))
-        check_question(first, graded.grading)
-        check_question(then, graded.grading)
+        require_grader(first, graded.grading)
+        require_grader(then, graded.grading)
         calibration, _ = source.gathered(graded, then)
         report = cascade_report(graded, first, calibration, cost)
     if as_json:

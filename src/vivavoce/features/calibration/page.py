@@ -9,14 +9,14 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from vivavoce.errors import UsageError
-from vivavoce.extensions import Page
+from vivavoce.extensions import Page, answers_of
 from vivavoce.features.calibration.calibration import calibration_report, find_calibration, from_people
 from vivavoce.features.calibration.report import NAMES, closing, heading
 from vivavoce.records.run import Grading
-from vivavoce.report.html.labelling import check_question
+from vivavoce.report.graded_run import require_grader
 from vivavoce.report.label_agreement import people_lines
 from vivavoce.server.pages.forms import Form, form_key
-from vivavoce.server.pages.links import assign_page, calibration_data, calibration_page, label_page, run_page
+from vivavoce.server.pages.links import calibration_data, calibration_page, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import needs, user_of
@@ -53,8 +53,7 @@ def calibration(
         "fingerprint": scores.fingerprints.get(grader),
         "here": calibration_page(scores.run_id, grader=grader, grading=grading),
         "data": calibration_data(scores.run_id, grader=grader, grading=grading, kept=kept),
-        "label": label_page(run=scores.run_id, grader=grader, blind=1, seed=1),
-        "assign": assign_page(run=scores.run_id, grader=grader),
+        "ways": list(answers_of(Page, "ways_to_label", run=scores.run_id, grader=grader)),
         "form_key": form_key(request) if user.may("write") else None,
     }
     return page("calibration.html", values)
@@ -76,5 +75,5 @@ def keep(request: Request, run: str, grader: str, form: Form, grading: str | Non
 def _graded(request: Request, run: str, grading: str | None, grader: str) -> tuple[Store, Grading]:
     store = cast("Store", request.app.state.store)
     scores = store.grading(store.run(run).id, grading)
-    check_question(grader, scores)
+    require_grader(grader, scores)
     return store, scores

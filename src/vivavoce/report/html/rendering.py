@@ -31,7 +31,7 @@ def page_folders() -> list[Path]:
 
 
 def _tabs() -> list[Page]:
-    return [Page("Runs", "/"), *answers_of(Page, "page_tabs"), Page("Label", "/label"), Page("Jobs", "/jobs")]
+    return [Page("Runs", "/"), *answers_of(Page, "page_tabs"), Page("Jobs", "/jobs")]
 
 
 @cache

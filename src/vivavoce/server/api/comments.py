@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.records.label import Comment, CommentText
 from vivavoce.records.run import AttemptKey
 from vivavoce.server.api.answers import ERRORS, answer
-from vivavoce.server.api.labels import Target, Turn, place_of
-from vivavoce.server.api.runs import After, Limit, RunName, Trial
+from vivavoce.server.api.runs import After, Limit, RunName, Target, Trial, Turn, place_of
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import Problem
 from vivavoce.server.users import user_of

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict
 
-from vivavoce.errors import NotFound
+from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.replies import JudgeExchange
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run, Status
 from vivavoce.records.score import State
@@ -17,9 +17,11 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import CountedSamples, RunReport
 from vivavoce.server.requested_metrics import check_grader, check_graders
+from vivavoce.server.users import user_of
 from vivavoce.store.browse.conditions import ListedVerdict, RunFilter
 from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
+from vivavoce.store.labels.labels import LabelPlace
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 from vivavoce.suites.judge_exchange import judge_exchange
@@ -33,6 +35,8 @@ GradingName = Annotated[str | None, Query(description="A set of scores; default:
 Filter = Annotated[str, Query(description='Such as `state:error goal<0.5 text:"refund" target:bot -tag:slow`.')]
 RunName = Annotated[str, Path(description="A run: its id, the beginning or end of its id, or `latest`.")]
 Trial = Annotated[int, Path(ge=0, le=2**31 - 1)]
+Target = Annotated[str | None, Query(description="Required if the run has several targets.")]
+Turn = Annotated[int | None, Query(ge=0, le=2**31 - 1, description="A turn, from 0; default: the whole conversation.")]
 
 
 class WantedRuns(BaseModel):
@@ -210,3 +214,15 @@ def _graded(request: Request, run: str, grading: str | None) -> tuple[Run, Gradi
 
 def _store(request: Request) -> Store:
     return request.app.state.store
+
+
+def place_of(request: Request, run: str, key: AttemptKey, turn: int | None = None, grader: str = "") -> LabelPlace:
+    """Return the place of what the user adds; without a target in the request, the run must have only one."""
+    store: Store = request.app.state.store
+    found = store.run(run)
+    if not key.target:
+        same = [one.key for one in store.attempts(found.id, sample_id=key.sample_id) if one.key.trial == key.trial]
+        if len(same) > 1:
+            raise UsageError(f"name the target, one of {', '.join(one.target for one in same)}")
+        key = same[0] if same else key
+    return LabelPlace(found.id, key, turn, grader, user_of(request).name)

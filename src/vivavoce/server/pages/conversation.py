@@ -8,18 +8,19 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
 
-from vivavoce.extensions import PageSection, answers_of
+from vivavoce.extensions import PagePart, PageSection, answers_of
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import to_index, to_number
 from vivavoce.report.html.commenting import Place
 from vivavoce.report.html.conversation import conversation as shown
 from vivavoce.server.pages.comments import comment_section
 from vivavoce.server.pages.content import showing
-from vivavoce.server.pages.label import human_labelling
+from vivavoce.server.pages.forms import form_key
 from vivavoce.server.pages.links import FirstTurn, TrialNumber, run_page, sample_data, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.requested_metrics import check_graders
+from vivavoce.server.users import user_of
 from vivavoce.store.browse.browse import Around
 from vivavoce.store.browse.filter import Has, Term, parse_filter
 from vivavoce.store.browse.listing import SampleEntry
@@ -93,7 +94,10 @@ def conversation(
     )
     values = _values(view, chosen[0], outcomes, to_index(first))
     people = {
-        "human": human_labelling(request, found, chosen[0]),
+        "form_key": form_key(request) if user_of(request).may("write") else None,
+        "plugin_parts": list(
+            answers_of(PagePart, "conversation_page_parts", request=request, run=found, outcome=chosen[0])
+        ),
         "commenting": comment_section(request, found, chosen[0], cast("Place", values["place_of"])),
     }
     sections = list(

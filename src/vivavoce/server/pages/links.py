@@ -154,32 +154,6 @@ def watch_data(**query: Value) -> str:
     return f"/api/v1/watch{_query(query)}"
 
 
-def label_page(**query: Value) -> str:
-    """Return the address of the page to choose a run and a grader, or to start labelling them."""
-    return f"/label{_query(query)}"
-
-
-def label_item(queue: str, place: int | None, turn: int | None = None) -> str:
-    """Return the address of a place in a queue of conversations to label, counted from 1; without one, of its end."""
-    return f"/label/{_part(queue)}/{'end' if place is None else place}{_query(number_query(None, turn))}"
-
-
-def differing_page(**query: Value) -> str:
-    """Return the address of the places of a run where labels of people differ."""
-    return f"/label/differing{_query(query)}"
-
-
-def decide_page(run: str, key: AttemptKey, **query: Value) -> str:
-    """Return the address of the page to decide about a place where labels of people differ."""
-    place = {"run": run, "sample": key.sample_id, "target": key.target, "trial": to_number(key.trial)}
-    return f"/label/decide{_query({**place, **query})}"
-
-
-def assign_page(**query: Value) -> str:
-    """Return the address of the page to assign conversations of a run to people."""
-    return f"/label/assign{_query(query)}"
-
-
 def calibration_page(run: str, **query: Value) -> str:
     """Return the address of what the labels of a run say of a judge."""
     return f"/runs/{_part(run)}/calibration{_query(query)}"
@@ -188,11 +162,6 @@ def calibration_page(run: str, **query: Value) -> str:
 def calibration_data(run: str, **query: Value) -> str:
     """Return the address of what the labels of a run say of a judge, as JSON."""
     return f"/api/v1/runs/{_part(run)}/calibration{_query(query)}"
-
-
-def queue_page(queue: str) -> str:
-    """Return the address of a queue that is assigned to people."""
-    return f"/label-queues/{_part(queue)}"
 
 
 def number_query(trial: int | None, turn: int | None) -> dict[str, Value]:

@@ -1,27 +1,25 @@
-"""The labels of people on the page of a run: how many, and how far people and graders agree."""
+"""The page of a run: its results, its samples by a filter and an order, and what plugins add."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, NamedTuple, cast
+from typing import Annotated, Literal, cast
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
-from vivavoce.extensions import Page, PagePart, PageSection, answers, answers_of
-from vivavoce.records.label import Label
+from vivavoce.extensions import Page, PageLine, PagePart, PageSection, answers, answers_of
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.run import LARGEST, by_target, drawn, head
 from vivavoce.report.html.samples import Column, Line, all_columns, chosen_columns, line, usual_columns
-from vivavoce.report.label_agreement import labels_line
 from vivavoce.report.reasons import error_groups
 from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
 from vivavoce.server.pages.forms import form_key
-from vivavoce.server.pages.links import Value, label_page, run_data, run_page, sample_page
+from vivavoce.server.pages.links import Value, run_data, run_page, sample_page
 from vivavoce.server.pages.live import job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
@@ -31,42 +29,7 @@ from vivavoce.server.statuses import answered
 from vivavoce.server.users import user_of
 from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.browse.status import RANK, SampleStatus
-from vivavoce.store.labels.people import agreement_of_all
 from vivavoce.store.store import Store
-
-MOST = 2000
-"""Labels of a run that its page reads."""
-
-
-class LabelLine(NamedTuple):
-    """The labels of one grader in words, and the page to label with, and what plugins link to.
-
-    `more` says that there are labels it did not read.
-    """
-
-    text: str
-    link: str
-    more: bool
-    links: tuple[Page, ...]
-
-
-def label_lines(store: Store, grading: Grading) -> list[LabelLine]:
-    """Return a line for each grader whose scores people labelled."""
-    listed = store.labels.page(grading.run_id, limit=MOST)
-    by_grader: dict[str, list[Label]] = {}
-    for label in listed.labels:
-        by_grader.setdefault(label.grader, []).append(label)
-    link = label_page(run=grading.run_id)
-    return [
-        LabelLine(
-            labels_line(name, some, agreement_of_all(store.labels.paired(grading, name))),
-            link,
-            listed.next is not None,
-            tuple(answers_of(Page, "label_links", grading=grading, grader=name)),
-        )
-        for name, some in by_grader.items()
-    ]
-
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -218,13 +181,17 @@ class _Found:
     status: int = 200
 
 
+def _lines(view: RunView) -> list[PageLine]:
+    return list(answers_of(PageLine, "run_page_lines", store=view.store, grading=view.grading))
+
+
 def _head(view: RunView, summary: Summary, sets: Sequence[Grading]) -> dict[str, object]:
     return {
         **head(view.run, view.grading, summary),
         "section": "runs",
         "sets": [(one, run_page(view.run.id, grading=one.id)) for one in sets] if len(sets) > 1 else [],
         "json_link": run_data(view.run.id),
-        "labelled": label_lines(view.store, view.grading) if summary.attempts <= LARGEST else [],
+        "more_lines": _lines(view) if summary.attempts <= LARGEST else [],
         "suite_links": list(answers_of(Page, "suite_links", suite=view.run.suite)),
         "feature_links": list(answers_of(Page, "run_page_links", store=view.store, run=view.run, grading=view.chosen)),
         "sections": list(

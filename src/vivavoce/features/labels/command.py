@@ -1,0 +1,178 @@
+"""`viva labels`: the human labels of a run, for other programs, and how well a judge agrees with them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
+
+import typer
+
+from vivavoce.cli.output import StoreOption, files, notes, out, print_json, store_of
+from vivavoce.errors import UsageError
+from vivavoce.features.labels.agreement import agreement_lines, differing_line, figures, items, people_markdown
+from vivavoce.features.labels.labelling import questions
+from vivavoce.records.label import DifferingLabels, Label, LabelAgreement
+from vivavoce.records.score import conversation_label, to_number, turn_label
+from vivavoce.report.graded_run import GradedRun, require_grader
+from vivavoce.report.label_agreement import people_lines, rated
+from vivavoce.report.rows import cell
+from vivavoce.report.strict_json import strict_json
+from vivavoce.report.terminal import number
+from vivavoce.store.labels.people import agreement_of_all
+from vivavoce.store.store import Store
+
+
+def command(
+    what: Annotated[
+        Literal["export", "agreement", "differing"], typer.Argument(help="What to do with the labels.")
+    ] = "export",
+    run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
+    *,
+    grader: Annotated[str | None, typer.Option(help="Only this grader; agreement needs it without --label.")] = None,
+    author: Annotated[str | None, typer.Option(help="Only labels by this person.")] = None,
+    to: Annotated[Literal["jsonl", "csv"], typer.Option("--format", "-f", help="export: the format.")] = "jsonl",
+    turns: Annotated[
+        bool, typer.Option("--turns", help="agreement: compare labels of turns, not of whole conversations.")
+    ] = False,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="agreement: compare with this label of the dataset, a dotted path in the labels of its rows, not with "
+            "labels of the pages."
+        ),
+    ] = None,
+    good_from: Annotated[
+        float | None, typer.Option(help="agreement with --label: from which number a conversation should pass.")
+    ] = None,
+    tag: Annotated[str | None, typer.Option(help="agreement with --label: only rows with this tag.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="agreement, differing: print a JSON object for each grader, or place.")
+    ] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="agreement: how far people agree with each other, as Markdown.")
+    ] = False,
+    store: StoreOption = None,
+) -> None:
+    """Write the human labels of a run, show how well a grader agrees with them, or where people differ.
+
+    People label conversations on the pages (`viva view`, Label) or through the API. A label changes no score. With
+    --label, agreement is with `labels` that the rows of the dataset have: a Markdown table for each grader.
+    """
+    if label is None and (good_from is not None or tag is not None):
+        raise UsageError("--good-from and --tag belong to a label of the dataset: name it with --label")
+    if markdown and (what != "agreement" or label is not None or as_json):
+        raise UsageError(
+            "--markdown is for: viva labels agreement; with --label it is Markdown already, without --json"
+        )
+    if label is not None and (what != "agreement" or author is not None or turns):
+        raise UsageError("--label is for: viva labels agreement; it takes no --author and no --turns")
+    with Store.open(store_of(store), create=False) as opened:
+        found = opened.run(run)
+        if label is not None:
+            _agree_with_dataset(
+                GradedRun(opened, found, opened.grading(found.id)), grader, label, good_from, tag, as_json
+            )
+            return
+        if what == "export":
+            _export(opened.labels.all(found.id, grader=grader, author=author), to, found.id)
+            return
+        if what == "differing":
+            _print_differing(opened.decisions.differing(found.id, grader=grader), as_json=as_json)
+            return
+        if grader is None:
+            raise UsageError("name the grader to compare with: --grader NAME")
+        scores = opened.grading(found.id)
+        require_grader(grader, scores)
+        pairs = opened.labels.paired(scores, grader, author=author, turns=turns)
+        decisions = opened.decisions.all(found.id, grader=grader) if author is None else []
+    agreement = agreement_of_all(pairs, decisions)
+    if as_json:
+        print_json(strict_json(agreement))
+    elif markdown:
+        _print_lines(people_markdown(agreement.people))
+    else:
+        _print_agreement(agreement)
+
+
+def _print_differing(found: Sequence[DifferingLabels], *, as_json: bool) -> None:
+    """Print the places where people differ, each with what they say and what was decided."""
+    if as_json:
+        for one in found:
+            print_json(strict_json(one))
+        return
+    if not found:
+        notes().print("no two people say pass and fail of one place", soft_wrap=True)
+    _print_lines(map(differing_line, found))
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        out().print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _agree_with_dataset(
+    graded: GradedRun, grader: str | None, label: str, good_from: float | None, tag: str | None, as_json: bool
+) -> None:
+    """Print how far graders, or the one that is named, agree with a label of the dataset."""
+    if grader is not None:
+        require_grader(grader, graded.grading)
+    graders = [grader] if grader is not None else [one.grader for one in questions(graded.grading)]
+    for found in rated(graded.outcomes(), graders, label, tag):
+        measures, listed = figures(found, good_from), items(found, good_from)
+        if as_json:
+            counts = {name: getattr(found, name) for name in ("grader", "label", "errors", "skipped", "unlabelled")}
+            print_json(strict_json({**counts, "usage": found.usage, "figures": measures, "items": listed}))
+            continue
+        for line in agreement_lines(found, measures, listed):
+            out().print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _export(labels: Iterable[Label], to: Literal["jsonl", "csv"], run_id: str) -> None:
+    if not _write(labels, to):
+        notes().print(f"no labels for {run_id}; add some on the pages: viva view", soft_wrap=True)
+
+
+def _write(labels: Iterable[Label], to: Literal["jsonl", "csv"]) -> bool:
+    """Write labels, and return whether there were any."""
+    any_label = False
+    writer = csv.writer(files(), lineterminator="\n")
+    if to == "csv":
+        writer.writerow(Label.model_fields)
+    for label in labels:
+        any_label = True
+        if to == "jsonl":
+            print_json(strict_json(label))
+        else:
+            writer.writerow([_cell(name, value) for name, value in label])
+    return any_label
+
+
+def _cell(name: str, value: object) -> object:
+    """Return a value as a cell for people; turns and trials count from 1."""
+    if isinstance(value, int) and name in ("trial", "turn"):
+        return to_number(value)
+    return cell(value) if isinstance(value, str) else value
+
+
+def _print_agreement(found: LabelAgreement) -> None:
+    lines = [
+        f"{found.n} compared: {found.both_pass} both pass, {found.both_fail} both fail, "
+        f"{found.too_lenient} judge too lenient, {found.too_strict} judge too strict"
+    ]
+    if found.unsure or found.unscored:
+        lines.append(f"not compared: {found.unsure} labelled 'cannot tell', {found.unscored} without a score")
+    if found.kappa is not None and found.low is not None and found.high is not None:
+        interval = f"95% interval {number(found.low)} to {number(found.high)}"
+        lines.append(f"agreement {number(found.agreement)}, κ {number(found.kappa)}, {interval}")
+    elif found.n:
+        lines.append(f"agreement {number(found.agreement)}, κ – (only one kind of label)")
+    for one in found.disagreements:
+        turn = "" if one.label.turn is None else f" {turn_label(one.label.turn)}"
+        kind = "too lenient" if one.lenient else "too strict"
+        lines.append(
+            f"{kind}  {conversation_label(one.label.sample_id, one.label.trial)}{turn}  {one.label.note or ''}".rstrip()
+        )
+    if found.decided:
+        lines.append(f"{found.decided} of them decided where people differ")
+    _print_lines([*lines, *people_lines(found.people)])

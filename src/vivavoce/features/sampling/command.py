@@ -1,0 +1,143 @@
+"""`viva plan`: how many samples, trials and labels it takes to see a change, and what they cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from vivavoce.cli.output import StoreOption, existing, out, print_json, store_of
+from vivavoce.errors import UsageError
+from vivavoce.features.sampling.planning import Need, Planned, basis, cost_of, outlook, planned, variances, wrong_share
+from vivavoce.records.run import Grading, Run
+from vivavoce.report.text import Column, FittingTable
+from vivavoce.run.summary import Summary
+from vivavoce.store.store import Store
+from vivavoce.suites.check import Checked, checked
+from vivavoce.suites.load import load_suite
+
+_COLUMNS = (
+    Column("trials", "right"),
+    Column("samples", "right"),
+    Column("conversations", "right"),
+    Column("model calls", "right", rank=1),
+    Column("cost", "right", rank=2),
+)
+
+
+def command(
+    suite: Annotated[Path, typer.Argument(help="A suite: a YAML file.", show_default=False)],
+    *,
+    detect: Annotated[float, typer.Option(min=0.001, max=0.99, help="The change to see, from 0 to 1: 0.05 is 5%.")],
+    power: Annotated[float, typer.Option(min=0.5, max=0.999, help="In how many of such comparisons it is seen.")] = 0.8,
+    run: Annotated[
+        str | None, typer.Option(help="The run to learn from; default: the latest complete one of the suite.")
+    ] = None,
+    grader: Annotated[
+        str | None, typer.Option(help="The grader whose figure changes; default: that of the gate.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Say how many samples and trials show a change of a suite's figure, how many labels, and what that costs.
+
+    Two runs of the same samples are compared. How scores vary from trial to trial, and what a conversation costs, is
+    learned from an earlier run, of which the upper end of the variance counts; without one the worst case is assumed,
+    and said. Nothing is called.
+    """
+    found = checked(load_suite(existing(suite)))
+    name = found.prepared.suite.spec.name
+    try:
+        opened = Store.open(store_of(store), create=False)
+    except UsageError:
+        if run is not None:
+            raise
+        plan = _plan(found, name, None, None, detect=detect, power=power, grader=grader)
+    else:
+        with opened:
+            before = _earlier(opened, name, run)
+            plan = _plan(found, name, opened, before, detect=detect, power=power, grader=grader)
+    if as_json:
+        print_json(plan.model_dump_json(indent=2))
+        return
+    _print(plan)
+
+
+def _earlier(store: Store, suite: str, run: str | None) -> tuple[Run, Grading] | None:
+    """Return the run to learn from.
+
+    Raises:
+        UsageError: the named run does not exist, or is of another suite.
+    """
+    if run is None:
+        complete = (one for one in store.runs() if one.suite == suite and one.status == "finished")
+        known = next((one for one in complete if one.partial_of is None), None)
+        return None if known is None else (known, store.grading(known.id))
+    known = store.run(run)
+    if known.suite != suite:
+        raise UsageError(f"run {known.id} is of the suite '{known.suite}', not of '{suite}'; name a run of this suite")
+    return known, store.grading(known.id)
+
+
+def _plan(
+    found: Checked,
+    name: str,
+    store: Store | None,
+    before: tuple[Run, Grading] | None,
+    *,
+    detect: float,
+    power: float,
+    grader: str | None,
+) -> Planned:
+    graders = {one.name: one for one in found.prepared.scoring.graders}
+    if grader is not None and grader not in {*graders, "reward"}:
+        raise UsageError(f"the suite has no grader '{grader}'; it has {', '.join(graders)}")
+    based_on = summary = None
+    if store is not None and before is not None:
+        based_on = variances(store, *before, grader)
+        stored = before[1].summary
+        summary = None if stored is None else Summary.model_validate(stored)
+    gate = found.prepared.suite.spec.gate
+    figure = based_on.grader if based_on is not None else grader or getattr(gate, "metric_key", next(iter(graders)))
+    judge = graders.get(figure)
+    prints = [] if judge is None else [judge.fingerprint]
+    wrong = None if store is None else wrong_share(store.calibrations.with_fingerprints(prints))
+    forecast = found.forecast
+    return planned(
+        name,
+        (forecast.samples, forecast.trials, forecast.targets),
+        based_on,
+        summary,
+        detect=detect,
+        power=power,
+        judged=judge is not None and judge.judged,
+        wrong=wrong,
+    )
+
+
+def _print(plan: Planned) -> None:
+    seen = f"to see a change of {plan.detect:g} between two runs of the same samples, in {plan.power:.0%} of such pairs"
+    for line in (seen, basis(plan)):
+        out().print(Text(line), soft_wrap=True)
+    out().print()
+    costs = any(one.cost is not None for one in plan.needs)
+    calls = any(one.calls for one in plan.needs)
+    shown = [
+        column for column in _COLUMNS if (calls or column is not _COLUMNS[3]) and (costs or column is not _COLUMNS[4])
+    ]
+    out().print(FittingTable(shown, [_cells(one, calls=calls, costs=costs) for one in plan.needs]))
+    out().print()
+    for line in outlook(plan):
+        out().print(Text(line), soft_wrap=True)
+
+
+def _cells(need: Need, *, calls: bool, costs: bool) -> list[Text]:
+    if need.samples is None or need.conversations is None:
+        return [Text(str(need.trials)), Text("too many"), *[Text("–")] * (1 + calls + costs)]
+    several = need.fewest is not None and need.fewest < need.samples
+    samples = f"{need.fewest:,} to {need.samples:,}" if several else f"{need.samples:,}"
+    cells = [f"{need.trials}", samples, f"{need.conversations:,}"]
+    cells += ["–" if need.calls is None else f"{need.calls:,}"] if calls else []
+    return [Text(one) for one in [*cells, *([cost_of(need) or "–"] if costs else [])]]

@@ -1,0 +1,50 @@
+"""What a report says about conversations that were drawn from more: how, what holds for all, and how to know more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from vivavoce.records.run import Sampling
+from vivavoce.report.details import estimate_lines
+from vivavoce.report.text import count, one_line
+from vivavoce.run.summary import GraderSummary, Summary
+from vivavoce.stats.sampled import drawn_for_half_width
+
+_GROUPS_SHOWN = 5
+
+
+def sampling_lines(summary: Summary) -> Iterator[str]:
+    """Yield how conversations were drawn, what each grader says of all of them, and what half the width takes."""
+    sampling = summary.sampling
+    if sampling is None:
+        return
+    yield drawn_text(sampling)
+    yield from estimate_lines(summary)
+    if summary.attempts < sampling.drawn:
+        so_far = f"{summary.attempts:,} of the {sampling.drawn:,} drawn are judged, from the beginning of the file"
+        yield f"{so_far}: it may not be like the rest"
+    else:
+        yield f"for half the width: {_half(sampling, summary.graders)}"
+
+
+def drawn_text(sampling: Sampling) -> str:
+    """Return how conversations were drawn; what strata are called may come from a file."""
+    of = f"drawn: {sampling.drawn:,} of {count(sampling.population, 'conversation')}"
+    if sampling.by:
+        found = [f"{one_line(one.name, 60)} ({one.drawn:,} of {one.size:,})" for one in sampling.strata]
+        more = len(found) - _GROUPS_SHOWN
+        shown = "; ".join(found[:_GROUPS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+        how = f", in proportion from {count(len(found), 'group')} by {', '.join(sampling.by)}: {shown}"
+    else:
+        how = ", at random"
+    weight = "" if sampling.weight_by is None else f", more often where there is more {sampling.weight_by}"
+    return of + (f"{weight}{how}" if sampling.by else f"{weight or how}")
+
+
+def _half(sampling: Sampling, graders: Iterable[GraderSummary]) -> str:
+    """Return how many conversations have to be judged, so that the interval of every grader has half the width."""
+    rates = [grader.pass_rate for grader in graders if grader.pass_rate is not None] or [0.5]
+    size = max(drawn_for_half_width(sampling.drawn, sampling.population, rate) for rate in rates)
+    if size >= sampling.population:
+        return f"judge all {sampling.population:,}"
+    return f"about {size - sampling.drawn:,} more, --sample {size}"

@@ -1,0 +1,125 @@
+"""`viva plan`: from no run at all to calibrated labels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import Viva
+from vivavoce.features.sampling.planning import outlook, wrong_share
+from vivavoce.features.sampling.planning import planned as planned_from
+from vivavoce.records.label import Calibration, LabelledVerdict
+from vivavoce.records.score import Usage
+from vivavoce.run.summary import Summary
+
+BOT = """\
+asked = {}
+
+
+def reply(message: str) -> str:
+    trial = asked[message] = asked.get(message, 0) + 1
+    return "no" if (int(message) * 7 + trial) % 4 == 0 else "yes"
+"""
+SUITE = """\
+name: planned
+dataset: rows.jsonl
+target: {kind: function, function: "bot.py:reply"}
+graders: {right: {kind: function, function: exact_match}}
+gate: {metric_key: right, aggregation: accuracy, value: 60}
+"""
+
+
+@pytest.fixture(autouse=True)
+def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bot.py").write_text(BOT)
+    Path("suite.yaml").write_text(SUITE)
+    rows = [json.dumps({"id": f"s{n}", "input": str(n), "ground_truth": "yes"}) for n in range(40)]
+    Path("rows.jsonl").write_text("\n".join(rows))
+
+
+def planned(viva: Viva, *args: str) -> dict[str, Any]:
+    result = viva("plan", "suite.yaml", "--json", *args)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_without_a_run_the_worst_case_is_said_and_nothing_is_made(viva: Viva) -> None:
+    result = viva("plan", "suite.yaml", "--detect", "0.05")
+    assert result.returncode == 0
+    assert "no earlier run to learn from: this is the worst case" in result.stdout
+    assert "the suite has 40 samples × 1 trial: it shows a change of " in result.stdout
+    assert "for 0.05 it takes more samples; no number of trials would do" in result.stdout
+    assert not Path(".vivavoce").exists()
+
+
+def test_an_earlier_run_says_how_trials_vary(viva: Viva) -> None:
+    worst = planned(viva, "--detect", "0.1")
+    assert viva("run", "suite.yaml", "--trials", "4").returncode == 0
+    found = planned(viva, "--detect", "0.1")
+    based = found["based_on"]
+    assert (based["grader"], based["of_passes"], based["samples"], based["measured"]) == ("right", True, 40, True)
+    # each sample passes three of four trials: p (1 - p) of single trials is 3/16, estimated with n - 1 in place of n
+    assert based["within"] == pytest.approx(0.25)
+    assert [one["samples"] for one in found["needs"]] == [one["samples"] for one in worst["needs"]]
+    text = viva("plan", "suite.yaml", "--detect", "0.1").stdout
+    assert f"as the pass rate of right in run {based['run']} (40 samples) varies from trial to trial" in text
+
+
+def test_a_run_of_one_trial_cannot_say_how_trials_vary(viva: Viva) -> None:
+    viva("run", "suite.yaml")
+    found = planned(viva, "--detect", "0.2")
+    assert (found["based_on"]["measured"], found["based_on"]["between"]) == (False, None)
+    assert "has one trial of each sample" in viva("plan", "suite.yaml", "--detect", "0.2").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--detect", "2"], "should be less than or equal to 0.99"),
+        (["--detect", "0.1", "--run", "other"], "no store at"),
+        (["--detect", "0.1", "--grader", "left"], "the suite has no grader 'left'; it has right"),
+    ],
+)
+def test_what_cannot_be_planned_is_said(viva: Viva, args: list[str], said: str) -> None:
+    result = viva("plan", "suite.yaml", *args)
+    assert result.returncode == 2
+    assert said in result.stderr
+
+
+def test_a_run_of_another_suite_is_refused(viva: Viva) -> None:
+    viva("run", "suite.yaml")
+    Path("other.yaml").write_text(SUITE.replace("planned", "other"))
+    result = viva("plan", "other.yaml", "--detect", "0.1", "--run", "latest")
+    assert result.returncode == 2
+    assert "not of 'other'; name a run of this suite" in result.stderr.replace("\n", " ")
+
+
+def test_calls_and_cost_are_those_of_the_earlier_run() -> None:
+    used = {"judge": Usage(calls=20, cost=0.5), "tester": Usage(calls=10, cost=0.5)}
+    before = Summary(attempts=10, failed_attempts=0, graders=[], usage=used)
+    found = planned_from("suite", (30, 1, 2), None, before, detect=0.2, power=0.8, judged=True, wrong=None)
+    one, *_ = found.needs
+    assert one.samples is not None
+    assert one.conversations is not None
+    assert one.conversations == 2 * one.samples  # two targets
+    assert one.calls == 3 * one.conversations
+    assert one.cost == pytest.approx(0.1 * one.conversations)
+    assert found.labels == 25  # 1.96 squared times a quarter, by 0.2 squared
+    assert "as many as without a judge" in list(outlook(found))[-1]
+
+
+def test_labels_are_fewer_where_people_agree_with_the_judge() -> None:
+    def label(n: int, *, good: bool) -> LabelledVerdict:
+        return LabelledVerdict(sample_id=f"s{n}", target="bot", trial=0, passed=True, score=1, good=good, drawn=0.5)
+
+    known = Calibration.model_construct(labels=[label(n, good=n > 0) for n in range(28)])
+    wrong = wrong_share([known])
+    assert wrong == pytest.approx(2 / 30)
+    assert wrong_share([]) is None
+    found = planned_from("suite", (30, 1, 1), None, None, detect=0.1, power=0.8, judged=True, wrong=wrong)
+    assert found.labels == 26
+    assert "people disagree with 7% of its verdicts" in list(outlook(found))[-1]
