@@ -266,6 +266,6 @@ def test_every_extractor_and_grader_is_explained_with_its_options() -> None:
     kinds = [(name, metrics.get(name)) for name in metrics.names()]
     functions = [(name, kind.function) for name, kind in kinds if issubclass(kind, FunctionGrader)]
     known = [*((name, extractors.get(name)) for name in extractors.names()), *functions]
-    page = (DOCS / "guides" / "graders.md").read_text() + (DOCS / "guides" / "tool-calls.md").read_text()
+    page = (DOCS / "reference" / "graders.md").read_text() + (DOCS / "guides" / "tool-calls.md").read_text()
     names = {name for one, function in known for name in (one, *option_names(function))}
     assert {name for name in names if f"`{name}" not in page} == set()
