@@ -1,4 +1,4 @@
-"""The files of the guide for Jenkins, CircleCI and Azure Pipelines: their commands run in a shell."""
+"""The files of the pages for Jenkins, CircleCI and Azure Pipelines: their commands run in a shell."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ci.runner import ROOT, bash, read_yaml
 from ci.test_action import BOT, SPOILT, SUITE
 from forked import program
 
-GUIDE = (ROOT / "docs" / "guides" / "ci.md").read_text(encoding="utf-8")
+PAGES = (ROOT / "docs" / "guides" / "ci.md", ROOT / "docs" / "reference" / "ci-systems.md")
 FENCE = re.compile(r"^```\w+ (\S+)$\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILES = dict(FENCE.findall(GUIDE))
+FILES = dict(FENCE.findall("".join(page.read_text(encoding="utf-8") for page in PAGES)))
 PIP = "#!/bin/sh\necho pip $*\n"
 
 

@@ -251,7 +251,7 @@ def models() -> list[type[BaseModel]]:
 
 def test_every_key_of_a_suite_is_explained() -> None:
     page = (DOCS / "guides" / "suites.md").read_text() + (DOCS / "guides" / "targets.md").read_text()
-    page += (DOCS / "guides" / "tester.md").read_text()
+    page += (DOCS / "guides" / "tester.md").read_text() + (DOCS / "reference" / "suite-keys.md").read_text()
     keys = {key for model in models() for key in model.model_fields}
     assert {key for key in keys if f"`{key}`" not in page and f"{key}:" not in page} == set()
 
@@ -265,6 +265,6 @@ def test_every_extractor_and_grader_is_explained_with_its_options() -> None:
     kinds = [(name, metrics.get(name)) for name in metrics.names()]
     functions = [(name, kind.function) for name, kind in kinds if issubclass(kind, FunctionGrader)]
     known = [*((name, extractors.get(name)) for name in extractors.names()), *functions]
-    page = (DOCS / "guides" / "graders.md").read_text() + (DOCS / "guides" / "tool-calls.md").read_text()
+    page = (DOCS / "reference" / "graders.md").read_text() + (DOCS / "guides" / "tool-calls.md").read_text()
     names = {name for one, function in known for name in (one, *option_names(function))}
     assert {name for name in names if f"`{name}" not in page} == set()

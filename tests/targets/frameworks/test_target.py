@@ -155,8 +155,9 @@ def test_every_framework_is_known_once_and_a_function_is_of_none() -> None:
 
 
 def test_the_guide_says_what_is_recorded_of_each_and_with_which_version_it_was_tried() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "guides" / "frameworks.md").read_text(encoding="utf-8")
-    rows = [[cell.strip() for cell in line.split("|")] for line in page.splitlines() if line.startswith("| [")]
+    docs = Path(__file__).parents[3] / "docs"
+    page, table = ((docs / part / "frameworks.md").read_text(encoding="utf-8") for part in ("guides", "reference"))
+    rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines() if line.startswith("| [")]
     told = {name: cells[-2] for cells in rows if (name := cells[1].partition("]")[0].removeprefix("["))}
     for framework in frameworks():
         title = framework.title.removeprefix("the ")
