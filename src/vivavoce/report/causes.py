@@ -121,7 +121,13 @@ def _restates(reason: str, first: Finding) -> bool:
 
 def _of_finding(name: str, score: Score, one: Finding, why: str) -> Cause:
     turn = score.turn if one.turn is None else one.turn
-    return Cause("fail", name, _cited(one) if turn is None else turn, one.blame or "", one.fact, why)
+    return Cause("fail", name, _cited(one) if turn is None else turn, one.blame or "", _fact(one), why)
+
+
+def _fact(one: Finding) -> str:
+    """Return what happened: a sentence that states it, else the verdict on what was asked, as `unmet: a refund`."""
+    states_it = one.kind == "rule" or one.fact != one.what or one.verdict in ("", "missed")
+    return one.fact if states_it else f"{one.verdict.replace('_', ' ')}: {one.what}"
 
 
 def _cited(one: Finding) -> int | None:
