@@ -12,7 +12,7 @@ from cli.conftest import Viva
 from vivavoce.cli.project import FOLDER, TEMPLATES
 
 MISTAKES = {
-    "first": {("remembers-the-name", "answers")},
+    "first": {("in-a-hurry", "asks_first")},
     "support-bot": {("correction", "expect"), ("correction", "repetition")},
     "rag-chat": {("follow-up", "expect"), ("follow-up", "recall"), ("follow-up", "precision")},
     "tool-agent": {("in-a-hurry", "careful"), ("in-a-hurry", "expect")},
@@ -24,7 +24,7 @@ MISTAKES = {
 """Which grader finds the mistake in which conversation."""
 
 MENDED = {
-    "first": ("name_in(messages[-1:])", "name_in(messages)"),
+    "first": ('if not (agreed or "today" in texts[-1]):', "if not agreed:"),
     "support-bot": ("numbers[0]", "numbers[-1]"),
     "rag-chat": ("said[-1:]", "said[-2:]"),
     "tool-agent": ("if not (agreed or hurried):", "if not agreed:"),
@@ -83,11 +83,18 @@ def test_every_folder_is_a_template_and_every_template_is_listed_and_explained(v
         assert "**Your own**" in explained
 
 
-def test_each_template_has_a_gate_and_all_but_the_first_have_assertions() -> None:
+def test_each_template_has_assertions_and_all_but_the_first_have_a_gate() -> None:
     for name in TEMPLATES:
-        assert "\ngate:\n" in (FOLDER / name / "suite.yaml").read_text()
+        assert name == "first" or "\ngate:\n" in (FOLDER / name / "suite.yaml").read_text()
         rows = "".join(path.read_text() for path in (FOLDER / name).glob("*.jsonl"))
-        assert name == "first" or '"expect"' in rows
+        assert '"expect"' in rows
+
+
+def test_the_first_suite_shows_an_expectation_a_rule_and_a_bot_that_calls_a_tool() -> None:
+    folder = FOLDER / "first"
+    assert "kind: rule" in (folder / "suite.yaml").read_text()
+    assert '"calls"' in (folder / "dataset.jsonl").read_text()
+    assert "tool_calls" in (folder / "bot.py").read_text()
 
 
 def test_a_template_that_there_is_not_is_named_with_the_nearest(viva: Viva, tmp_path: Path) -> None:

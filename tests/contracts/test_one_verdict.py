@@ -276,7 +276,8 @@ def test_summaries_in_words_say_the_same(graded: GradedRun, run: RunResult) -> N
     markdown = _text(write_markdown, graded)
     for one in run.summary.graders:
         if one.pass_rate is not None:
-            assert f"{one.pass_rate:.1%}" in next(text for text in markdown.splitlines() if f"`{one.name}`" in text)
+            row = f"| `{one.name}` | `{one.target}` | {one.scored} |"
+            assert f"{one.pass_rate:.1%}" in next(text for text in markdown.splitlines() if text.startswith(row))
     assert f"verdicts: {run.summary.verdict}" in _text(write_github, graded).replace("%3A", ":")
 
 

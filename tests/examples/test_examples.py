@@ -117,12 +117,12 @@ def test_the_demo_fails_when_release_1_fails_or_release_2_passes(always: str, ru
     assert rule in done.stderr
 
 
-def test_a_fresh_suite_fails_in_one_turn_and_passes_once_the_bot_is_fixed(tmp_path: Path) -> None:
+def test_a_fresh_suite_fails_by_its_rule_and_passes_once_the_bot_is_fixed(tmp_path: Path) -> None:
     viva("init", "exam")
     viva("run", "exam/suite.yaml", exits=1)
-    assert of_turns(grades(newest(), "scored", "0.0")) == {("remembers-the-name", "3", "answers")}
+    assert grades(newest(), "scored", "0.0") == {("in-a-hurry", "", "asks_first")}
     bot = tmp_path / "exam" / "bot.py"
-    bot.write_text(bot.read_text().replace("name_in(messages[-1:])", "name_in(messages)"))
+    bot.write_text(bot.read_text().replace('if not (agreed or "today" in texts[-1]):', "if not agreed:"))
     viva("run", "exam/suite.yaml")
 
 

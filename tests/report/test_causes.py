@@ -41,10 +41,25 @@ def test_findings_that_failed_are_causes_where_they_are_or_where_they_are_cited(
     )
     found = causes(graded({"goal": Score(value=0.0, reason="Two are wrong.", findings=seen)}))
     assert found == [
-        Cause("fail", "goal", 0, "target", "it lied", ""),
-        Cause("fail", "goal", 2, "", "it paid", "Two are wrong."),
+        Cause("fail", "goal", 0, "target", "wrong: it lied", ""),
+        Cause("fail", "goal", 2, "", "wrong: it paid", "Two are wrong."),
     ]
-    assert [one.text for one in found] == ["it lied", "it paid; Two are wrong."]
+    assert [one.text for one in found] == ["wrong: it lied", "wrong: it paid; Two are wrong."]
+
+
+def test_a_reason_that_only_lists_the_findings_is_not_repeated() -> None:
+    missed = Finding(
+        kind="assertion",
+        what="does not call pay",
+        verdict="missed",
+        state="fail",
+        turn=1,
+        data={"found": "calls pay({})"},
+    )
+    other = Finding(kind="assertion", what="contains 'yes'", verdict="missed", state="fail", turn=1)
+    why = "turn 2: calls pay({}); does not contain 'yes', said 'Done.'"
+    found = causes(graded({"expect": Score(value=0.0, reason=why, findings=(missed, other))}))
+    assert [one.text for one in found] == ["calls pay({})", "contains 'yes'"]
 
 
 def test_a_finding_that_is_a_sentence_is_followed_by_another_one() -> None:

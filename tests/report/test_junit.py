@@ -6,6 +6,7 @@ from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 
+from vivavoce.grading.gates import SimpleGate, Threshold
 from vivavoce.records.score import Score, failed, skipped
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.junit import write_junit
@@ -53,7 +54,7 @@ async def test_failures_errors_and_skips_are_told_apart(store: Store) -> None:
     failure, error = root.find(".//failure"), root.find(".//error")
     assert failure is not None
     assert error is not None
-    assert failure.attrib["message"] == "scored 0.25, which does not pass"
+    assert failure.attrib["message"] == "wrong city"
     assert failure.text == "wrong city\nasked: Hi\nsaid: Hello!\nsubmission: Rome\nground truth: Paris"
     assert (error.attrib["type"], error.attrib["message"]) == ("judge.format", "judge: no verdict")
 
@@ -90,6 +91,17 @@ async def test_the_gate_fails_or_is_an_error_when_it_is_inconclusive(
 ) -> None:
     graded = await keep(store, [outcome(str(i), {"exact": score}) for i, score in enumerate(scores)], ended=ended)
     assert results(report(graded))["gate"] == result
+
+
+async def test_the_message_of_a_failure_is_its_reason_or_else_the_score(store: Store) -> None:
+    gate = SimpleGate("exact", Threshold("avg_score", "gte", 0.9))
+    outcomes = [outcome("a", {"exact": grade(0.25, "turn 2:\nwrong city")}), outcome("b", {"exact": grade(0.25, "")})]
+    root = report(await keep(store, outcomes, gate=gate))
+    assert [one.attrib["message"] for one in root.iter("failure")] == [
+        "turn 2: wrong city",
+        "scored 0.25, which does not pass",
+        "fail · exact: mean must be ≥ 0.9; it is 0.25",
+    ]
 
 
 async def test_a_suite_without_a_gate_has_no_test_of_one(store: Store) -> None:

@@ -93,7 +93,7 @@ async def test_how_many_more_went_badly_is_told(store: Store) -> None:
 
 async def test_the_worst_samples_say_why_with_errors_apart(store: Store) -> None:
     outcomes = [outcome("a", {"exact": grade(0.25, "too short")}), outcome("b", {"exact": failed(TIMEOUT)})]
-    text = markdown(await keep(store, outcomes))
+    text = markdown(await keep(store, outcomes, gate=None))
     assert cells(text)[2:] == [
         ["sample", "target", "score", "why"],
         ["b", "bot", "–", "exact: target: no answer within 5 s"],
@@ -102,6 +102,16 @@ async def test_the_worst_samples_say_why_with_errors_apart(store: Store) -> None
     ]
     assert text.index("<details>") < text.index("**Could not be scored**") < text.index("**Lowest scores**")
     assert text.endswith("\n</details>\n\n")
+
+
+async def test_what_failed_and_the_command_that_shows_it_come_before_the_figures(store: Store) -> None:
+    gate = SimpleGate("exact", Threshold("avg_score", "gte", 0.9))
+    outcomes = [outcome(f"low {i}", {"exact": grade(0.25, "too short")}) for i in range(6)]
+    text = markdown(await keep(store, outcomes, gate=gate))
+    assert cells(text)[1][:1] == ["low 0"]
+    assert "and 1 more\n\nSee the worst with `viva show run-1 'low 0'`\n\n- 6 conversations" in text
+    assert text.index("**Lowest scores**") < text.index("- 6 conversations") < text.index("| grader |")
+    assert "details" not in text
 
 
 @pytest.mark.parametrize(

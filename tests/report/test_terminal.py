@@ -48,6 +48,23 @@ def test_a_sample_that_looks_like_an_option_is_none_in_the_command() -> None:
     assert shown(summary(), WorstSamples([odd], 0))[-1].endswith("viva show support-1867a4 -- -x")
 
 
+def test_a_failed_run_starts_with_what_failed_and_the_command_that_shows_it() -> None:
+    lines = shown(summary("fail", ("exact: too low",)), WorstSamples([LOW], 2))
+    assert lines[:9] == [
+        "FAIL",
+        "  fail · exact: too low",
+        "",
+        "too low#2  0.25  exact: said Rome",
+        "and 2 more",
+        "",
+        "see the worst with: viva show support-1867a4 'too low#2'",
+        "",
+        lines[8],
+    ]
+    assert lines[8].startswith("grader  scored")
+    assert lines[-1].startswith("exact")
+
+
 def test_equal_errors_are_one_line_and_what_is_left_out_is_counted() -> None:
     lines = shown(summary(), WorstSamples([LOST, LOW], 12))
     assert lines[3:7] == [

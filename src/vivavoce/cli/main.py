@@ -259,7 +259,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Test and grade multi-turn conversations with AI systems.",
-    epilog="Start with: viva init, then viva run suite.yaml. Exit codes: 0 pass, 1 a gate failed, "
+    epilog="Start with: viva init, then viva run suite.yaml. Exit codes: 0 passed, 1 failed, "
     "2 wrong usage or configuration, 3 inconclusive, 130 interrupted.",
 )
 

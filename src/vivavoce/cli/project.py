@@ -17,7 +17,7 @@ from vivavoce.errors import UsageError, did_you_mean
 
 FOLDER = Path(__file__).parent / "templates"
 TEMPLATES = {
-    "first": "a bot that says when a shop is open, with a ground truth for each turn",
+    "first": "a bot that calls two tools, with assertions in rows and a rule for all",
     "support-bot": "refunds, corrections and escalation, with assertions in rows",
     "rag-chat": "answers that are looked up: context precision and recall of each turn",
     "tool-agent": "an agent with tools and a policy, held to rules across turns",

@@ -105,16 +105,29 @@ def _of_score(name: str, score: Score, agents: Agents, seen: set[Failure]) -> It
     elif state == "fail" and not turns:
         bad = [one for one in score.findings if one.state == "fail"]
         why = score.reason or _plain(score)
+        rest = "" if bad and _restates(why, bad[0]) else why
         for place, one in enumerate(bad):
             agent = agents.of_finding(one, score.turn) if agents.several else None
-            yield replace(_of_finding(name, score, one, why if place == 0 else ""), agent=agent or "")
+            yield replace(_of_finding(name, score, one, rest if place == 0 else ""), agent=agent or "")
         if not bad:
             yield Cause("fail", name, score.turn, "", "", why, _last(agents, score.turn))
 
 
+def _restates(reason: str, first: Finding) -> bool:
+    """Say whether a reason only lists findings, as those of assertions and rules do: it begins with the first one."""
+    place = "" if first.turn is None else f"{turn_label(first.turn)}: "
+    return reason.removeprefix(place).startswith(first.fact)
+
+
 def _of_finding(name: str, score: Score, one: Finding, why: str) -> Cause:
     turn = score.turn if one.turn is None else one.turn
-    return Cause("fail", name, _cited(one) if turn is None else turn, one.blame or "", one.fact, why)
+    return Cause("fail", name, _cited(one) if turn is None else turn, one.blame or "", _fact(one), why)
+
+
+def _fact(one: Finding) -> str:
+    """Return what happened: a sentence that states it, else the verdict on what was asked, as `unmet: a refund`."""
+    states_it = one.kind == "rule" or one.fact != one.what or one.verdict in ("", "missed")
+    return one.fact if states_it else f"{one.verdict.replace('_', ' ')}: {one.what}"
 
 
 def _cited(one: Finding) -> int | None:

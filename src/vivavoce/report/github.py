@@ -32,12 +32,6 @@ def _lines(graded: GradedRun) -> Iterator[str]:
     summary = graded.summary()
     verdict = summary.verdict or "no gate"
     yield _command(_LEVELS[summary.verdict], f"{graded.run.suite}: {verdict}", "; ".join(explained(summary)) or verdict)
-    if note := partial_note(graded.run):
-        yield _command("notice", graded.run.suite, note)
-    for sentence in sentences(summary):
-        yield _command("notice", graded.run.suite, sentence)
-    for line in (*skip_lines(summary), *recorded_lines(summary)):
-        yield _command("notice", graded.run.suite, line)
     several = len(target_names(summary)) > 1
     found = worst(graded.store, graded.grading)
     for one in found.shown:
@@ -45,6 +39,10 @@ def _lines(graded: GradedRun) -> Iterator[str]:
         yield _command("warning" if one.score is None else _LEVELS[summary.verdict], title, _message(one))
     if found.more:
         yield _command("notice", graded.run.suite, f"and {found.more:,} more; see run {graded.run.id}")
+    if note := partial_note(graded.run):
+        yield _command("notice", graded.run.suite, note)
+    for line in (*sentences(summary), *skip_lines(summary), *recorded_lines(summary)):
+        yield _command("notice", graded.run.suite, line)
 
 
 def _message(one: Worst) -> str:

@@ -43,9 +43,9 @@ def write_junit(graded: GradedRun, out: TextIO) -> None:
     """Write a test suite for each target, with a test case for each attempt and grader, and one for the gate.
 
     A test case is a `failure` where the score did not pass, an `error` where there is no score because of an error, and
-    `skipped` where the grader does not apply, or only measures. A miss that only warns is in the output of its test
-    case. The gate's fails or, when the run is inconclusive, is an error. Characters that are not allowed in XML become
-    U+FFFD.
+    `skipped` where the grader does not apply, or only measures. Its `message` is the reason. A miss that only warns is
+    in the output of its test case. The gate's fails or, when the run is inconclusive, is an error. Characters that are
+    not allowed in XML become U+FFFD.
     """
     name, summary = graded.run.suite, graded.summary()
     only_warn = {one.name for one in summary.graders if one.severity == "warn"}
@@ -157,7 +157,7 @@ def _graded(case: Element, attempt: Attempt, score: Score, *, warns: bool) -> El
     if score.passed is False and warns:
         SubElement(case, "system-out").text = _legal(f"only a warning: {_evidence(attempt, score)}")
     elif score.passed is False:
-        message = f"scored {limit_text(score.value or 0.0)}, which does not pass"
+        message = score.reason or f"scored {limit_text(score.value or 0.0)}, which does not pass"
         _result(case, "failure", "score", message, _evidence(attempt, score))
     elif score.state == "error":
         failure = score.failure
@@ -183,10 +183,11 @@ def _ungraded(attempt: Attempt, classname: str, seconds: float) -> Element:
 
 def _gate_case(suite: str, summary: Summary) -> Element:
     case = _case("gate", f"{suite}.gate", 0.0)
-    lines = "\n".join(explained(summary))
+    reasons = explained(summary)
+    lines = "\n".join(reasons)
     if summary.verdict != "pass":
         tag = "failure" if summary.verdict == "fail" else "error"
-        _result(case, tag, "gate", f"the verdict is {summary.verdict}", lines)
+        _result(case, tag, "gate", "; ".join(reasons) or f"the verdict is {summary.verdict}", lines)
     elif summary.warnings:
         SubElement(case, "system-out").text = _legal(lines)
     return case

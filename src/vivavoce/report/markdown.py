@@ -1,5 +1,7 @@
 """A graded run as Markdown, for a pull request: the verdict, the result of each grader, and the worst samples.
 
+Where the verdict is not a pass, the worst samples and the command that shows the first of them follow the verdict.
+
 What models, targets and suites wrote stands in code spans. Inside them nothing is HTML, a link, an image or a mention;
 characters that could end a span or a table cell, the backtick and the bar, are replaced by similar ones.
 
@@ -16,6 +18,7 @@ from vivavoce.extensions import answers_of
 from vivavoce.records.details import by_role
 from vivavoce.records.run import Run
 from vivavoce.records.score import conversation_label
+from vivavoce.report.again import show_command
 from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.details import (
     HEADS,
@@ -73,6 +76,9 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
     yield from _remarks(graded.run)
     for reason in explained(summary):
         yield f"- {code(reason)}"
+    is_bad = summary.verdict in ("fail", "inconclusive")
+    if is_bad and found.shown:
+        yield from ("", *_worst(found), *_command(graded.run.id, found), "")
     broken = f", {summary.failed_attempts} of them with an error" if summary.failed_attempts else ""
     held = f"{count(summary.attempts, 'conversation')}{broken}"
     yield f"- {held} · run {code(graded.run.id)}, grading {code(graded.grading.id)}"
@@ -114,7 +120,7 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         yield from folded("Results by tag", _tags(graded, summary))
     if summary.agents:
         yield from folded("Results by agent", _agents(summary))
-    if found.shown:
+    if found.shown and not is_bad:
         more = f", and {found.more:,} more" if found.more else ""
         yield from folded(f"The worst samples{more}", _worst(found))
 
@@ -167,6 +173,14 @@ def _worst(found: WorstSamples) -> Iterator[str]:
             rows = ([_sample(one), code(one.key.target), number(one.score), _why(one)] for one in listed)
             yield from table(["sample", "target", "score", "why"], "llrl", rows)
             yield ""
+
+
+def _command(run_id: str, found: WorstSamples) -> Iterator[str]:
+    """Yield how many more samples did not pass, and the command that shows the first of the worst."""
+    if found.more:
+        yield from (f"and {found.more:,} more", "")
+    key = found.shown[0].key
+    yield f"See the worst with {code(show_command(run_id, conversation_label(key.sample_id, key.trial)), 400)}"
 
 
 def _asked(said: Exchange) -> str:

@@ -1,4 +1,7 @@
-"""A run in the terminal: its summary, its worst samples, its verdict, and what to look at next."""
+"""A run in the terminal: its verdict, its worst samples, its figures, and the command that shows a conversation.
+
+A run that failed starts with what failed and that command; any other run ends with it.
+"""
 
 from __future__ import annotations
 
@@ -75,29 +78,38 @@ def run_report(
 ) -> Group:
     """Return the report at the end of a run, with the command that shows a conversation.
 
+    The report of a run that failed, or is inconclusive because of what it names, starts with that and the command.
     `options` are those that this command needs to find the same scores, such as `--store` and its value; `used` is
     what each of several targets used, `passed_added` that of the grading.
     """
-    parts: list[RenderableType] = [summary_table(summary)]
     several = len(target_names(summary)) > 1
-    parts += [Text(safe(one)) for one in sentences(summary)]
-    parts += [Text(f"{safe(name)} used {in_words(one)}") for name, one in (used or {}).items() if several]
+    figures: list[RenderableType] = [summary_table(summary)]
+    figures += [Text(safe(one)) for one in sentences(summary)]
+    figures += [Text(f"{safe(name)} used {in_words(one)}") for name, one in (used or {}).items() if several]
     notes = (*spoiled_lines(summary), *unverified_lines(summary), *breach_lines(summary), *measured_lines(summary))
-    parts += [*trial_lines(summary), *map(Text, notes)]
-    parts += [Labelled(Text(), Text(line)) for line in sampled_lines(summary)]
-    parts += [Labelled(Text(), Text(line)) for line in corrected_lines(summary, run_id)]
-    parts += [agreement_line(found) for found in summary.agreement]
-    parts += [Labelled(Text(), Text(safe(line))) for line in detail_lines(summary)]
-    parts += [Text(), Text("by tag", style="bold"), tag_table(summary)] if summary.tags else []
-    parts += [Text(line)] if (line := tags_line(summary)) else []
-    parts += [*_agents(summary)] if summary.agents else []
-    parts += [Text(PASSED_ADDED)] if passed_added else []
-    if worst.shown:
-        parts += [Text(), Text("the worst samples", style="bold"), worst_table(worst.shown, several=several)]
+    figures += [*trial_lines(summary), *map(Text, notes)]
+    figures += [Labelled(Text(), Text(line)) for line in sampled_lines(summary)]
+    figures += [Labelled(Text(), Text(line)) for line in corrected_lines(summary, run_id)]
+    figures += [agreement_line(found) for found in summary.agreement]
+    figures += [Labelled(Text(), Text(safe(line))) for line in detail_lines(summary)]
+    figures += [Text(), Text("by tag", style="bold"), tag_table(summary)] if summary.tags else []
+    figures += [Text(line)] if (line := tags_line(summary)) else []
+    figures += [*_agents(summary)] if summary.agents else []
+    figures += [Text(PASSED_ADDED)] if passed_added else []
+    hint = _hint(worst, run_id, options)
+    if summary.verdict == "fail" or (summary.verdict == "inconclusive" and worst.shown):
+        samples = [Text(), *_worst(worst, several=several)] if worst.shown else []
+        return Group(*verdict_lines(summary), *samples, Text(), hint, Text(), *figures)
+    heading = Text("the worst samples", style="bold")
+    samples = [Text(), heading, *_worst(worst, several=several)] if worst.shown else []
+    return Group(*figures, *samples, Text(), *verdict_lines(summary), Text(), hint)
+
+
+def _worst(worst: WorstSamples, *, several: bool) -> Iterator[RenderableType]:
+    """Yield the table of the worst samples, and how many more there are."""
+    yield worst_table(worst.shown, several=several)
     if worst.more:
-        parts.append(Text(f"and {worst.more:,} more"))
-    parts += [Text(), *verdict_lines(summary), Text(), _hint(worst, run_id, options)]
-    return Group(*parts)
+        yield Text(f"and {worst.more:,} more")
 
 
 def summary_table(summary: Summary) -> FittingTable:

@@ -107,7 +107,8 @@ def test_what_failed_stands_at_the_top_with_its_reason_and_a_link(empty: Store, 
     keep(empty, [outcome("kind", turns, {"goal": judged(), "paid": unsaid, "tone": per_turn(1.0, 1.0, 0.0)})])
     page = read(url, "/runs/run-1/samples/kind")
     top = page.text[page.text.index("What failed") : page.text.index("ask 0")]
-    assert "Fail Whole conversation paid Nothing was paid. Fail Turn 2 goal the money is paid back; It refused." in top
+    assert "Fail Whole conversation paid Nothing was paid. " in top
+    assert "Fail Turn 2 goal not met: the money is paid back; It refused." in top
     assert "Fail Turn 3 tone as told 2" in top
     assert "it is polite" not in top
     assert {"#m1", "#t2", "#t3"} <= set(page.having("href"))

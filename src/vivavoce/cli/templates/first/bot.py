@@ -1,32 +1,47 @@
-"""The bot under test: put your own in its place.
+"""The bot under test, which pays orders back with two tools: put your own in its place.
 
 A target is a function. It takes `messages`, the conversation so far as a list of dicts with `role` and `content`, and
-returns the answer of the bot: a text, or a list of messages if it calls tools.
+returns the answer of the bot: a text, or a list of the messages of its turn if it calls tools.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
+ORDERS = {"1042": "24.90", "1043": "8.00"}
 
-def reply(messages: list[dict[str, Any]]) -> str:
+
+def reply(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Answer the last message."""
-    text = messages[-1]["content"].lower()
-    if "what is my name" in text:
-        # A mistake for your first run to find: only the last message is searched for the name.
-        # With `messages` in place of `messages[-1:]` the suite passes.
-        return f"Your name is {name_in(messages[-1:])}."
-    if "my name is" in text:
-        return f"Nice to meet you, {name_in(messages)}."
-    if "open" in text:
-        return "We are open from 9 to 17, Monday to Friday."
-    return "Hello! I can tell you when we are open."
+    texts = [str(message["content"]) for message in messages if message["role"] == "user"]
+    numbers = re.findall(r"\b\d{4}\b", " ".join(texts))
+    if not numbers:
+        return [says("Which order is it? Please tell me the number.")]
+    order = numbers[-1]
+    if order not in ORDERS:
+        return [*calls("find_order", {"order": order}, "no such order"), says(f"I cannot find order {order}.")]
+    if any("paid back" in str(message["content"]) for message in messages if message["role"] == "assistant"):
+        return [says(f"EUR {ORDERS[order]} is paid back already.")]
+    agreed = re.search(r"\byes\b", texts[-1], re.IGNORECASE)
+    # A mistake for your first run to find: a customer in a hurry is not asked for a yes.
+    # With `if not agreed:` in place of the next line the suite passes.
+    if not (agreed or "today" in texts[-1]):
+        found = calls("find_order", {"order": order}, f"EUR {ORDERS[order]}")
+        return [*found, says(f"Shall I pay back EUR {ORDERS[order]} for order {order}?")]
+    return [*calls("refund", {"order": order}, "done"), says(f"EUR {ORDERS[order]} is paid back.")]
 
 
-def name_in(messages: list[dict[str, Any]]) -> str:
-    """Return the name that the user gave in these messages."""
-    for message in reversed(messages):
-        if message["role"] == "user" and (found := re.search(r"my name is (\w+)\.", message["content"])):
-            return found[1]
-    return "not known to me"
+def calls(tool: str, arguments: dict[str, Any], result: str) -> list[dict[str, Any]]:
+    """Return the two messages of a call: the call, and its result."""
+    call = {"id": tool, "name": tool, "arguments": json.dumps(arguments)}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": tool, "content": result},
+    ]
+
+
+def says(text: str) -> dict[str, Any]:
+    """Return a message of the bot."""
+    return {"role": "assistant", "content": text}

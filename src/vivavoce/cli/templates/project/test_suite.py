@@ -9,5 +9,5 @@ from vivavoce.testing import viva_assert
 
 
 def test_the_suite_passes() -> None:
-    """Run the suite; its gate decides."""
+    """Run the suite; its assertions, rules, and gate decide."""
     viva_assert(run_suite(Path(__file__).with_name("suite.yaml")))
