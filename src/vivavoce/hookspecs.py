@@ -212,6 +212,6 @@ def conversation_page_sections(store: Store, run: Run, key: AttemptKey) -> Itera
 def conversation_page_parts(request: Request, run: Run, outcome: Outcome) -> Iterable[PagePart]:  # pyright: ignore[reportReturnType]
     """Return parts of the page of a conversation.
 
-    Each template defines three macros: `head()` for the head of the page, `beside(values, turn)` for what stands
-    beside the turn with this index, and `below(values, turns)` for what stands below the scores.
+    Each template defines three macros: `head()` for the head of the page, `for_turn(values, turn)` for the notes on
+    the turn with this index, and `after_scores(values, turns)` for what follows the scores.
     """

@@ -46,6 +46,7 @@ def test_the_next_turns_come_while_one_scrolls(long_url: str, page: Page) -> Non
     assert {"ev-a", "p101-ev-a", "p201-ev-a", "t250"} <= set(ids)
     numbers = page.locator("article.turn > .who .no").all_text_contents()
     assert numbers == [str(number + 1) for number in range(TURNS)]
+    assert page.locator("#human-label-turn option").count() == TURNS + 1, "each turn can be labelled, or the whole"
 
 
 def test_without_scripts_a_link_leads_to_them(long_url: str, browser: Browser) -> None:

@@ -34,3 +34,9 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("[data-turn]");
   if (link) document.getElementById("human-label-turn").value = link.dataset.turn;
 });
+
+// A turn that is shown later can be chosen in the label form, too.
+document.addEventListener("turn-added", (event) => {
+  const number = event.detail.querySelector("[data-turn]")?.dataset.turn;
+  if (number) document.getElementById("human-label-turn").append(new Option(`turn ${number}`, number));
+});

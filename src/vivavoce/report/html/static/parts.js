@@ -15,8 +15,7 @@ function read(html) {
 // What a script does to the turns of a page when it is read, done to those that come later.
 function enliven(turn) {
   turn.querySelectorAll("a.ref").forEach(lightUp);
-  const number = turn.querySelector("[data-turn]")?.dataset.turn;
-  if (number) document.getElementById("human-label-turn").append(new Option(`turn ${number}`, number));
+  document.dispatchEvent(new CustomEvent("turn-added", { detail: turn }));
 }
 
 // A few turns at a time are read and shown, so that the page never stops answering.
