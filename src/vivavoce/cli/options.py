@@ -56,8 +56,8 @@ MaxErrorsOption = Annotated[
     typer.Option(
         "--max-errors",
         metavar="N|N%",
-        help="Maximum number of conversations with an error; above it the result is inconclusive. Default without a "
-        "gate: 0.",
+        help="Maximum number of conversations with an error; with more, the result is inconclusive. Default "
+        "without a gate: 0.",
     ),
 ]
 NoCacheOption = Annotated[
@@ -69,7 +69,7 @@ BaselineOption = Annotated[
     typer.Option(
         "--baseline",
         metavar="FILE",
-        help="Compare with this file, made by viva export --format baseline: worse exits with 1, undecided with 3.",
+        help="Compare with this file from viva export --format baseline: exit with 1 if worse, 3 if undecided.",
     ),
 ]
 SmallestEffectOption = Annotated[
@@ -79,12 +79,15 @@ SmallestEffectOption = Annotated[
         metavar="LOSS",
         min=0,
         max=1,
-        help="The smallest loss of a mean score, 0 to 1, that counts as worse; default: any that is certain.",
+        help="The smallest drop of a mean score, 0 to 1, that counts as worse; default: any significant drop.",
     ),
 ]
 FailOnBreakOption = Annotated[
     bool,
-    typer.Option("--fail-on-break", help="A sample that passed in all trials before and in none now is worse, too."),
+    typer.Option(
+        "--fail-on-break",
+        help="Also count a sample as worse if all its trials passed before and none passes in this run.",
+    ),
 ]
 
 
@@ -112,29 +115,31 @@ SampleOption = Annotated[
 ]
 FailedOption = Annotated[
     str | None,
-    typer.Option(metavar=RUN, help="Run again only the samples that failed or had an error in a run, the latest."),
+    typer.Option(metavar=RUN, help="Rerun only the samples that failed or had an error in a run; default: the latest."),
 ]
-WatchOption = Annotated[
-    bool, typer.Option("--watch", help="Run again what changed, whenever a file of the suite changes.")
-]
+WatchOption = Annotated[bool, typer.Option("--watch", help="Watch the files of the suite, and rerun what changed.")]
 ResumeOption = Annotated[
     str | None,
-    typer.Option(metavar=RUN, help="Continue a run, the latest: do only what is not done yet."),
+    typer.Option(metavar=RUN, help="Continue a run, by default the latest: run only what is not done yet."),
 ]
 EnvFileOption = Annotated[
     Path | None,
-    typer.Option("--env-file", help="Read variables from this file of NAME=value lines; those set already stay."),
+    typer.Option(
+        "--env-file",
+        help="Read variables from this file of NAME=value lines; variables that are already set keep their values.",
+    ),
 ]
 ModelHandleOption = Annotated[
-    str | None, typer.Option(metavar="MODEL", help="Another model for the suite's targets, on Letta or an endpoint.")
+    str | None,
+    typer.Option(metavar="MODEL", help="Override the model of the suite's targets, on Letta or an endpoint."),
 ]
 BaseUrlOption = Annotated[
-    str | None, typer.Option("--base-url", metavar="URL", help="Another address for the suite's targets.")
+    str | None, typer.Option("--base-url", metavar="URL", help="Override the address of the suite's targets.")
 ]
 ApiKeyOption = Annotated[
     str | None,
     typer.Option(
-        "--api-key", metavar="KEY", help="The key of a Letta server; better set LETTA_API_KEY.", show_default=False
+        "--api-key", metavar="KEY", help="The key of a Letta server; prefer LETTA_API_KEY.", show_default=False
     ),
 ]
 RecordingOption = Annotated[
@@ -151,41 +156,45 @@ LiveOption = Annotated[
     typer.Option(
         "--live",
         metavar="NAME",
-        help="With a recording: a tool that is called for real, or a target that calls its own; repeat for more.",
+        help="With --recording: a tool to call for real, or a target that calls its own tools; repeat for more.",
     ),
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="Also write files in the layout of letta-evals to this folder."),
+    typer.Option("--output", "-o", help="Also write result files in the letta-evals layout to this folder."),
 ]
-CallsOption = Annotated[
-    int | None, typer.Option(min=0, help="Maximum number of messages to the target and calls of judges together.")
+CallsOption = Annotated[int | None, typer.Option(min=0, help="Maximum number of target messages plus judge calls.")]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Check everything and count the calls without making any.")
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")]
-TrialsOption = Annotated[int | None, typer.Option(min=1, help="How often to run each sample; gives pass@k and pass^k.")]
+TrialsOption = Annotated[int | None, typer.Option(min=1, help="Number of trials per sample; gives pass@k and pass^k.")]
 
 
 PartsOption = Annotated[
     str | None,
     typer.Option(
         metavar="FOLDER",
-        help="Work in parts: write the results of each into this folder or address (s3://…) as Parquet. The same "
-        "command goes on where it stopped; viva runs merge FOLDER makes them one run.",
+        help="Run in parts: write the results of each to this folder or address (s3://…) as Parquet. Repeat the "
+        "command to continue after an interruption; viva runs merge FOLDER merges the parts into one run.",
     ),
 ]
 ShardOption = Annotated[
-    str | None, typer.Option(metavar="2/8", help="With --parts: only every eighth part, from the second on.")
+    str | None,
+    typer.Option(
+        metavar="2/8",
+        help="With --parts: which share of the parts to run; 2/8 is every eighth part, starting with the second.",
+    ),
 ]
-EngineOption = Annotated[
-    Literal["ray"] | None, typer.Option(help="With --parts: work with several processes of a Ray cluster.")
-]
+EngineOption = Annotated[Literal["ray"] | None, typer.Option(help="With --parts: run the parts on a Ray cluster.")]
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="With --engine ray: processes; default: one for each processor.")
+    int | None, typer.Option(min=1, help="With --engine ray: number of processes; default: one per processor.")
 ]
 RayAddressOption = Annotated[
     str | None,
     typer.Option(
-        "--ray-address", metavar="ADDRESS", help="With --engine ray: a cluster; default: one on this machine."
+        "--ray-address",
+        metavar="ADDRESS",
+        help="With --engine ray: the address of the cluster; default: one on this machine.",
     ),
 ]
 

@@ -63,7 +63,9 @@ def command(
     max_samples: Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only samples with this tag; repeat for more.")] = None,
     sample: SampleOption = None,
-    max_concurrent: Annotated[int | None, typer.Option(min=1, help="How many conversations at a time.")] = None,
+    max_concurrent: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of conversations at a time.")
+    ] = None,
     max_calls: CallsOption = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,
@@ -78,7 +80,9 @@ def command(
     failed: FailedOption = None,
     watch: WatchOption = False,
     resume: ResumeOption = None,
-    errors: Annotated[bool, typer.Option("--errors", help="With --resume: retry what had an error.")] = False,
+    errors: Annotated[
+        bool, typer.Option("--errors", help="With --resume: retry conversations that had an error.")
+    ] = False,
     output: OutputOption = None,
     table: TableOption = False,
     env_file: EnvFileOption = None,
@@ -87,17 +91,17 @@ def command(
     engine: EngineOption = None,
     workers: WorkersOption = None,
     ray_address: RayAddressOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, no progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, without progress.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Run a suite: hold its conversations, grade them, and decide with its gate whether the run passes.
+    """Run a suite: hold its conversations, grade them, and check the gate.
 
-    Several suites are run one after the other; the exit code is that of the worst: 2, then 1, then 3.
+    Several suites run one after the other; the exit code is the worst of them: 2, then 1, then 3.
 
     The results are stored in .vivavoce/vivavoce.db; `viva show` shows them. Press Ctrl-C once to finish the
-    conversations in progress and stop, twice to stop at once; finished conversations are never lost, and --resume
-    continues the run. Exit codes: 0 pass, 1 a gate failed, an assertion was missed or a rule
-    broken, 2 wrong usage or configuration, 3 inconclusive (without a gate: any error), 130 interrupted.
+    conversations in progress and stop, twice to stop immediately; finished conversations are never lost, and --resume
+    continues the run. Exit codes: 0 pass, 1 a gate or an assertion failed or a rule was broken, 2 wrong usage or
+    configuration, 3 inconclusive (without a gate: any error), 130 interrupted.
     """
     chosen = {"trials": trials, "max_samples": max_samples, "tags": tag, "samples": sample}
     asked = {"max_concurrent": max_concurrent, "cache": not no_cache, "replay": replay}

@@ -17,16 +17,21 @@ from vivavoce.settings import user_name
 
 LabelsOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Labels in JSON Lines, as viva labels export writes; default: of the pages."),
+    typer.Option(
+        metavar="FILE",
+        help="A JSON Lines file of labels, as viva labels export writes it; default: labels from the pages.",
+    ),
 ]
 LabelOption = Annotated[
     str | None,
-    typer.Option(help="A label of the dataset instead, a dotted path in the labels of its rows."),
+    typer.Option(help="Use this label of the dataset instead, a dotted path in the labels of its rows."),
 ]
-GoodFromOption = Annotated[float | None, typer.Option(help="With --label: from which number a conversation is good.")]
+GoodFromOption = Annotated[
+    float | None, typer.Option(help="With --label: the number at or above which a conversation is good.")
+]
 RandomOption = Annotated[
     bool,
-    typer.Option("--random", help="The labelled conversations of --labels or --label were drawn at random."),
+    typer.Option("--random", help="The labelled conversations of --labels or --label are a random sample."),
 ]
 
 
