@@ -140,7 +140,7 @@ class Expression:
                     self._run("search", character * _REPEATED + "\x00", _PROMPT)
             matches_all = all(self._run("search", text, _PROMPT) for text in _UNLIKE)
         except TimeoutError:
-            return "can take for ever on a long text; write it without a repetition inside a repetition"
+            return "may backtrack catastrophically; avoid nested quantifiers"
         if matches_all:
             return "matches every text, so it cannot fail"
         return None

@@ -66,7 +66,7 @@ def command(
     if not source.exists():
         raise UsageError(f"{source}: there is no such file")
     if good_from is not None and label is None:
-        raise UsageError("--good-from belongs to a label: name it with --label")
+        raise UsageError("--good-from needs --label")
     loss = Loss()
     try:
         if to == SUITE or Path(out).suffix.lower() in (".yaml", ".yml"):

@@ -213,9 +213,9 @@ def _sampling(sample: int | None, by: str, weight_by: str | None, others: Mappin
     """Return the options of a run that draws; refuse what says nothing without it, and what does not go with it."""
     given = {"--by": by, "--weight-by": weight_by}
     if sample is None and (name := next((name for name, value in given.items() if value), None)):
-        raise UsageError(f"{name} needs --sample N: it says how to draw, and N how many")
+        raise UsageError(f"{name} needs --sample N, the number of conversations to draw")
     if sample is not None and (name := next((name for name, value in others.items() if value), None)):
-        raise UsageError(f"--sample and {name} do not go together: --sample draws from the whole file")
+        raise UsageError(f"--sample cannot be combined with {name}: --sample draws from the whole file")
     names = [one.strip() for one in by.split(",") if one.strip()]
     return {"sample": sample, "sample_by": names or None, "weight_by": weight_by}
 
@@ -223,7 +223,7 @@ def _sampling(sample: int | None, by: str, weight_by: str | None, others: Mappin
 def _check_batch(batch: bool, others: Mapping[str, object]) -> None:
     """Refuse what does not go with batches."""
     if batch and (name := next((name for name, given in others.items() if given), None)):
-        raise UsageError(f"--batch and {name} do not go together: a batch asks for what is missing, and keeps it")
+        raise UsageError(f"--batch cannot be combined with {name}: a batch asks for missing answers and caches them")
 
 
 def named_judge(judge: str | None) -> str:

@@ -59,13 +59,14 @@ def command(
     --label, graders are compared with the `labels` of the dataset's rows: one Markdown table per grader.
     """
     if label is None and (good_from is not None or tag is not None):
-        raise UsageError("--good-from and --tag belong to a label of the dataset: name it with --label")
+        raise UsageError("--good-from and --tag need --label")
     if markdown and (what != "agreement" or label is not None or as_json):
         raise UsageError(
-            "--markdown is for: viva labels agreement; with --label it is Markdown already, without --json"
+            "--markdown is for viva labels agreement; with --label, the output is already Markdown unless you "
+            "give --json"
         )
     if label is not None and (what != "agreement" or author is not None or turns):
-        raise UsageError("--label is for: viva labels agreement; it takes no --author and no --turns")
+        raise UsageError("--label is for viva labels agreement, without --author and --turns")
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         if label is not None:

@@ -136,9 +136,9 @@ def _check(
     markdown: bool,
 ) -> None:
     if good_from is not None and label is None:
-        raise UsageError("--good-from belongs to a label: name it with --label")
+        raise UsageError("--good-from needs --label")
     if as_json and markdown:
-        raise UsageError("--json and --markdown are two formats; name one")
+        raise UsageError("--json and --markdown cannot be combined")
     if len(judges) > 1 and file is not None:
         raise UsageError("--export-requests and --import-responses are for one judge at a time")
 

@@ -227,12 +227,12 @@ class InParts:
         named = [name for name, value in given.items() if value is not None]
         if parts is None:
             if named:
-                raise UsageError(f"{named[0]} needs --parts FOLDER, where the results go")
+                raise UsageError(f"{named[0]} needs --parts FOLDER for the results")
             return None
         if engine is None and (of_ray := [name for name in named if name in ("--workers", "--ray-address")]):
             raise UsageError(f"{of_ray[0]} needs --engine ray")
         if engine is not None and shard is not None:
-            raise UsageError("--shard and --engine do not go together: Ray hands out all parts")
+            raise UsageError("--shard and --engine cannot be combined: Ray distributes all parts")
         return cls(parts, None if shard is None else _shard(shard), engine is not None, workers, address)
 
 
@@ -243,14 +243,14 @@ def check_alone(how: InParts | None, *others: Mapping[str, object]) -> None:
         UsageError: something is given that does not.
     """
     if how is not None and (named := [name for one in others for name, value in one.items() if value]):
-        raise UsageError(f"--parts and {named[0]} do not go together")
+        raise UsageError(f"--parts and {named[0]} cannot be combined")
 
 
 def _shard(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
     number, of = (int(found[1]), int(found[2])) if found else (0, 0)
     if not 1 <= number <= of:
-        raise UsageError(f"--shard is a number of how many, such as 2/8; got '{text}'")
+        raise UsageError(f"--shard is a number and a total, such as 2/8; got '{text}'")
     return number, of
 
 
@@ -286,7 +286,7 @@ def share(option: str, text: str) -> float:
     """
     found = _read_amount(option, text, _SHARES, "a share such as 10% or 0.1")
     if found > 1:
-        raise UsageError(f"{option} is a share such as 10% or 0.1, got '{text}', which is more than everything")
+        raise UsageError(f"{option} is a share such as 10% or 0.1, got '{text}', which is more than 100%")
     return found
 
 

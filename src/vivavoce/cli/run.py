@@ -152,7 +152,7 @@ def _option(name: str, value: object) -> list[str]:
 def _forecast(suites: Sequence[Suite], options: RunOptions, store: str, *, table: bool) -> None:
     """Print what a run of each suite would do; there are no scores of which a table could be."""
     if table:
-        raise UsageError("--table and --dry-run do not go together: a dry run makes no scores")
+        raise UsageError("--table and --dry-run cannot be combined: a dry run has no scores")
     for suite in suites:
         lazy("vivavoce.cli.forecast:print_forecast")(checked(suite, options, keys_needed=True), store)
 
@@ -175,7 +175,7 @@ def _check_named(
     if not paths and resume is None and failed is None:
         raise UsageError("name a suite to run, or a run to resume: viva run suite.yaml, viva run --resume RUN")
     if changes and not paths and resume is None:
-        raise UsageError("--model-handle, --base-url, --api-key, --recording and --live change a suite; name it, too")
+        raise UsageError("--model-handle, --base-url, --api-key, --recording and --live need a suite")
     if paths and resume is not None and not is_latest(resume):
         raise UsageError("name a suite to run or a run to resume, not both")
     if len(paths) > 1 and resume is not None:
@@ -187,7 +187,7 @@ def _check_named(
 def _check_one_way(chosen: Mapping[str, object]) -> None:
     """Refuse two ways of running at once."""
     if len(several := [name for name, value in chosen.items() if value]) > 1:
-        raise UsageError(f"{several[0]} and {several[1]} do not go together; use one of them")
+        raise UsageError(f"{several[0]} and {several[1]} cannot be combined; use one of them")
 
 
 def _check_resume(resume: str | None, *, errors: bool, fresh: bool) -> None:
@@ -209,4 +209,4 @@ def _watch(runner: Runner, paths: Sequence[Path]) -> int:
 def _check_against(against: Against | None, parts: Mapping[str, object]) -> None:
     """Refuse a baseline for what it does not fit: it is of one suite, and of all its samples."""
     if against is not None and (wrong := next((name for name, value in parts.items() if value), None)):
-        raise UsageError(f"--baseline and {wrong} do not go together: a baseline is of one suite, with all its samples")
+        raise UsageError(f"--baseline and {wrong} cannot be combined: a baseline is for one suite with all its samples")

@@ -48,7 +48,7 @@ def command(
     if table and (sample is not None or as_json):
         raise UsageError("--table shows the samples of a whole run; leave out the sample and --json")
     if exchange is not None and sample is None:
-        raise UsageError("--exchange is about one conversation; name its sample: viva show RUN SAMPLE")
+        raise UsageError("--exchange shows one conversation; name its sample: viva show RUN SAMPLE")
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         scores = opened.grading(found.id, grading)

@@ -173,9 +173,7 @@ def _metrics(texts: list[str], judge: str | None) -> dict[str, dict[str, Any]]:
     named = [metric for text in texts for metric in read_metrics(text)]
     graders = metric_graders(named, **({"model": judge} if judge else {}))
     if taken := sorted(graders.keys() & GRADERS.keys()):
-        raise UsageError(
-            f"--metric: '{taken[0]}' is the name of a grader that every test has; give the metric another name"
-        )
+        raise UsageError(f"--metric: '{taken[0]}' is the name of a built-in grader; give the metric another name")
     return graders
 
 

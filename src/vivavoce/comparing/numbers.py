@@ -92,7 +92,9 @@ def _read_numbers(text: str, locale: str | None) -> tuple[Sequence[Number], Sequ
     if not _DIGIT.search(text):
         return (), ()
     if len(text) > MAX_TEXT_CHARS:
-        raise GraderFault(f"a text has {len(text):,} characters; numbers are read in {MAX_TEXT_CHARS:,}", kind="limit")
+        raise GraderFault(
+            f"a text has {len(text):,} characters; numbers can be read in at most {MAX_TEXT_CHARS:,}", kind="limit"
+        )
     with counted_work():
         numbers = tuple(_join_numbers(text, list(_Reader(text, convention).numbers())))
     return tuple(number for number in numbers if not number.is_scaled), numbers

@@ -78,8 +78,7 @@ def divided(file: FoundFile, rows: int = PART_ROWS) -> InputFile:
     known = InputFile(place=file.place, size=file.size, changed=file.changed)
     if known.suffix not in _PIECES:
         raise UsageError(
-            f"{file.place}: only Parquet and JSONL can be worked on in parts; "
-            "write the file as one of them with: viva convert"
+            f"{file.place}: only Parquet and JSONL can be processed in parts; convert the file with: viva convert"
         )
     try:
         return known.model_copy(update={"pieces": list(_PIECES[known.suffix](file, rows))})

@@ -159,7 +159,7 @@ def _take(row: Row, index: int, messages: list[Message], loss: Loss) -> bool:
             return False
         case kind:
             next_step = "take it out, if it holds nothing that was said"
-            raise Unreadable(f"no message of Letta has the type '{str(kind)[:80]}'; {next_step}")
+            raise Unreadable(f"unknown Letta message type '{str(kind)[:80]}'; {next_step}")
     return True
 
 

@@ -139,7 +139,7 @@ def _listed(column: str, value: Any) -> Any:
     try:
         return parse(value)
     except BrokenJson as error:
-        raise Unreadable(f"column '{column}' holds JSON, and this cell is none; write JSONL or Parquet") from error
+        raise Unreadable(f"column '{column}' must be JSON, but this cell is not; write JSONL or Parquet") from error
 
 
 def _known(given: Row) -> Row:

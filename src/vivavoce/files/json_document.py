@@ -63,7 +63,7 @@ class JsonDocument:
         else:
             yield self._line, self._value()
         if self._skip():
-            raise self._broken("there is something after the end")
+            raise self._broken("there is text after the end")
 
     def _object_items(
         self, lists: tuple[tuple[str, ...], ...], above: tuple[str, ...]

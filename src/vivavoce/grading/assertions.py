@@ -567,7 +567,7 @@ def _state_of(scene: Scene) -> Mapping[str, JsonValue]:
             "give the row a state, which a target of kind openai or function changes; "
             "where a recording answers the tools, it is known after the recorded calls alone"
         )
-        raise GraderFault(f"the state cannot be checked: nothing says what it is; {hint}", kind="missing")
+        raise GraderFault(f"the state cannot be checked: the target does not report it; {hint}", kind="missing")
     return scene.view.state
 
 

@@ -364,7 +364,7 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
         rule = "the state is that at the end; write it at the last turn, or in a mapping such as {all: [...]}"
         raise UsageError(*(f"expect.{one.turn}: {rule}" for one in early))
     if not expected:
-        raise UsageError("expect: no turn has an assertion; remove expect, or write one")
+        raise UsageError("expect: no turn has an assertion; remove expect, or write an assertion")
     return _with_whole_severities(expected)
 
 
@@ -426,7 +426,7 @@ def _with_whole_severities(expected: list[Expected]) -> list[Expected]:
     for one in expected:
         if any(map(_has_severity, _parts_of(one.assertion))):
             place = "expect" if one.turn is None else f"expect.{one.turn}"
-            raise UsageError(f"{place}: severity belongs beside all, any or not, which holds or is missed as a whole")
+            raise UsageError(f"{place}: severity belongs next to all, any or not, which passes or fails as a whole")
     return expected
 
 

@@ -89,7 +89,7 @@ async def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
         raise ModelFault(f"{embedder.name} gave {len(vectors)} vectors for {len(texts)} texts", kind="format")
     if len({len(vector) for vector in vectors}) > 1 or not all(math.isfinite(x) for v in vectors for x in v):
         raise ModelFault(
-            f"{embedder.name} gave vectors that do not compare: of two lengths, or no numbers", kind="format"
+            f"{embedder.name} gave vectors that cannot be compared: different lengths, or not numbers", kind="format"
         )
     return vectors
 

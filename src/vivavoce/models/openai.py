@@ -85,8 +85,8 @@ class OpenAIModel:
         self._price = price_of(self.name)
         if self._price is None and self._budget.limits_cost:
             raise UsageError(
-                f"the price of {self.name} is unknown, so its cost cannot be limited; state it in a JSON file that "
-                f"{VARIABLE} names, or limit the calls instead"
+                f"the price of {self.name} is unknown, so its cost cannot be limited; put it into a JSON file "
+                f"that {VARIABLE} names, or limit the calls instead"
             )
         self._connect = partial(ChatEndpoint, base_url, api_key, fault=ModelFault)
         self._endpoint = self._connect(limits)

@@ -71,10 +71,12 @@ def write_baseline(graded: GradedRun, out: TextIO) -> None:
         raise UsageError(f"{graded.run.id} is {partial}")
     check_even(graded.run, "it is no baseline")
     if not graded.ended:
-        raise UsageError(f"{graded.run.id} is not complete, and so no baseline; continue it with viva run --resume")
+        raise UsageError(
+            f"{graded.run.id} is not complete, so it cannot be a baseline; continue it with viva run --resume"
+        )
     found = graded.store.scenarios.scores(graded.grading)
     if not any(np.isfinite(one.values).any() or one.measured for one in found.graders.values()):
-        raise UsageError(f"the grading '{graded.grading.id}' has no scores, and so is no baseline")
+        raise UsageError(f"the grading '{graded.grading.id}' has no scores, so it cannot be a baseline")
     origin = Origin.of(graded.run, graded.grading)
     head = f'"baseline":1,\n"origin":{strict_json(origin.model_dump())},\n"graders":{strict_json(list(found.graders))}'
     lines = (strict_json(_attempt(found, number).model_dump()) for number in range(len(found.samples)))
@@ -94,12 +96,12 @@ def read_baseline(path: Path) -> Baseline:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{path} is no baseline: {place or 'the whole'}: {first['msg']}; {MAKE_ONE}") from error
+        raise UsageError(f"{path} is not a baseline: {place or 'the file'}: {first['msg']}; {MAKE_ONE}") from error
     except ValueError as error:
-        raise UsageError(f"{path} is no baseline: it is not JSON ({error}); {MAKE_ONE}") from error
+        raise UsageError(f"{path} is not a baseline: it is not JSON ({error}); {MAKE_ONE}") from error
     unknown = next((name for one in found.attempts for name in one.scores if name not in found.graders), None)
     if unknown is not None:
-        raise UsageError(f"{path} is no baseline: it has scores of '{unknown}', which is not among its graders")
+        raise UsageError(f"{path} is not a baseline: it has scores of '{unknown}', which is not among its graders")
     return found
 
 

@@ -110,15 +110,15 @@ class RunOptions(BaseModel):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if self.batch and (self.replay or not self.cache):
-            raise ValueError("a batch asks for what is missing and keeps it: leave out replay, and cache=False")
+            raise ValueError("a batch asks for missing answers and caches them: leave out replay and cache=False")
         return self
 
     @model_validator(mode="after")
     def _one_choice(self) -> Self:
         if self.sample is None and (self.sample_by or self.weight_by is not None):
-            raise ValueError("what conversations are drawn by says nothing without sample, how many to draw")
+            raise ValueError("sampling options need sample, the number of conversations to draw")
         if self.sample is not None and (self.max_samples is not None or self.samples is not None):
-            raise ValueError("sample draws from all conversations: leave out max_samples and samples")
+            raise ValueError("sample draws from all conversations; leave out max_samples and samples")
         return self
 
     @field_validator("max_errors")

@@ -231,7 +231,7 @@ def keep_version(dataset: Path) -> tuple[KeptVersion, bool]:
     with whole_file(path) as new:
         new.write_bytes(dataset.read_bytes())
         if read_content(new, format_of(dataset)).version != version:
-            raise UsageError(Problem("changed while it was kept; try again", dataset))
+            raise UsageError(Problem("changed while it was being saved; try again", dataset))
     return KeptVersion(number, version, path), True
 
 

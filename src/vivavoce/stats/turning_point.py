@@ -123,7 +123,7 @@ def fall(places: Sequence[Tried], level: float = LEVEL) -> Found:
         ValueError: there is no place.
     """
     if not places:
-        raise ValueError("a conversation without turns has no place to go on from")
+        raise ValueError("a conversation without turns cannot be continued")
     if share_limits(*places[0], level).high < SELDOM:
         return Found(seldom=True)
     chances = turn_probabilities(places)

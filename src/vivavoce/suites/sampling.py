@@ -73,7 +73,7 @@ class Trait:
         self.numbers.append(math.nan if value is None or isinstance(value, str) else value)
         self.places.append(-1 if word is None else self.words.setdefault(word, len(self.words)))
         if len(self.words) > WORDS:
-            raise UsageError(f"{self.name} has more than {WORDS:,} different values, which is no way to form groups")
+            raise UsageError(f"{self.name} has too many distinct values to group by (limit {WORDS:,})")
 
     def groups(self) -> tuple[NDArray[np.intp], list[str]]:
         """Return the group of each conversation, and the names of the groups.
@@ -100,7 +100,9 @@ class Trait:
         """
         found = np.frombuffer(self.numbers, dtype=np.float64)
         if self.words:
-            raise UsageError(f"{self.name} is '{next(iter(self.words))}', and a weight is a number: use it with --by")
+            raise UsageError(
+                f"{self.name} is '{next(iter(self.words))}', but a weight must be a number; use it with --by"
+            )
         if np.isnan(found).all():
             raise UsageError(f"no conversation has {self.name}{did_you_mean(self.name, self.keys)}")
         if (least := float(np.nanmin(found))) < 0 or math.isinf(float(np.nanmax(found))):
@@ -132,7 +134,9 @@ def _metric(name: str, base: Path) -> BaseMultiTurnMetric:
         raise UsageError(f"no metric '{shorten(name, 80)}': {rule} that asks no model{meant}")
     metric = metric_of(name, MetricGraderSpec(kind="metric", metric=name), base, _unopened)
     if any(True for _ in asking(metric)) or metric.may_ask:
-        raise UsageError(f"'{name}' asks a model, for each conversation of the file; use an exact metric or a field")
+        raise UsageError(
+            f"'{name}' would call a model for each conversation of the file; use an exact metric or a field"
+        )
     return metric
 
 
@@ -280,7 +284,7 @@ class Sampler:
     def note(self) -> str:
         """What to say where all are judged."""
         number = f"{self.population:,} conversation{'s' * (self.population != 1)}"
-        return f"the file has {number}, so --sample {self.size} judges all: nothing is estimated"
+        return f"the file has {number}, so --sample {self.size} judges all of them and nothing is estimated"
 
     def _strata(self) -> tuple[Places, list[str]]:
         """Return the stratum of each conversation and the names of the strata, the largest first and rare ones as one.
@@ -328,7 +332,7 @@ def check_gate(gate: Gate | None) -> None:
             check_gate(one)
         return
     if isinstance(gate, SamplesGate):
-        raise UsageError("a gate about each sample is about all of them, and not all are judged: leave out sample")
+        raise UsageError("a gate on each sample needs all of them, but only a sample is judged; leave out sample")
     what = gate.threshold.aggregation
     if what not in ("avg_score", "accuracy"):
-        raise UsageError(f"a gate on {what} cannot be decided by a sample: use avg_score or accuracy, or judge all")
+        raise UsageError(f"a gate on {what} cannot be decided from a sample; use avg_score or accuracy, or judge all")

@@ -323,7 +323,7 @@ class LettaCodeTarget:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"working_dir {folder} cannot be made: {error.strerror or error}") from error
+            raise UsageError(f"working_dir {folder} cannot be created: {error.strerror or error}") from error
         process = await LettaProcess.start(command, env, folder)
         return LettaCodeSession(self, process, binary, env)
 

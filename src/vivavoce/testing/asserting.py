@@ -88,7 +88,7 @@ def viva_assert(
     test = running_test()
     if isinstance(conversation, RunResult):
         if metrics or known or model is not None:
-            raise UsageError("a run has its scores already: leave the metrics out, or assert each of its conversations")
+            raise UsageError("a run already has its scores: leave the metrics out, or assert each of its conversations")
         if test is not None:
             _note_run(test, conversation)
         return _assert_run(conversation)
@@ -122,7 +122,7 @@ def _check(outcome: Outcome, session: SharedSession) -> None:
         raise _fault(outcome, broken_text(outcome, run_id, options))
     skipped = [f"{name}: {score.reason}" for name, score in outcome.scores.items() if score.state == "skipped"]
     if len(skipped) == len(outcome.scores):
-        raise SuiteFault(f"nothing was asserted, for nothing applies: {'; '.join(skipped)}", kind="inapplicable")
+        raise SuiteFault(f"nothing was asserted, because nothing applies: {'; '.join(skipped)}", kind="inapplicable")
     if skipped:
         warnings.warn(f"viva_assert: does not apply: {'; '.join(skipped)}", stacklevel=3)
 

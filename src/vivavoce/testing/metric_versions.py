@@ -145,5 +145,5 @@ def recorded(samples: Iterable[Sample]) -> Iterator[Sample]:
     """
     for number, sample in enumerate(samples, 1):
         if not sample.messages:
-            raise UsageError(f"sample {number}, '{sample.id}', is no recorded conversation: it has no messages")
+            raise UsageError(f"sample {number}, '{sample.id}', is not a recorded conversation: it has no messages")
         yield sample

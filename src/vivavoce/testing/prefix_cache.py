@@ -56,7 +56,9 @@ class PrefixCache:
         blocks = _blocks(prompt)
         tokens = -(-len(prompt) // TOKEN)
         if len(blocks) > self._size:
-            raise PromptTooLong(f"the prompt has {tokens:,} tokens, and there is memory for {self._size * BLOCK:,}")
+            raise PromptTooLong(
+                f"the prompt has {tokens:,} tokens, but there is memory for only {self._size * BLOCK:,}"
+            )
         async with self._turn:
             while (found := self._take(blocks)) is None:
                 self._freed.clear()

@@ -159,7 +159,7 @@ class SampleItem(_Item):
         self.user_properties += [(f"viva_score_{name}", value) for name, value in _values(outcomes)]
         if not outcomes:
             why = held.summary.stopped or "it ended early"
-            pytest.fail(inert(f"not held: {why}; continue with: viva run --resume {run_id}"), pytrace=False)
+            pytest.fail(inert(f"not run: {why}; continue with: viva run --resume {run_id}"), pytrace=False)
         if self._held.nothing_scored and self._inapplicable:
             pytest.fail(
                 inert(f"inconclusive: nothing was scored in the whole run; {self._inapplicable}"), pytrace=False

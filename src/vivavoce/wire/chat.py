@@ -152,7 +152,7 @@ def checked_settings(settings: Mapping[str, Any], what: str) -> dict[str, Any]:
     """
     for key in _OURS:
         if key in settings:
-            raise UsageError(f"{what}: '{key}' is not a setting; it is sent by vivavoce itself")
+            raise UsageError(f"{what}: '{key}' cannot be set; vivavoce sends it itself")
     return dict(settings)
 
 

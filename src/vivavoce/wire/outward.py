@@ -96,7 +96,7 @@ def _address(url: str, *, private: bool) -> tuple[str, int]:
     numbers = [str(one[4][0]) for one in found]
     if not private and not all(map(_is_public, numbers)):
         raise UsageError(
-            f"'{parts.hostname}' leads to a private network; start the server with --private-webhooks to allow that"
+            f"'{parts.hostname}' is in a private network; start the server with --private-webhooks to allow that"
         )
     return numbers[0], port
 

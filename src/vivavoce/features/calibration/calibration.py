@@ -142,7 +142,10 @@ def from_dataset(
         )
         truth.labels.append(said)
     if numbers:
-        raise UsageError(f"labels.{label} is a number: say from which one a conversation is good, as in --good-from 4")
+        raise UsageError(
+            f"labels.{label} is a number: give the number at or above which a conversation is good, such as "
+            "--good-from 4"
+        )
     _drawn_in_all(truth, graded.store.calibrations.verdicts(graded.grading, grader))
     return new_calibration(graded.grading, grader, truth, "dataset", author)
 
@@ -506,22 +509,26 @@ def _notes(found: Calibration, cells: Mapping[tuple[bool, bool], int], rates: Se
 def _left_out(found: Calibration) -> Iterator[str]:
     """Yield what no figure has, and what people saw."""
     if chosen := len(found.labels) - len(found.drawn):
-        yield f"{count(chosen, 'label')} of conversations that were not drawn at random: no figure has them"
+        yield f"{count(chosen, 'label')} of conversations that were not randomly sampled: not in any figure"
     if shown := sum(not one.blind for one in found.drawn):
-        yield f"{count(shown, 'drawn label')} given in sight of the judge's answer, which people tend to follow"
+        yield f"{count(shown, 'drawn label')} given with the judge's answer visible, which people tend to follow"
     if found.split:
-        left = f"{count(found.split, 'conversation')} on which people differ evenly: no figure has them"
-        yield f"{left}, so they are about the easier ones: let a third person label these"
+        left = f"{count(found.split, 'conversation')} on which people are evenly split: not in any figure"
+        yield f"{left}, so the figures are about easier conversations: let a third person label these"
     if found.unsure:
-        yield f"{count(found.unsure, 'conversation')} that nobody could tell: no figure has them"
+        yield f"{count(found.unsure, 'conversation')} that people could not decide: not in any figure"
 
 
 def _one_sided(cells: Mapping[tuple[bool, bool], int]) -> Iterator[str]:
     """Yield what labels or verdicts of one kind leave open."""
     good, bad = cells[True, True] + cells[True, False], cells[False, False] + cells[False, True]
     if not bad:
-        yield "people pass every drawn conversation: only one kind of label, so there is no specificity, κ, or AUROC"
+        yield (
+            "people pass every sampled conversation: with only one kind of label, there is no specificity, κ, or AUROC"
+        )
     if not good:
-        yield "people fail every drawn conversation: only one kind of label, so there is no sensitivity, κ, or AUROC"
+        yield (
+            "people fail every sampled conversation: with only one kind of label, there is no sensitivity, κ, or AUROC"
+        )
     if good and bad and not cells[True, False] + cells[False, False]:
-        yield "the judge passes everything: its rate says nothing, only the labels do"
+        yield "the judge passes everything: its rate tells nothing, only the labels do"

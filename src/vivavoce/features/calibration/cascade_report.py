@@ -50,7 +50,9 @@ def _chosen(found: CascadeReport) -> str:
 
 def _suite(found: CascadeReport) -> Iterator[str]:
     if found.line is None:
-        yield safe(f"a suite cannot say it: {found.first} differs from {found.then} in more than a model or a metric")
+        yield safe(
+            f"a suite cannot express this: {found.first} differs from {found.then} in more than a model or a metric"
+        )
         return
     yield "write under graders, instead of both, and calibrate the whole as any other judge:"
     yield safe(f"  {found.then}:")

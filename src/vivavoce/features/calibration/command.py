@@ -66,7 +66,7 @@ def calibrate(
     source.check()
     _check(draw, people, with_figures=bool(labels or label or as_json or markdown))
     if as_json and markdown:
-        raise UsageError("--json and --markdown are two formats; name one")
+        raise UsageError("--json and --markdown cannot be combined")
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         graded = GradedRun(opened, found, opened.grading(found.id, grading))
@@ -84,12 +84,12 @@ def calibrate(
         return
     print_lines(markdown_lines(report) if markdown else terminal_lines(report))
     if kept:
-        notes().print(f"kept before as {report.id}; people labelled nothing on the pages", soft_wrap=True)
+        notes().print(f"already saved as {report.id}; there are no new labels from the pages", soft_wrap=True)
     elif keep:
         said = f"kept as {report.id}: it corrects the rates of this judge until its prompt, model or settings change"
         notes().print(said, soft_wrap=True)
     elif not dry_run:
-        notes().print("nothing was kept: no label is of a conversation that was drawn at random")
+        notes().print("nothing was saved: no label is of a randomly sampled conversation")
 
 
 def cascade(
@@ -142,8 +142,9 @@ def _draw(graded: GradedRun, grader: str, number: int, people: str, seed: int) -
 
 def _check(draw: int | None, people: str | None, *, with_figures: bool) -> None:
     if (draw is None) is not (people is None):
-        raise UsageError("--draw N and --people NAMES belong together")
+        raise UsageError("--draw N and --people NAMES must be used together")
     if draw is not None and with_figures:
         raise UsageError(
-            "--draw deals conversations and shows no figures: without --labels, --label, --json, --markdown"
+            "--draw assigns conversations and shows no figures; it cannot be combined with --labels, --label, "
+            "--json or --markdown"
         )

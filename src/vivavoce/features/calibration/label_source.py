@@ -51,11 +51,11 @@ class LabelSource:
             UsageError: they do not.
         """
         if self.labels is not None and self.label is not None:
-            raise UsageError("--labels and --label name two places for labels; name one")
+            raise UsageError("--labels and --label cannot be combined")
         if self.good_from is not None and self.label is None:
-            raise UsageError("--good-from belongs to a label of the dataset: name it with --label")
+            raise UsageError("--good-from needs --label")
         if self.at_random and self.labels is None and self.label is None:
-            raise UsageError("--random is for --labels and --label; labels of the pages know how they were drawn")
+            raise UsageError("--random is for --labels and --label; labels from the pages record how they were sampled")
 
     def gathered(self, graded: GradedRun, grader: str) -> tuple[Calibration, bool]:
         """Return the labels beside the verdicts of a grader, and whether they were kept before."""

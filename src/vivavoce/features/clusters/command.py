@@ -71,7 +71,7 @@ def command(
     if output is not None and suite is None:
         raise UsageError("--output is for --suite CLUSTER")
     if suite is not None and judge is not None:
-        raise UsageError("--judge names the clusters that are printed, and --suite prints none")
+        raise UsageError("--judge names printed clusters, and --suite prints none; use one of them")
     folder = output or Path()
     with Store.open(store_of(store), create=False) as opened:
         named = opened.run(run)

@@ -34,7 +34,7 @@ def _lines(found: Comparison) -> Iterator[str]:
         yield from ("", f"**{found.ruling.sentence.capitalize()}**", "")
         yield from (f"- {code(line, WIDEST)}" for line in reason_lines(found.ruling))
     if found.same:
-        yield from ("", "Both sides are the same scores, so there is no difference.")
+        yield from ("", "Both sides are the same grading, so there is no difference.")
         return
     for target in found.targets:
         yield from _target(target)

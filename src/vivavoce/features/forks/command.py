@@ -96,12 +96,12 @@ def command(
 def _check(turn: int | None, user: str | None, assistant: str | None) -> None:
     """Refuse options that do not go together."""
     if user is not None and assistant is not None:
-        raise UsageError("--user and --assistant do not go together: one turn is changed on one side; use one of them")
+        raise UsageError("--user and --assistant cannot be combined: change one side of a turn")
     for option, text in (("--user", user), ("--assistant", assistant)):
         if text is not None and turn is None:
-            raise UsageError(f"{option} needs --turn: the turn in which that is said")
+            raise UsageError(f"{option} needs --turn, the turn of the new message")
         if text is not None and not text.strip():
-            raise UsageError(f"{option} is empty: nothing would be said")
+            raise UsageError(f"{option} is empty; write a message")
 
 
 def _conversation(store: Store, name: str, target: str | None) -> tuple[Run, Outcome]:

@@ -114,7 +114,7 @@ def start_of(sample_id: str) -> int:
     """
     found = _FROM_TURN.fullmatch(sample_id)
     if found is None:
-        raise ValueError(f"'{sample_id}' does not say from which turn it goes on")
+        raise ValueError(f"'{sample_id}' does not name the turn that it continues from")
     return to_index(int(found[2]))
 
 

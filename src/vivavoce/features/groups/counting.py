@@ -161,7 +161,7 @@ def groups(connection: Connection, which: Sequence[Condition], within: Within, g
     alone = not last_trial and first_target == last_target
     if grouping.of_samples and number > LARGEST:
         raise UsageError(
-            f"fields of samples are read of up to {LARGEST:,} conversations, not of {number:,}; filter them"
+            f"sample fields can be grouped for at most {LARGEST:,} conversations, got {number:,}; filter them"
         )
     if grouping.of_samples or (not alone and number <= LARGEST):
         return _listed(counted.by_sample(), grouping.by)

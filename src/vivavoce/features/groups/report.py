@@ -79,7 +79,7 @@ def _finding(groups: Sequence[Group]) -> str:
     if not groups:
         return "no conversation is in a group"
     if len(groups) == 1 and groups[0].rest is None:
-        return "there is nothing to compare the group with"
+        return "there is no other group to compare with"
     if all(one.rest is None for one in groups):
         return "too few to compare: a group and the others need two samples each with a score"
     apart = [one for one in groups if one.rest is not None and one.rest.differs]

@@ -180,7 +180,7 @@ class StoreTools:
             raise UsageError("messages: the conversation is empty")
         given: Data = known or {}
         if named := [key for key in PATHS if key in given]:
-            raise UsageError(f"known: '{named[0]}' names a file; send what is in it")
+            raise UsageError(f"known: '{named[0]}' names a file; send its content")
         return {"id": "conversation", **given, "messages": list(messages)}
 
     def _ended(self, result: RunResult) -> Data:

@@ -106,7 +106,7 @@ def _spoken(held: ExitStack, store: str, name: str, format_: str | None) -> Spok
     if path.exists() or "/" in name or path.suffix.lower() in SUFFIXES:
         return spoken_in_file(existing(path), format_)
     if format_ is not None:
-        raise UsageError(f"--from is for a file, and '{name}' is none")
+        raise UsageError(f"--from needs a file, and '{name}' is not a file")
     return spoken_in_run(held.enter_context(Store.open(store, create=False)), name)
 
 

@@ -60,12 +60,12 @@ class _Judges(NamedTuple):
             UsageError: it is not named, or named twice, or cannot be used.
         """
         if (self.metrics is None) == (self.suite is None):
-            raise UsageError("name what judges: --metrics NAMES, or --suite FILE for the graders of a suite")
+            raise UsageError("choose what to judge with: --metrics NAMES, or --suite FILE for the graders of a suite")
         if self.suite is None:
             metrics = read_metrics(self.metrics or "")
             return watching_metrics(name, metrics, self.judge, self.scope, max_concurrent)
         if self.judge is not None or self.scope is not None:
-            raise UsageError("--judge and --scope go with --metrics; the graders of a suite say theirs themselves")
+            raise UsageError("--judge and --scope are for --metrics; the graders of a suite have their own")
         return watching_suite(name, load_suite(existing(self.suite)), max_concurrent)
 
 
@@ -129,7 +129,7 @@ def command(
     if status or check:
         raise typer.Exit(print_status(store_of(store), name, check=check, as_json=as_json))
     if as_json:
-        raise UsageError("--json goes with --status or --check")
+        raise UsageError("--json needs --status or --check")
     rules = Rules(seconds("--idle", idle), seconds("--max-age", max_age), share("--sample", sample), tests)
     options = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors, cache=not no_cache)
     alert = AlertRules(seconds("--window", window), least)

@@ -55,7 +55,7 @@ class _Piece:
         at = self.offset
         for line in data.splitlines(keepends=True):
             if not line.endswith(b"\n") and line.strip() and not _is_json(line):
-                found.refused.append(f"{self.path} at byte {at:,}: the last line is not whole; it waits for the rest")
+                found.refused.append(f"{self.path} at byte {at:,}: the last line is incomplete; waiting for the rest")
                 break
             self._add(line, at, found)
             at += len(line)

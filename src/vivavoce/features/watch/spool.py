@@ -282,9 +282,9 @@ class Spool:
                 raise UsageError(
                     f"another viva watch uses {self.path}; stop it, or give this one another --name"
                 ) from error
-            raise UsageError(f"{self.path}: cannot be used for what comes in: {error}") from error
+            raise UsageError(f"{self.path}: cannot be used for incoming traces: {error}") from error
         except (OSError, sqlite3.DatabaseError) as error:
-            raise UsageError(f"{self.path}: cannot be used for what comes in: {error}") from error
+            raise UsageError(f"{self.path}: cannot be used for incoming traces: {error}") from error
         self._used = _used(database)
         return database
 
@@ -322,7 +322,7 @@ class Spool:
         """Commit what was read; return why it could not be."""
         if self._used >= self.most:
             self.counts["refused: no room"] += len(taken)
-            return _full(f"{self.path.name} holds {self.most / 1e6:,.0f} MB that wait to be judged")
+            return _full(f"{self.path.name} has {self.most / 1000000.0:,.0f} MB waiting to be judged")
         try:
             self._transacted(lambda database, counts: [add(database, one, now, counts) for one, now in taken])
         except StoreError as error:

@@ -65,7 +65,7 @@ def named_question(name: object) -> tuple[str, str]:
     """
     match = re.fullmatch("([0-9a-f]{32})(?:-([0-9a-f]{8}))?", name) if isinstance(name, str) else None
     if match is None:
-        raise ValueError(f"custom_id: 32 hexadecimal digits are needed, as vivavoce exports them, got {name!r:.60}")
+        raise ValueError(f"custom_id: expected 32 hexadecimal digits, as vivavoce exports them, got {name!r:.60}")
     return match[1], match[2] or ""
 
 
@@ -170,7 +170,7 @@ def read_object(payload: object) -> dict[str, Any]:
     """
     if isinstance(payload, dict):
         return cast("dict[str, Any]", payload)
-    raise ModelFault(f"the batch service answered {str(payload)[:80]!r}, which is no JSON object", kind="format")
+    raise ModelFault(f"the batch service answered {str(payload)[:80]!r}, which is not a JSON object", kind="format")
 
 
 def listed_objects(payload: Mapping[str, Any], name: str) -> list[dict[str, Any]]:

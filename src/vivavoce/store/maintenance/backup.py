@@ -93,7 +93,7 @@ def restore_store(source: Path, address: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"{path}: its folder cannot be made: {error.strerror}") from error
+        raise StoreError(f"{path}: its folder cannot be created: {error.strerror}") from error
     is_new = not path.exists()
     try:
         with plain_errors(place):

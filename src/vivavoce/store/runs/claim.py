@@ -194,7 +194,7 @@ def _lock(path: Path, place: str, run_id: str) -> int:
         try:
             descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
-            raise StoreError(f"{place}: nothing can be written beside it: {error.strerror}") from error
+            raise StoreError(f"{place}: cannot write next to it: {error.strerror}") from error
         if _is_mine(descriptor, path):
             return descriptor
         os.close(descriptor)

@@ -92,7 +92,7 @@ def text_of(messages: Sequence[AnyMessage], title: str) -> str:
     """
     content = messages[-1].content
     if isinstance(content, list) and (other := next((part.type for part in content if part.type != "text"), None)):
-        raise SuiteFault(f"an object of {title} is asked with texts alone, and the message has a part of type {other}")
+        raise SuiteFault(f"an object of {title} takes only text, but the message has a part of type {other}")
     return messages[-1].text
 
 
