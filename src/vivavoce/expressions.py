@@ -1,6 +1,6 @@
 """Regular expressions of the user on untrusted texts: a search that takes too long is stopped.
 
-The standard library's cannot be interrupted: one hostile reply would block the whole program for ever.
+The standard library's cannot be interrupted: one hostile reply would block the whole program forever.
 """
 
 from __future__ import annotations

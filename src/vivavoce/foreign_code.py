@@ -1,6 +1,6 @@
 """The boundary to code that others wrote: graders, extractors, metrics, rewards, tools, targets, models, plugins.
 
-Such code may raise anything. Some exceptions are no `Exception`, such as those of `pytest.fail`, and would end a run.
+Such code may raise anything. Some exceptions are not `Exception`, such as those of `pytest.fail`, and would end a run.
 Whoever calls foreign code does so inside `foreign_code()` and handles `Exception`.
 """
 

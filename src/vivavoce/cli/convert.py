@@ -20,7 +20,7 @@ from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
 
 _STEP = 500
-"""After so many conversations the number on the terminal goes on."""
+"""After this many conversations the number on the terminal goes on."""
 
 
 def command(

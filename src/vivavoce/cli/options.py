@@ -264,7 +264,7 @@ def seconds(option: str, text: str) -> float:
     """Return a time in seconds, such as 90, 60s, 5m, 1h or 2d.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text cannot be read.
     """
     return _read_amount(option, text, _SECONDS, "a time such as 60s, 5m or 1h")
 
@@ -273,7 +273,7 @@ def size(option: str, text: str) -> int:
     """Return a size in bytes, such as 500MB or 2GB.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text cannot be read.
     """
     return int(_read_amount(option, text, _BYTES, "a size such as 500MB or 2GB"))
 
@@ -282,7 +282,7 @@ def share(option: str, text: str) -> float:
     """Return a share from 0 to 1, such as 10% or 0.1.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text cannot be read.
     """
     found = _read_amount(option, text, _SHARES, "a share such as 10% or 0.1")
     if found > 1:

@@ -158,7 +158,7 @@ def _forecast(suites: Sequence[Suite], options: RunOptions, store: str, *, table
 
 
 def _run(runner: Runner, paths: Sequence[Path], failed: str | None, resume: str | None, *, errors: bool) -> int:
-    """Run the suites, or what failed in a run of each, or go on with a run, and return the exit code."""
+    """Run the suites, or what failed in a run of each, or continue with a run, and return the exit code."""
     if resume is not None:
         return runner.resumed(resume, paths[0] if paths else None, errors=errors).code
     if len(paths) > 1:

@@ -270,7 +270,7 @@ def _facts(options: list[str], file: Path | None) -> dict[str, str]:
     """Return the facts of a file and of options, which have precedence.
 
     Raises:
-        UsageError: the file cannot be read, or one of them is no fact.
+        UsageError: the file cannot be read, or one of them is not a fact.
     """
     facts = {} if file is None else _facts_of(file)
     for option in options:

@@ -134,7 +134,7 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
     """Convert a file, or the files of a folder.
 
     `loss` takes note of what the new file lacks. Rows of ours are added to a JSONL file that is there already,
-    without those of the same source; any other file is written anew, whole or not at all.
+    without those of the same source; any other file is rewritten, whole or not at all.
 
     Raises:
         LossError: `how` is strict, and something would be lost.

@@ -160,7 +160,7 @@ class Judged(Asked):
 
     @property
     def procedure(self) -> Asked:
-        """The question about any sentence: the sentence itself stands in the row."""
+        """The question about any sentence: the sentence itself is in the row."""
         return Judged(judged="…", absence=self.absence)
 
     def missed(self, result: MetricResult) -> str:

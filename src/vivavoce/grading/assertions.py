@@ -199,7 +199,7 @@ def _exactly(value: Any, check: ValidatorFunctionWrapHandler) -> float:
 
 
 class Assertion(BaseModel, ABC):
-    """Fields of every assertion: how much it counts beside the others, and whether a miss only warns."""
+    """Fields of every assertion: how much it counts next to the others, and whether a miss only warns."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -443,7 +443,7 @@ class JsonSchema(OfAnswer):
 
 
 class Latency(Assertion):
-    """The target takes at most so many seconds for the turn, or for each turn of the conversation."""
+    """The target takes at most this many seconds for the turn, or for each turn of the conversation."""
 
     latency: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 

@@ -94,7 +94,7 @@ class Either(Assertion):
         return f"any of: {'; '.join(one.wording for one in self.any)}"
 
     def held(self, scene: Scene) -> Held:
-        """Check every one; the best decides, also beside one that cannot be decided.
+        """Check every one; the best decides, also next to one that cannot be decided.
 
         Raises:
             GraderFault: one cannot be decided, and no other holds.
@@ -215,7 +215,7 @@ def _of_one_kind(value: Any) -> Any:
 
 
 def _malformed(keys: Sequence[str]) -> ValueError:
-    """Return what is wrong with a mapping of these keys, which is no assertion."""
+    """Return what is wrong with a mapping of these keys, which is not an assertion."""
     kinds = [key for key in keys if key in KINDS]
     if len(kinds) > 1:
         return ValueError(f"has two assertions, {kinds[0]} and {kinds[1]}; write a list, or {{all: [...]}}")

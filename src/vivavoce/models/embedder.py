@@ -82,7 +82,7 @@ async def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
     """Return a vector for each text, from whatever embedder, which is not asked for none.
 
     Raises:
-        ModelFault: it failed, or gave another number of vectors, vectors of two lengths, or what is no number.
+        ModelFault: it failed, or gave another number of vectors, vectors of two lengths, or what is not a number.
     """
     vectors = await embedder.embed(texts) if texts else []
     if len(vectors) != len(texts):

@@ -113,7 +113,7 @@ _TYPED = frozenset(("type", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"))
 
 
 def ignored_keywords(schema: object) -> list[str]:
-    """Return the keywords in a JSON schema that nothing here knows and that are no extensions, sorted."""
+    """Return the keywords in a JSON schema that nothing here knows and that are not extensions, sorted."""
     return sorted({key for _, key in _unknown_keywords(schema) if not key.lower().startswith("x-")})
 
 

@@ -22,7 +22,7 @@ from vivavoce.report.strict_json import strict_json
 from vivavoce.store.browse.scenarios import GraderScores, ScenarioScores
 
 MAKE_ONE = "make one with: viva export RUN --format baseline --output FILE"
-"""The next step of somebody whose file is no baseline."""
+"""The next step of somebody whose file is not a baseline."""
 
 
 _COLUMNS = ("sample", "target", "scenario")
@@ -87,7 +87,7 @@ def read_baseline(path: Path) -> Baseline:
     """Read a baseline.
 
     Raises:
-        UsageError: the file cannot be read, or is no baseline.
+        UsageError: the file cannot be read, or is not a baseline.
     """
     try:
         found = Baseline.model_validate(json.loads(path.read_text(encoding="utf-8")))

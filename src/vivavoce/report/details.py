@@ -383,7 +383,7 @@ def _half(sampling: Sampling, graders: Iterable[GraderSummary]) -> str:
 
 
 def uneven_note(run: Run) -> str | None:
-    """Return why conversations of a run are no picture of all as they are, None where they are one."""
+    """Return why conversations of a run do not represent all, None where they do."""
     if run.sampling is None or run.sampling.even:
         return None
     return f"run {run.id} judged a weighted or stratified sample of conversations"

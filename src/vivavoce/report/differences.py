@@ -28,7 +28,7 @@ def difference_lines(found: Difference) -> Iterator[str]:
 
 
 def difference_markdown(found: Difference) -> str:
-    """Return the difference as Markdown; what people wrote stands in code spans."""
+    """Return the difference as Markdown; what people wrote is in code spans."""
     return "\n".join([*_markdown(found), ""])
 
 

@@ -1,4 +1,4 @@
-"""Graded conversations beside a label of their dataset: what people, or the truth, say of each."""
+"""Graded conversations next to a label of their dataset: what people, or the truth, say of each."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Case:
 
 @dataclass(slots=True)
 class Rated:
-    """The scores of one grader beside a label; what cannot be compared is counted.
+    """The scores of one grader next to a label; what cannot be compared is counted.
 
     `errors` counts by the kind of failure: `format` is an answer outside the shape that was asked for.
     """
@@ -65,7 +65,7 @@ class Rated:
 
 
 def rated(outcomes: Iterable[Outcome], graders: Sequence[str], label: str, tag: str | None = None) -> list[Rated]:
-    """Return the scores of graders beside the label at a dotted path of each row's `labels`.
+    """Return the scores of graders next to the label at a dotted path of each row's `labels`.
 
     With a `tag`, only rows that have it count.
 
@@ -200,7 +200,7 @@ Bools = NDArray[np.bool_]
 class Figure:
     """One measure of agreement over `n` conversations, with its 95% interval; None where it cannot be computed.
 
-    `rater` is the same for one rater beside the others, `length` for the length of the last reply.
+    `rater` is the same for one rater next to the others, `length` for the length of the last reply.
     """
 
     name: str

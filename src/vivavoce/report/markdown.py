@@ -1,6 +1,6 @@
 """A graded run as Markdown, for a pull request: the verdict, the result of each grader, and the worst samples.
 
-What models, targets and suites wrote stands in code spans. Inside them nothing is HTML, a link, an image or a mention;
+What models, targets and suites wrote is in code spans. Inside them nothing is HTML, a link, an image or a mention;
 characters that could end a span or a table cell, the backtick and the bar, are replaced by similar ones.
 
 Source of the format: the GitHub Flavored Markdown Spec, tables and HTML blocks.

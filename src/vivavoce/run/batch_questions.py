@@ -1,6 +1,6 @@
 """`BatchQuestions`: the questions of a run whose judges are asked in batches.
 
-A question is answered, or with a service, or to be sent in the next round; or it failed for good.
+A question is answered, or with a service, or to be sent in the next round; or it failed permanently.
 """
 
 from __future__ import annotations

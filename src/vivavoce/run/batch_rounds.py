@@ -365,7 +365,7 @@ async def _all_of(model: BatchedModel, state: State) -> list[Settled]:
 
 
 def _key(settled: Settled, batch: Batch) -> str | None:
-    """Return the key of a question of a batch, None for what is no question to its model."""
+    """Return the key of a question of a batch, None for what is not a question to its model."""
     try:
         key, of_model = named_question(settled.custom_id)
     except ValueError:

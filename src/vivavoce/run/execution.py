@@ -91,7 +91,7 @@ class RunOptions(BaseModel):
     sample: int | None = Field(default=None, ge=1)
     """How many of the recorded conversations are drawn at random and judged, in place of all."""
     sample_by: list[str] | None = None
-    """What conversations are told apart by, so that each kind is drawn in proportion."""
+    """What conversations are distinguished by, so that each kind is drawn in proportion."""
     weight_by: str | None = None
     """What the probability of a conversation is in proportion to; without it all are as likely."""
     max_concurrent: int | None = Field(default=None, ge=1)

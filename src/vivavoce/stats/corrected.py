@@ -80,7 +80,7 @@ def table_of(
     clusters: Sequence[Hashable],
     weights: Sequence[float] | None = None,
 ) -> Table:
-    """Return the table of labels 0 or 1 beside verdicts 0 or 1; `clusters` names the sample of each.
+    """Return the table of labels 0 or 1 next to verdicts 0 or 1; `clusters` names the sample of each.
 
     `weights` are 1 / the probability with which each label was drawn, where these differ. Labels of one sample are not
     independent, and those of small weight tell little: a class counts as many labels as independent ones of equal

@@ -116,7 +116,7 @@ def fall(places: Sequence[Tried], level: float = LEVEL) -> Found:
     """Return what the continuations show so far.
 
     A turn is named when it is the one with a probability of `SURE`, see `turn_probabilities`, and the odds before and
-    after it differ by `fell`. That test counts as often as there are turns: it does not hang on how likely the turns
+    after it differ by `fell`. That test counts as often as there are turns: it does not depend on how likely the turns
     are, nor on which places were tried.
 
     Raises:

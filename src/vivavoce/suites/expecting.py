@@ -204,7 +204,7 @@ def expectations_of(data: object, *, judged: bool) -> Expectations:
     """Return what rows expect; those of a stream are not known yet, and may ask a judge if there is one (`judged`).
 
     Raises:
-        UsageError: an assertion is unknown, malformed, or cannot fail or hold, or a row beside it is wrong.
+        UsageError: an assertion is unknown, malformed, or cannot fail or hold, or a row next to it is wrong.
     """
     assertions = Assertions()
     if isinstance(data, str | Path):

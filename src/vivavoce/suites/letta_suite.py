@@ -204,7 +204,7 @@ DROPPED = {
 
 
 def translate_targets(work: Translation) -> None:
-    """Give the keys of the targets, and those beside them that are about agents, our names."""
+    """Give the keys of the targets, and those next to them that are about agents, our names."""
     for at, target in targets_of(work.data).items():
         kind = target.get("kind")
         if kind in KINDS:

@@ -46,7 +46,7 @@ class ShownSpec(Spec):
 
 
 class MetricSpec(Spec):
-    """A metric defined by a prompt; `prompt_path` is a file beside this one, `model` the default judge."""
+    """A metric defined by a prompt; `prompt_path` is a file next to this one, `model` the default judge."""
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
     description: str = ""

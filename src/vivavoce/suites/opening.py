@@ -56,7 +56,7 @@ def _described(target: GivenTarget | Sequence[GivenTarget] | None) -> tuple[list
     """Return targets as in a suite, and the targets themselves if they are functions or other objects.
 
     Raises:
-        UsageError: functions have the same name, or stand beside other targets.
+        UsageError: functions have the same name, or stand next to other targets.
     """
     targets = _listed(target)
     objects = [as_target(given) for given in targets if not _is_described(given)]

@@ -55,7 +55,7 @@ def recording_grader(name: str, spec: RecordingGraderSpec, graders: Sequence[Gra
 
 
 def check_readable(suite: Suite) -> None:
-    """Check that the recording of a suite can be read; everything else that is wrong would hang on it.
+    """Check that the recording of a suite can be read; everything else that is wrong would depend on it.
 
     Raises:
         UsageError: it cannot be read, is empty or cut off, or a line is broken.

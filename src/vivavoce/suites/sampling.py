@@ -53,7 +53,7 @@ WITHOUT = "without"
 
 @dataclass(slots=True)
 class Trait:
-    """One thing that conversations are told apart by, and what each of them has, in their order."""
+    """One thing that conversations are distinguished by, and what each of them has, in their order."""
 
     name: str
     read: Callable[[Sample], Value]
@@ -176,7 +176,7 @@ _COUNTED: dict[str, Callable[[Sample], Value]] = {
 
 
 def _field(value: object, rest: Sequence[str], path: str, keys: set[str]) -> Value:
-    """Return a field of a row, and collect in `keys` what is beside what is looked for."""
+    """Return a field of a row, and collect in `keys` what is next to what is looked for."""
     for key in rest:
         inner = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
         if len(keys) < WORDS:
@@ -223,7 +223,7 @@ class Draw:
 
 @dataclass(slots=True)
 class Sampler:
-    """Reads a whole dataset, keeps of each conversation what it is told apart by, and draws `size` of them."""
+    """Reads a whole dataset, keeps of each conversation what it is distinguished by, and draws `size` of them."""
 
     size: int
     by: Sequence[Trait] = ()
@@ -235,7 +235,7 @@ class Sampler:
         """Return one that tells conversations apart by what is named; files are relative to `base`.
 
         Raises:
-            UsageError: they cannot be told apart by that.
+            UsageError: they cannot be distinguished by that.
         """
         weight = None if weight_by is None else trait_of(weight_by, base)
         return cls(size, [trait_of(one, base) for one in dict.fromkeys(by)], weight)
@@ -256,7 +256,7 @@ class Sampler:
         """Return what was drawn, the same for the same `dataset`, a hash; None where all are to be judged.
 
         Raises:
-            UsageError: no conversation has what they are told apart by.
+            UsageError: no conversation has what they are distinguished by.
         """
         strata, names = self._strata()
         weights = None if self.weight_by is None else with_floor(self.weight_by.weights())

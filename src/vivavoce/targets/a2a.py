@@ -57,7 +57,7 @@ _ZERO = _Dialect("0.3", "message/send", "tasks/get", "user")
 class A2ATarget:
     """An agent at an address, where it has its card; `headers` may hold `${NAME}` from the environment.
 
-    A conversation is a context of the agent's. A task that asks for input goes on with the next message.
+    A conversation is a context of the agent's. A task that asks for input continues with the next message.
 
     Raises:
         UsageError: the address is not valid, or an environment variable is not set.

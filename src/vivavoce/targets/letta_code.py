@@ -115,7 +115,7 @@ class LettaProcess:
         return TargetFault(f"{message} before the answer was complete", kind="crash", evidence=self.evidence())
 
     def evidence(self) -> str:
-        """Return the end of what it wrote to stderr, and the lines on stdout that were no events."""
+        """Return the end of what it wrote to stderr, and the lines on stdout that were not events."""
         errors = self._errors.decode(errors="replace").strip()
         return "\n".join([*self._strays, errors])[-EVIDENCE_LIMIT:]
 

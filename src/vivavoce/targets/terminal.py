@@ -15,7 +15,7 @@ from vivavoce.safe_text import safe
 from vivavoce.targets.target import Opening, Reply
 
 GOES_ON = "\\"
-"""The end of a line after which the reply goes on with the next one."""
+"""The end of a line after which the reply continues with the next one."""
 
 
 class TerminalTarget:

@@ -24,7 +24,7 @@ T = TypeVar("T")
 SUITES = (".viva.yaml", ".viva.yml")
 """Ends of the names of suites that --viva collects."""
 BESIDE_A_TEST = ("suite.yaml", "suite.yml")
-"""Names of suites that mostly have a test in Python beside them, such as that of `viva init`."""
+"""Names of suites that mostly have a test in Python next to them, such as that of `viva init`."""
 _call = pytest.StashKey[PytestCall]()
 _rule = pytest.StashKey[object]()
 _INI = {

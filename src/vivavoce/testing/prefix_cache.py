@@ -27,7 +27,7 @@ class PromptTooLong(ValueError):
 
 
 class PrefixCache:
-    """The memory of a server for so many `tokens` of prompts; answers take no place in it.
+    """The memory of a server for this many `tokens` of prompts; answers take no place in it.
 
     `prompt_tokens` counts the tokens of all prompts, and `cached_tokens` those of them that were there already.
     """
@@ -104,7 +104,7 @@ class PrefixCache:
 def prompt_of(body: Mapping[str, Any]) -> str:
     """Return the text that a model reads of a request: its tools, which a chat template puts first, then its messages.
 
-    How an answer is to look (`response_format`) is no part of it.
+    How an answer is to look (`response_format`) is not part of it.
     """
     tools = [json.dumps(tool) for tool in body.get("tools") or ()]
     said = [f"{message['role']}: {message.get('content')}" for message in body.get("messages", ())]

@@ -1,4 +1,4 @@
-"""A suite as tests of pytest: one for each sample and target, and one for a verdict beside the samples."""
+"""A suite as tests of pytest: one for each sample and target, and one for a verdict next to the samples."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ class VerdictItem(_Item):
 
 
 def _decided_beside(suite: Suite) -> str | None:
-    """Return what is decided beside the samples: the `gate`, or the `verdict` where a rule may apply to none."""
+    """Return what is decided next to the samples: the `gate`, or the `verdict` where a rule may apply to none."""
     if suite.spec.gate is not None:
         return "gate"
     graders = suite.spec.graders.values()

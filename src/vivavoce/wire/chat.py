@@ -76,7 +76,7 @@ class ChatEndpoint:
         """Send a request to another path below the same address, with the same key.
 
         Raises:
-            Fault: there is no answer, or its status is no success.
+            Fault: there is no answer, or its status is not a success.
         """
         url = f"{self._base_url}{path}"
         return await self._client.request(method, url, data, {**self._headers, **headers}, repeatable=repeatable)

@@ -48,7 +48,7 @@ class FileLabel(BaseModel):
 
 
 def from_people(store: Store, grading: Grading, grader: str, author: str) -> Calibration:
-    """Return the labels that people gave on the pages and through the API, beside the verdicts of a grader.
+    """Return the labels that people gave on the pages and through the API, next to the verdicts of a grader.
 
     Where people differ, the decision counts, else what most of them say. `author` is who calibrates.
 
@@ -87,13 +87,13 @@ def find_calibration(
 
 
 def from_file(graded: GradedRun, grader: str, path: Path, author: str, *, at_random: bool) -> Calibration:
-    """Return the labels of a file beside the verdicts of a grader.
+    """Return the labels of a file next to the verdicts of a grader.
 
     `at_random` says that its conversations were drawn at random; otherwise only those count as drawn of which the file
     says so, or all where every conversation has a label.
 
     Raises:
-        UsageError: a line is no label, or of a conversation that the run does not have. NotFound: no such grader.
+        UsageError: a line is not a label, or of a conversation that the run does not have. NotFound: no such grader.
     """
     if format_of(path) == "csv":
         raise UsageError(Problem("labels are read from JSON Lines: viva labels export > labels.jsonl", path))
@@ -116,7 +116,7 @@ def from_file(graded: GradedRun, grader: str, path: Path, author: str, *, at_ran
 def from_dataset(
     graded: GradedRun, grader: str, label: str, author: str, *, good_from: float | None, at_random: bool
 ) -> Calibration:
-    """Return a label of the rows of the dataset beside the verdicts of a grader; `at_random` as in `from_file`.
+    """Return a label of the rows of the dataset next to the verdicts of a grader; `at_random` as in `from_file`.
 
     Raises:
         UsageError: no row has the label, or it is no yes or no and `good_from` is missing. NotFound: no such grader.

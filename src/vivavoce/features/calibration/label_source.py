@@ -58,7 +58,7 @@ class LabelSource:
             raise UsageError("--random is for --labels and --label; labels from the pages record how they were sampled")
 
     def gathered(self, graded: GradedRun, grader: str) -> tuple[Calibration, bool]:
-        """Return the labels beside the verdicts of a grader, and whether they were kept before."""
+        """Return the labels next to the verdicts of a grader, and whether they were kept before."""
         author = user_name()
         if self.labels is not None:
             return from_file(graded, grader, existing(self.labels), author, at_random=self.at_random), False

@@ -1,6 +1,6 @@
 """A comparison of two runs as Markdown, for a pull request: the change of each grader, and the samples behind it.
 
-What models, targets and suites wrote stands in code spans, as in the summary of a run.
+What models, targets and suites wrote is in code spans, as in the summary of a run.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Line(NamedTuple):
 class SeveralComparisons(Compared):
     """Comparisons of several runs with one baseline run, in the order in which they were named.
 
-    The intervals of a grader hold together with 95%: for m runs beside the baseline each has the level 1 - 0.05 / m.
+    The intervals of a grader hold together with 95%: for m runs next to the baseline each has the level 1 - 0.05 / m.
 
     Source: O. J. Dunn, Multiple Comparisons Among Means (1961), by the inequality of C. E. Bonferroni.
     """

@@ -1,4 +1,4 @@
-"""The page of a fork: the curve of its continuations, beside the conversation that it goes on from."""
+"""The page of a fork: the curve of its continuations, next to the conversation that it goes on from."""
 
 from __future__ import annotations
 

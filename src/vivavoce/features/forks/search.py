@@ -19,7 +19,7 @@ from vivavoce.stats.turning_point import ROUND, Tried, next_place
 from vivavoce.store.store import Store
 
 LOST = 5
-"""After so many continuations in a row that say nothing, a search ends: the target is down, or does not return."""
+"""After this many continuations in a row that say nothing, a search ends: the target is down, or does not return."""
 
 
 @dataclass

@@ -30,7 +30,7 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A body to post, which holds so many items; `older` is what a server takes instead that refuses it."""
+    """A body to post, which holds this many items; `older` is what a server takes instead that refuses it."""
 
     kind: Kind
     body: Any

@@ -136,7 +136,7 @@ def _new_words(side: UserSide) -> float | None:
 
 
 def _taken_up(side: UserSide) -> float | None:
-    """Return which part of the user's longer words stand in the answer before."""
+    """Return which part of the user's longer words are in the answer before."""
     shares: list[float] = []
     for message, before in zip(side.messages, side.before, strict=True):
         own = {one for one in words(message) if len(one) > 3}

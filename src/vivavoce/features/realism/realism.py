@@ -1,4 +1,4 @@
-"""Realism: the users of a run beside real ones, for every report."""
+"""Realism: the users of a run next to real ones, for every report."""
 
 from __future__ import annotations
 

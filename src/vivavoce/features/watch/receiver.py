@@ -1,7 +1,7 @@
 """`Receiver`: takes traces and logs by OTLP over HTTP, and answers when they are on disk.
 
 Source: the OTLP specification, OTLP/HTTP. A sender tries again after 429, 502, 503 and 504, and gives up after every
-other answer that is no success.
+other answer that is not a success.
 """
 
 from __future__ import annotations

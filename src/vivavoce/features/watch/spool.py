@@ -1,6 +1,6 @@
 """`Spool`: what came in, on disk before anybody is told that it was taken, until it is judged.
 
-It is an SQLite file of its own beside the store. All work on it is done in one thread; what many senders send at once
+It is an SQLite file of its own next to the store. All work on it is done in one thread; what many senders send at once
 is committed at once.
 """
 
@@ -53,7 +53,7 @@ CREATE TABLE IF NOT EXISTS file (file TEXT PRIMARY KEY, offset INTEGER NOT NULL)
 
 A bundle is open as long as it may still grow. A talk is `waiting`, `given` to a run, `judged` once the store has it, or
 `passed`: it was not judged, because a budget was spent or it could not be read.
-A tally is how often something was counted in an hour, which begins at so many seconds since 1970.
+A tally is how often something was counted in an hour, which begins at this many seconds since 1970.
 """
 
 

@@ -48,7 +48,7 @@ class Alert(Frozen):
 
 
 class Spending(Frozen):
-    """What the open run may use and what it has used; `cost` is in US dollars, and a limit of None is no limit.
+    """What the open run may use and what it has used; `cost` is in US dollars, and a limit of None is not a limit.
 
     `spent` says that nothing more is judged until the run `ends`, in seconds since 1970.
     """

@@ -36,7 +36,7 @@ _CAUSE = 300
 
 @dataclass(slots=True)
 class _Part:
-    """A file that is written under a temporary name beside its final place."""
+    """A file that is written under a temporary name next to its final place."""
 
     place: Path
     beside: Path

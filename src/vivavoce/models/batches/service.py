@@ -194,7 +194,7 @@ def rows_of(text: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file of results.
 
     Raises:
-        ModelFault: a line is no JSON object.
+        ModelFault: a line is not a JSON object.
     """
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -210,7 +210,7 @@ def checked_id(given: object, what: str) -> str:
     """Return an id that a service gave, which becomes a part of addresses.
 
     Raises:
-        ModelFault: it is none that could.
+        ModelFault: it is not one that could.
     """
     if isinstance(given, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,200}", given):
         return given

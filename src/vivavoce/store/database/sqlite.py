@@ -169,7 +169,7 @@ def meaning(error: BaseException) -> str:
 def _url(path: Path) -> URL:
     """Return the address of the file.
 
-    Where its folder is read-only, nobody can make the files beside it that readers and writers share. Then nobody
+    Where its folder is read-only, nobody can make the files next to it that readers and writers share. Then nobody
     writes either, and it is read as a file that stays as it is, unless a log that was left behind has to be read too.
     """
     path = path.absolute()

@@ -52,7 +52,7 @@ def backup_store(address: str, target: Path) -> int:
 
 
 def backup_path(address: str, reason: str) -> Path:
-    """Return the path for a backup that is made beside a store before it is changed."""
+    """Return the path for a backup that is made next to a store before it is changed."""
     path = path_of(Place(address))
     return path.with_name(f"{path.name}.{reason}-{time.strftime('%Y%m%d-%H%M%S')}")
 

@@ -111,7 +111,7 @@ def _note_hold(database: Database, fence: Fence, run_id: str | None) -> None:
 
 @contextmanager
 def claimed_in_file(place: str, run_id: str) -> Generator[None]:
-    """Hold a run of an SQLite file by a lock on a file beside it.
+    """Hold a run of an SQLite file by a lock on a file next to it.
 
     Raises:
         Claimed: another process is working on it.

@@ -1,1 +1,1 @@
-"""Webhooks: who is told of events, and what is still to be sent."""
+"""Webhooks: who receives events, and what is still to be sent."""
