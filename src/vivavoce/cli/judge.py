@@ -128,9 +128,7 @@ def command(
     sample: SampleOption = None,
     by: ByOption = "",
     weight_by: WeightByOption = None,
-    max_concurrent: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Maximum number of conversations at a time.")
-    ] = 64,
+    max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum concurrent conversations.")] = 64,
     max_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of judge calls.")] = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,

@@ -71,9 +71,7 @@ def command(
     ] = 0,
     from_: FromOption = None,
     field: FieldsOption = None,
-    max_concurrent: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Maximum number of conversations at a time.")
-    ] = 64,
+    max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum concurrent conversations.")] = 64,
     max_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of judge calls per run.")] = None,
     max_cost: CostOption = None,
     no_cache: NoCacheOption = False,

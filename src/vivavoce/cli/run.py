@@ -63,9 +63,7 @@ def command(
     max_samples: Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only samples with this tag; repeat for more.")] = None,
     sample: SampleOption = None,
-    max_concurrent: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of conversations at a time.")
-    ] = None,
+    max_concurrent: Annotated[int | None, typer.Option(min=1, help="Maximum concurrent conversations.")] = None,
     max_calls: CallsOption = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,
@@ -80,9 +78,7 @@ def command(
     failed: FailedOption = None,
     watch: WatchOption = False,
     resume: ResumeOption = None,
-    errors: Annotated[
-        bool, typer.Option("--errors", help="With --resume: retry conversations that had an error.")
-    ] = False,
+    errors: Annotated[bool, typer.Option("--errors", help="With --resume: also retry errors.")] = False,
     output: OutputOption = None,
     table: TableOption = False,
     env_file: EnvFileOption = None,

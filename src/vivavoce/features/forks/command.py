@@ -56,9 +56,7 @@ def command(
     suite: Annotated[
         Path | None, typer.Option(help="A suite whose target and graders to use; default: that of the run.")
     ] = None,
-    max_concurrent: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of conversations at a time.")
-    ] = None,
+    max_concurrent: Annotated[int | None, typer.Option(min=1, help="Maximum concurrent conversations.")] = None,
     max_calls: CallsOption = None,
     max_cost: CostOption = None,
     no_cache: NoCacheOption = False,

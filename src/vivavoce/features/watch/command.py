@@ -95,21 +95,15 @@ def command(
     max_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of judge calls per run.")] = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,
-    max_concurrent: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Maximum number of conversations at a time.")
-    ] = 16,
-    max_disk: Annotated[
-        str, typer.Option(help="Maximum size of the queue on disk; when it is full, senders must wait.")
-    ] = "1GB",
+    max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum concurrent conversations.")] = 16,
+    max_disk: Annotated[str, typer.Option(help="Maximum queue on disk; if full, senders wait.")] = "1GB",
     tests: Annotated[bool, typer.Option("--tests", help="Also judge traffic from vivavoce's own test runs.")] = False,
     once: Annotated[
         bool, typer.Option("--once", help="Judge what is in the folder, or left from an earlier watch, and exit.")
     ] = False,
     no_cache: NoCacheOption = False,
     window: WindowOption = "24h",
-    least: Annotated[
-        int, typer.Option(min=1, help="The minimum number of conversations that decides the gate.")
-    ] = LEAST,
+    least: Annotated[int, typer.Option(min=1, help="Minimum conversations for the gate.")] = LEAST,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Report only what cannot be judged.")] = False,
     status: StatusOption = False,
     check: CheckOption = False,
